@@ -1,0 +1,237 @@
+// The one file that knows Python: which array is which, the dtype table, the GIL, exceptions.
+// Every argument was checked by the Python side; what is asserted here guards memory, not users.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "count.hpp"
+#include "csr_view.hpp"
+#include "dense.hpp"
+#include "fill.hpp"
+#include "simplex.hpp"
+
+namespace nb = nanobind;
+using namespace polysparse;
+
+namespace {
+
+using In = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Out = nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Tuples = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutTuples = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Columns = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutColumns = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Calls f with a value of the array's element type.
+template <class F>
+auto with_index(nb::dlpack::dtype dtype, F&& f) {
+    if (dtype == nb::dtype<int32_t>()) return f(int32_t{});
+    if (dtype == nb::dtype<int64_t>()) return f(int64_t{});
+    throw nb::type_error("index arrays must be int32 or int64");
+}
+template <class F>
+auto with_value(nb::dlpack::dtype dtype, F&& f) {
+    if (dtype == nb::dtype<float>()) return f(float{});
+    if (dtype == nb::dtype<double>()) return f(double{});
+    throw nb::type_error("values must be float32 or float64");
+}
+
+template <class T, class Array>
+auto data_of(const Array& array) {
+    if (array.dtype() != nb::dtype<T>()) throw nb::type_error("arrays of unequal dtype");
+    return static_cast<std::conditional_t<std::is_same_v<Array, In>, const T*, T*>>(array.data());
+}
+
+void require(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+/// Asks Python, a few times a second, whether a signal handler raised. To be called without the
+/// GIL by the thread that entered the kernel.
+class Signals {
+  public:
+    bool operator()() {
+        const auto now = std::chrono::steady_clock::now();
+        if (raised_ || now - asked_ < std::chrono::milliseconds(50)) return raised_;
+        asked_ = now;
+        nb::gil_scoped_acquire gil;
+        raised_ = PyErr_CheckSignals() != 0;
+        return raised_;
+    }
+
+  private:
+    std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
+    bool raised_ = false;
+};
+
+/// Runs work(signals) without the GIL; if it was stopped, raises what the signal handler raised.
+template <class Work>
+void run_without_gil(const Work& work) {
+    bool whole;
+    {
+        Signals signals;
+        nb::gil_scoped_release release;
+        whole = work(signals);
+    }
+    if (!whole) throw nb::python_error();
+}
+
+std::tuple<CsrFault, int64_t, bool, int64_t> py_inspect(In row_offsets, In columns, In values,
+                                                        int64_t n_columns) {
+    require(row_offsets.size() > 0 && columns.size() == values.size(), "malformed CSR arrays");
+    return with_index(row_offsets.dtype(), [&](auto offset) {
+        return with_index(columns.dtype(), [&](auto index) {
+            return with_value(values.dtype(), [&](auto value) {
+                using Offset = decltype(offset);
+                using Index = decltype(index);
+                using Value = decltype(value);
+                const CsrView<Offset, Index, Value> x{
+                    static_cast<int64_t>(row_offsets.size()) - 1, n_columns,
+                    data_of<Offset>(row_offsets), data_of<Index>(columns), data_of<Value>(values)};
+                const CsrReport report = inspect(x, static_cast<int64_t>(columns.size()));
+                return std::tuple{report.fault, report.where, report.rising, report.stored_zeros};
+            });
+        });
+    });
+}
+
+std::vector<std::pair<int64_t, int64_t>> py_count_row_lengths(In row_offsets) {
+    require(row_offsets.size() > 0, "row_offsets is empty");
+    return with_index(row_offsets.dtype(), [&](auto offset) {
+        return count_row_lengths(data_of<decltype(offset)>(row_offsets),
+                                 static_cast<int64_t>(row_offsets.size()) - 1);
+    });
+}
+
+void py_fill_row_offsets(const Basis& basis, In row_offsets, Out out_offsets) {
+    require(row_offsets.size() > 0 && out_offsets.size() == row_offsets.size(),
+            "row offsets of unequal length");
+    with_index(row_offsets.dtype(), [&](auto offset) {
+        with_index(out_offsets.dtype(), [&](auto out) {
+            fill_row_offsets(basis, data_of<decltype(offset)>(row_offsets),
+                             static_cast<int64_t>(row_offsets.size()) - 1,
+                             data_of<decltype(out)>(out_offsets));
+        });
+    });
+}
+
+void py_fill(const Basis& basis, In row_offsets, In columns, In values, Out out_offsets,
+             Out out_columns, Out out_values, int64_t n_threads, int64_t task) {
+    require(row_offsets.size() > 0 && columns.size() == values.size() &&
+                out_offsets.size() == row_offsets.size() &&
+                out_columns.size() == out_values.size() && n_threads >= 1,
+            "malformed CSR arrays");
+    const auto n_rows = static_cast<int64_t>(row_offsets.size()) - 1;
+    with_index(row_offsets.dtype(), [&](auto offset) {
+        with_index(columns.dtype(), [&](auto index) {
+            with_index(out_columns.dtype(), [&](auto out_index) {
+                with_value(values.dtype(), [&](auto value) {
+                    using Offset = decltype(offset);
+                    using Index = decltype(index);
+                    using OutIndex = decltype(out_index);
+                    using Value = decltype(value);
+                    const CsrView<Offset, Index, Value> x{
+                        n_rows, basis.n_features, data_of<Offset>(row_offsets),
+                        data_of<Index>(columns), data_of<Value>(values)};
+                    const OutIndex* offsets = data_of<OutIndex>(out_offsets);
+                    require(static_cast<uint64_t>(offsets[n_rows]) == out_columns.size(),
+                            "the output is not of the counted size");
+                    const Slots<OutIndex, Value> out{data_of<OutIndex>(out_columns),
+                                                     data_of<Value>(out_values)};
+                    run_without_gil([&](Signals& signals) {
+                        return fill(basis, x, offsets, out, n_threads, task, signals);
+                    });
+                });
+            });
+        });
+    });
+}
+
+void py_fill_dense(const Basis& basis, nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> x,
+                   nb::ndarray<nb::ndim<2>, nb::device::cpu> out, int64_t n_threads) {
+    const auto n_rows = static_cast<int64_t>(out.shape(0));
+    const auto n_columns = static_cast<int64_t>(out.shape(1));
+    require(x.shape(0) == out.shape(0) && static_cast<int64_t>(x.shape(1)) == basis.n_features &&
+                n_threads >= 1 && x.dtype() == out.dtype() &&
+                (out.stride(0) == 1 || out.stride(1) == 1 || out.size() == 0),
+            "malformed dense arrays");
+    if (out.size() == 0) return;
+    with_value(x.dtype(), [&](auto value) {
+        using Value = decltype(value);
+        const DenseView<const Value> from{static_cast<const Value*>(x.data()), x.stride(0),
+                                          x.stride(1)};
+        const DenseView<Value> to{static_cast<Value*>(out.data()), out.stride(0), out.stride(1)};
+        run_without_gil([&](Signals& signals) {
+            return fill_dense(basis, from, to, n_rows, n_columns, n_threads, signals);
+        });
+    });
+}
+
+/// Rows of `tuples` are rising and padded behind with -1.
+void py_rank(const Basis& basis, Tuples tuples, OutColumns out) {
+    require(tuples.shape(0) == out.size(), "arrays of unequal length");
+    const auto width = static_cast<int64_t>(tuples.shape(1));
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < out.size(); ++i) {
+        const int64_t* tuple = tuples.data() + i * width;
+        int64_t k = 0;
+        while (k < width && tuple[k] >= 0) ++k;
+        out.data()[i] = k == 0 ? 0 : basis.rank(tuple, k);
+    }
+}
+
+void py_unrank(const Basis& basis, Columns columns, OutTuples out) {
+    const auto width = static_cast<int64_t>(out.shape(1));
+    require(out.shape(0) == columns.size() && width >= basis.highest, "arrays of unequal length");
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < columns.size(); ++i) {
+        int64_t* tuple = out.data() + i * width;
+        const int64_t k = basis.unrank(columns.data()[i], tuple);
+        std::fill(tuple + k, tuple + width, -1);
+    }
+}
+
+}  // namespace
+
+NB_MODULE(_kernels, m) {
+    m.doc() = "Native kernels of polysparse; see src/kernels. Not a public interface.";
+    nb::class_<Basis>(m, "Basis", "The monomials of an expansion, as the kernels see them.")
+        .def(
+            "__init__",
+            [](Basis* self, int64_t n_features, int64_t lowest, int64_t highest,
+               bool interaction_only, bool include_bias, std::vector<uint64_t> degree_end) {
+                require(lowest >= 1 && highest < static_cast<int64_t>(degree_end.size()),
+                        "degree_end is too short");
+                new (self) Basis{n_features,       lowest,       highest,
+                                 interaction_only, include_bias, std::move(degree_end)};
+            },
+            nb::arg("n_features"), nb::arg("lowest"), nb::arg("highest"),
+            nb::arg("interaction_only"), nb::arg("include_bias"), nb::arg("degree_end"))
+        .def("rank", &py_rank, nb::arg("tuples").noconvert(), nb::arg("out").noconvert())
+        .def("unrank", &py_unrank, nb::arg("columns").noconvert(), nb::arg("out").noconvert());
+    nb::enum_<CsrFault>(m, "CsrFault", "What makes a CSR matrix unusable.")
+        .value("none", CsrFault::none)
+        .value("first_offset", CsrFault::first_offset)
+        .value("falling_offset", CsrFault::falling_offset)
+        .value("last_offset", CsrFault::last_offset)
+        .value("column_range", CsrFault::column_range);
+    m.def("inspect", &py_inspect, nb::arg("row_offsets").noconvert(),
+          nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"));
+    m.def("count_row_lengths", &py_count_row_lengths, nb::arg("row_offsets").noconvert());
+    m.def("fill_row_offsets", &py_fill_row_offsets, nb::arg("basis"),
+          nb::arg("row_offsets").noconvert(), nb::arg("out_offsets").noconvert());
+    m.def("fill", &py_fill, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
+          nb::arg("columns").noconvert(), nb::arg("values").noconvert(),
+          nb::arg("out_offsets").noconvert(), nb::arg("out_columns").noconvert(),
+          nb::arg("out_values").noconvert(), nb::arg("n_threads"), nb::arg("task") = 0);
+    m.def("fill_dense", &py_fill_dense, nb::arg("basis"), nb::arg("x").noconvert(),
+          nb::arg("out").noconvert(), nb::arg("n_threads"));
+}

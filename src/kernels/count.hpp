@@ -1,0 +1,82 @@
+// Outputs per row: the sizes that the fill must meet exactly.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "simplex.hpp"
+
+namespace polysparse {
+
+/// How many of a row's n stored values, from the front, begin no tuple of degree d that is needed.
+/// Below the lowest degree of an interaction expansion a tuple is only the tail of longer ones, so
+/// lowest - d values must come before it. It keeps the scratch no larger than the output.
+inline int64_t skipped(const Basis& basis, int64_t d) {
+    return basis.interaction_only && d < basis.lowest ? basis.lowest - d : 0;
+}
+
+/// Tuples of degree d that begin at a stored value or later, with `left` stored values from there.
+inline int64_t tuples_from(const Basis& basis, int64_t d, int64_t left) {
+    return static_cast<int64_t>(simplex(d, left - basis.gap(d)));
+}
+
+/// Outputs of degree d of a row with n stored values.
+inline int64_t block_size(const Basis& basis, int64_t d, int64_t n) {
+    return tuples_from(basis, d, n - skipped(basis, d));
+}
+
+/// Outputs of a row with n stored values.
+inline int64_t row_size(const Basis& basis, int64_t n) {
+    int64_t size = basis.include_bias;
+    for (int64_t d = basis.lowest; d <= basis.highest; ++d) size += block_size(basis, d, n);
+    return size;
+}
+
+/// The distinct row lengths with how often each occurs, in rising order. The lengths decide the
+/// size of every degree's block, so this is all that a plan needs of the data.
+template <class Offset>
+std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Offset* row_offsets,
+                                                           int64_t n_rows) {
+    constexpr int64_t n_short = 1024;  // longer rows are few beside their own stored values
+    std::vector<int64_t> short_rows(n_short), long_rows;
+    for (int64_t r = 0; r < n_rows; ++r) {
+        const int64_t n = row_offsets[r + 1] - row_offsets[r];
+        if (n < n_short)
+            ++short_rows[n];
+        else
+            long_rows.push_back(n);
+    }
+    std::vector<std::pair<int64_t, int64_t>> lengths;
+    for (int64_t n = 0; n < n_short; ++n)
+        if (short_rows[n] > 0) lengths.emplace_back(n, short_rows[n]);
+    std::sort(long_rows.begin(), long_rows.end());
+    for (const int64_t n : long_rows) {
+        if (lengths.empty() || lengths.back().first != n) lengths.emplace_back(n, 0);
+        ++lengths.back().second;
+    }
+    return lengths;
+}
+
+/// out_offsets[r] = outputs of all rows before r. Needs: their total fits OutOffset.
+template <class Offset, class OutOffset>
+void fill_row_offsets(const Basis& basis, const Offset* row_offsets, int64_t n_rows,
+                      OutOffset* out_offsets) {
+    constexpr int64_t n_known = 256;
+    std::vector<int64_t> known(n_known, -1);
+    int64_t total = 0;
+    out_offsets[0] = 0;
+    for (int64_t r = 0; r < n_rows; ++r) {
+        const int64_t n = row_offsets[r + 1] - row_offsets[r];
+        if (n >= n_known) {
+            total += row_size(basis, n);
+        } else {
+            if (known[n] < 0) known[n] = row_size(basis, n);
+            total += known[n];
+        }
+        out_offsets[r + 1] = static_cast<OutOffset>(total);
+    }
+}
+
+}  // namespace polysparse

@@ -1,0 +1,41 @@
+"""Native kernels of polysparse; see src/kernels. Not a public interface."""
+
+from collections.abc import Sequence
+import enum
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+
+class Basis:
+    """The monomials of an expansion, as the kernels see them."""
+
+    def __init__(self, n_features: int, lowest: int, highest: int, interaction_only: bool, include_bias: bool, degree_end: Sequence[int]) -> None: ...
+
+    def rank(self, tuples: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    def unrank(self, columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+class CsrFault(enum.Enum):
+    """What makes a CSR matrix unusable."""
+
+    none = 0
+
+    first_offset = 1
+
+    falling_offset = 2
+
+    last_offset = 3
+
+    column_range = 4
+
+def inspect(row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> tuple[CsrFault, int, bool, int]: ...
+
+def count_row_lengths(row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list[tuple[int, int]]: ...
+
+def fill_row_offsets(basis: Basis, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], out_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def fill(basis: Basis, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], out_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], out_columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], out_values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], n_threads: int, task: int = 0) -> None: ...
+
+def fill_dense(basis: Basis, x: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None, None), device='cpu')], n_threads: int) -> None: ...

@@ -1,0 +1,354 @@
+"""Which monomials an expansion has, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import comb
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from polysparse import _kernels
+from polysparse.machine import require_memory
+from polysparse.tuples import as_columns, as_rising
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MAX_COLUMNS = 2**63 - 1  # what an int64 column index can address
+
+Degree = int | Iterable[int]
+
+
+def as_degree_range(degree: Any) -> tuple[int, int]:
+    """Read `degree`, an int or a pair, as (min_degree, max_degree)."""
+    if isinstance(degree, Integral):
+        pair: list[Any] = [0, degree]
+    elif isinstance(degree, Iterable) and not isinstance(degree, str):
+        pair = list(degree)
+    else:
+        pair = []
+    if len(pair) != 2 or not all(isinstance(d, Integral) and int(d) >= 0 for d in pair):
+        raise ValueError(
+            "degree must be a non-negative int, or a pair (min_degree, max_degree) of them; "
+            f"got {degree!r}."
+        )
+    low, high = map(int, pair)
+    if low > high:
+        raise ValueError(
+            f"degree=(min_degree, max_degree) must fulfil min_degree <= max_degree; got {degree!r}."
+        )
+    return low, high
+
+
+def count_monomials(n: int, degree: int, interaction_only: bool) -> int:
+    """Monomials of one degree in n variables: the K-simplex number T_degree(n), or C(n, degree)."""
+    if n == 0 or degree == 0:
+        return int(degree == 0)
+    return comb(n, degree) if interaction_only else comb(n + degree - 1, degree)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class MonomialBasis:
+    """The monomials of a polynomial expansion, as numbered columns.
+
+    The order is scikit-learn's: the bias, then all monomials of degree 1, of degree 2, and so on;
+    within a degree, tuples of input columns in lexicographic order. Going from a tuple to its
+    column (`rank`) and back (`unrank`) takes closed forms in K-simplex numbers, so that nothing
+    here is ever of the size of the expansion unless all of its columns are asked for.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of input columns.
+    degree : int or tuple (min_degree, max_degree), default=2
+        Degrees of the monomials. An int is the maximum.
+    interaction_only : bool, default=False
+        Only products of distinct input columns.
+    include_bias : bool, default=True
+        Whether column 0 is the constant 1.
+
+    Examples
+    --------
+    >>> from polysparse import MonomialBasis
+    >>> basis = MonomialBasis(1_000_000_000, degree=2)
+    >>> basis.n_columns
+    500000001500000001
+    >>> basis.rank((3, 17))
+    4000000012
+    >>> basis.unrank(4_000_000_012)
+    (3, 17)
+    >>> basis.names([0, 4, 4_000_000_012])
+    array(['1', 'x3', 'x3 x17'], dtype=object)
+    """
+
+    n_features: int
+    min_degree: int
+    max_degree: int
+    interaction_only: bool
+    include_bias: bool
+
+    def __init__(
+        self,
+        n_features: int,
+        degree: Degree = 2,
+        *,
+        interaction_only: bool = False,
+        include_bias: bool = True,
+    ) -> None:
+        number: Any = n_features
+        if not isinstance(number, Integral) or int(number) < 0:
+            raise ValueError(f"n_features must be a non-negative int; got {n_features!r}.")
+        low, high = as_degree_range(degree)
+        if high == 0 and not include_bias:
+            raise ValueError(
+                f"degree={degree!r} with include_bias=False leaves no column at all: raise the "
+                "degree or include the bias."
+            )
+        self.__setstate__((int(n_features), low, high, bool(interaction_only), bool(include_bias)))
+
+    def __getstate__(self) -> tuple[int, int, int, bool, bool]:
+        return (
+            self.n_features,
+            self.min_degree,
+            self.max_degree,
+            self.interaction_only,
+            self.include_bias,
+        )
+
+    def __setstate__(self, state: tuple[int, int, int, bool, bool]) -> None:
+        for each, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, each.name, value)
+
+    def __repr__(self) -> str:
+        return (
+            f"MonomialBasis({self.n_features}, degree=({self.min_degree}, {self.max_degree}), "
+            f"interaction_only={self.interaction_only}, include_bias={self.include_bias})"
+        )
+
+    @property
+    def lowest(self) -> int:
+        """Lowest degree of a column other than the bias."""
+        return max(1, self.min_degree)
+
+    @property
+    def highest(self) -> int:
+        """Highest degree that has a column."""
+        most = self.n_features if self.interaction_only or self.n_features == 0 else self.max_degree
+        return min(self.max_degree, most)
+
+    def count(self, n: int, degree: int) -> int:
+        """Monomials of one degree in n features: also the outputs of a row with n stored values.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(1000, 4).count(1000, 4)
+        41917125250
+        """
+        if degree == 0:
+            return int(self.include_bias)
+        return count_monomials(n, degree, self.interaction_only) if degree >= self.lowest else 0
+
+    @cached_property
+    def n_columns(self) -> int:
+        """Number of columns, exact whatever its size."""
+        n, low, high = self.n_features, self.lowest, self.highest
+        if self.interaction_only:
+            return self.include_bias + sum(comb(n, d) for d in range(low, high + 1))
+        return self.include_bias + max(comb(n + high, high) - comb(n + low - 1, low - 1), 0)
+
+    @property
+    def degree_slices(self) -> dict[int, slice]:
+        """Where the columns of each degree stand; degree 0 is the bias.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(3, degree=(2, 3)).degree_slices
+        {0: slice(0, 1, None), 2: slice(1, 7, None), 3: slice(7, 17, None)}
+        """
+        slices = {0: slice(0, 1)} if self.include_bias else {}
+        start = int(self.include_bias)
+        for d in range(self.lowest, self.max_degree + 1):
+            stop = start + self.count(self.n_features, d)
+            slices[d] = slice(start, stop)
+            start = stop
+        return slices
+
+    def require_indexable(self) -> None:
+        """Raise if the columns cannot be numbered by int64."""
+        if self.n_columns > MAX_COLUMNS:
+            raise ValueError(
+                f"The expansion would have {self.n_columns:,} columns; at most 2**63 - 1 can be "
+                f"indexed. Reduce n_features={self.n_features}, "
+                f"degree=({self.min_degree}, {self.max_degree}), or set interaction_only=True"
+                f" (now {self.interaction_only})."
+            )
+
+    @cached_property
+    def native(self) -> _kernels.Basis:
+        """The same basis as the kernels see it."""
+        self.require_indexable()
+        ends, stop = [0], int(self.include_bias)
+        for d in range(1, self.highest + 1):
+            size = count_monomials(self.n_features, d, self.interaction_only)
+            if d >= self.lowest:
+                stop += size
+            ends.append((stop if d >= self.lowest else size) % 2**64)
+        return _kernels.Basis(
+            self.n_features,
+            self.lowest,
+            self.highest,
+            self.interaction_only,
+            self.include_bias,
+            ends,
+        )
+
+    @overload
+    def rank(self, tuples: Sequence[int]) -> int: ...
+    @overload
+    def rank(
+        self, tuples: Sequence[Sequence[int]] | NDArray[np.integer[Any]]
+    ) -> NDArray[np.int64]: ...
+    def rank(self, tuples: Any) -> Any:
+        """Columns of monomials, given as tuples of input columns.
+
+        Parameters
+        ----------
+        tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
+            One monomial, or several. The order inside a tuple does not matter: x2 x0 is x0 x2.
+            The empty tuple is the bias. In an array, rows may end in -1 to mark lower degrees.
+
+        Returns
+        -------
+        int, or ndarray of int64 of shape (n,)
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> basis = MonomialBasis(4, degree=2)
+        >>> basis.rank((0, 2))
+        7
+        >>> basis.rank([(0, 2), (3,), ()])
+        array([7, 4, 0])
+        """
+        rising, one = as_rising(self, tuples)
+        out = np.empty(len(rising), dtype=np.int64)
+        self.native.rank(rising, out)
+        return int(out[0]) if one else out
+
+    @overload
+    def unrank(self, columns: int) -> tuple[int, ...]: ...
+    @overload
+    def unrank(self, columns: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]: ...
+    def unrank(self, columns: Any) -> Any:
+        """Tuples of input columns whose monomials stand in the given columns.
+
+        Parameters
+        ----------
+        columns : int or array-like of int
+
+        Returns
+        -------
+        tuple of int, or ndarray of int64 of shape (n, max_degree)
+            In the array, a monomial of lower degree is filled up with -1 at the end.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> basis = MonomialBasis(4, degree=2)
+        >>> basis.unrank(7)
+        (0, 2)
+        >>> basis.unrank([7, 4, 0])
+        array([[ 0,  2],
+               [ 3, -1],
+               [-1, -1]])
+        """
+        native, array = self.native, as_columns(self, columns)
+        require_memory(len(array) * self.max_degree * 8, "the tuples", "Ask for fewer columns.")
+        out = np.empty((len(array), self.max_degree), dtype=np.int64)
+        native.unrank(array, out)
+        return out if np.ndim(columns) else tuple(int(j) for j in out[0] if j >= 0)
+
+    def _require_room_for_all(self, bytes_each: int, what: str) -> None:
+        self.require_indexable()
+        require_memory(
+            self.n_columns * bytes_each,
+            f"the {what} of all {self.n_columns:,} columns",
+            "Pass columns=[...] for those of interest.",
+        )
+
+    def powers(self, columns: ArrayLike | None = None) -> csr_array:
+        """Exponents of the input features in the given columns, or in all of them.
+
+        Returns
+        -------
+        csr_array of int64 of shape (n, n_features)
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(3, degree=3).powers([4, 13]).toarray()
+        array([[2, 0, 0],
+               [1, 1, 1]])
+        """
+        from scipy.sparse import csr_array
+
+        if columns is None:
+            self._require_room_for_all(48 * self.max_degree + 24, "powers")
+            columns = np.arange(self.n_columns)
+        tuples = self.unrank(np.atleast_1d(columns))
+        stored = tuples >= 0
+        offsets = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+        indices = tuples[stored]
+        powers = csr_array(
+            (np.ones(len(indices), dtype=np.int64), indices, offsets),
+            shape=(len(tuples), self.n_features),
+        )
+        powers.sum_duplicates()
+        return powers
+
+    def names(
+        self, columns: ArrayLike | None = None, input_features: Sequence[str] | None = None
+    ) -> NDArray[np.object_]:
+        """Names of the given columns, or of all of them, as scikit-learn writes them.
+
+        Parameters
+        ----------
+        columns : array-like of int, optional
+            Only these are decoded.
+        input_features : sequence of str, optional
+            Names of the input features; "x0", "x1", ... by default.
+
+        Returns
+        -------
+        ndarray of str objects
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(2, degree=2).names(input_features=["age", "dose"])
+        array(['1', 'age', 'dose', 'age^2', 'age dose', 'dose^2'], dtype=object)
+        """
+        from polysparse.names import all_names, names_of_tuples, require_distinct
+
+        if input_features is not None and len(input_features) != self.n_features:
+            raise ValueError(
+                f"input_features has {len(input_features)} names; the basis has "
+                f"n_features={self.n_features}."
+            )
+        if columns is None:
+            self._require_room_for_all(72, "names")
+            names = all_names(self, input_features)
+        else:
+            names = names_of_tuples(self.unrank(np.atleast_1d(columns)), input_features)
+        if input_features is not None:
+            require_distinct(names, input_features)
+        out = np.empty(len(names), dtype=object)
+        out[:] = names
+        return out

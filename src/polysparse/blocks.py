@@ -1,0 +1,69 @@
+"""Rows shared out into blocks whose expansions stay within a number of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.machine import format_bytes
+from polysparse.planning import as_byte_limit, index_dtype_for, largest_index
+
+
+class RowBlocks:
+    """Iterates over slices of rows, each as many as fit.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64 of shape (n_rows + 1,)
+        Stored values of the expansion before each row, and in all.
+    n_columns : int
+        Of the expansion.
+    dtype : numpy.dtype
+        Of its values.
+    max_bytes : int
+        Limit on the arrays of one block.
+    """
+
+    def __init__(
+        self, offsets: NDArray[np.int64], n_columns: int, dtype: np.dtype[Any], max_bytes: int
+    ) -> None:
+        self.limit = as_byte_limit(max_bytes)
+        self.offsets = offsets
+        longest = int(np.diff(offsets).max(initial=0))
+        self.index_dtype = index_dtype_for(max(n_columns, longest))
+        self.dtype = dtype
+        self.row_bytes = self.index_dtype.itemsize
+        self.value_bytes = self.index_dtype.itemsize + dtype.itemsize
+        needed = longest * self.value_bytes + 2 * self.row_bytes
+        if needed > self.limit:
+            raise ValueError(
+                f"max_bytes={max_bytes} is too little: row {np.diff(offsets).argmax()} alone "
+                f"expands to {longest:,} stored values, {needed:,} bytes ({format_bytes(needed)})."
+            )
+
+    def __iter__(self) -> Iterator[slice]:
+        n_rows = len(self.offsets) - 1
+        bytes_before = self.offsets * self.value_bytes + np.arange(n_rows + 1) * self.row_bytes
+        start = 0
+        while start < n_rows:
+            within = bytes_before[start] + self.limit - self.row_bytes
+            countable = self.offsets[start] + largest_index(self.index_dtype)
+            stop = min(
+                int(np.searchsorted(bytes_before, within, side="right")),
+                int(np.searchsorted(self.offsets, countable, side="right")),
+            )
+            yield slice(start, stop - 1)
+            start = stop - 1
+
+    def size_of(self, rows: slice) -> tuple[int, int]:
+        """Rows and stored values of a block."""
+        return rows.stop - rows.start, int(self.offsets[rows.stop] - self.offsets[rows.start])
+
+    @property
+    def largest_size(self) -> tuple[int, int]:
+        """Rows and stored values that no block exceeds."""
+        n_rows, nnz = len(self.offsets) - 1, int(self.offsets[-1])
+        return min(n_rows, self.limit // self.row_bytes), min(nnz, self.limit // self.value_bytes)

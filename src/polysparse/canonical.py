@@ -1,0 +1,195 @@
+"""The one door for input: whatever the caller has becomes arrays that the kernels can trust."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polysparse import _kernels
+
+VALUE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+@dataclass(frozen=True)
+class CanonicalCsr:
+    """A CSR matrix whose arrays were checked: columns rise within every row, no zero is stored.
+
+    The arrays may be the caller's own: they are only ever read.
+    """
+
+    shape: tuple[int, int]
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    data: NDArray[Any]
+    is_array: bool  # of SciPy's array family (csr_array), not its matrix family
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.data.dtype
+
+
+def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Floating type in which values of `dtype` are expanded."""
+    if dtype.newbyteorder("=") in VALUE_DTYPES:
+        return dtype.newbyteorder("=")
+    if dtype.kind in "biu" or dtype == np.longdouble:
+        return np.dtype(np.float64)
+    if dtype == np.float16:
+        return np.dtype(np.float32)
+    raise ValueError(
+        f"X has dtype {dtype}, which cannot be expanded: real numbers are needed. "
+        "Convert it first, with X.astype(float) or X.real."
+    )
+
+
+def as_canonical(X: Any) -> CanonicalCsr | NDArray[Any]:
+    """Whatever the caller has as a CanonicalCsr, if it is sparse, or as a dense float array."""
+    return as_canonical_csr(X) if sparse.issparse(X) else as_dense(X)
+
+
+def as_dense(X: Any) -> NDArray[Any]:
+    """Anything array-like as a two-dimensional float array, of either order."""
+    array = np.asarray(X)
+    _require_two_dimensions(array)
+    array = array.astype(value_dtype(array.dtype), copy=False)
+    itemsize = array.itemsize
+    if not array.flags.aligned or any(stride % itemsize for stride in array.strides):
+        array = array.copy()
+    return array
+
+
+def as_canonical_csr(X: Any) -> CanonicalCsr:
+    """Any SciPy sparse matrix or array as checked CSR arrays; X itself is never changed."""
+    _require_two_dimensions(X)
+    is_array = not sparse.isspmatrix(X)
+    dtype = value_dtype(X.dtype)
+    n_rows, n_columns = map(int, X.shape)
+    if X.format != "csr":
+        X = _as_csr(X)
+    indptr, indices, data = _compressed_arrays(X, n_rows, "row")
+    data = data.astype(dtype, copy=False)
+    rising, stored_zeros = _inspect(indptr, indices, data, n_columns, "X.indices", "column")
+    if not rising or stored_zeros:
+        own = sparse.csr_matrix((data, indices, indptr), shape=(n_rows, n_columns), copy=True)
+        own.sum_duplicates()
+        own.eliminate_zeros()
+        indptr, indices, data = own.indptr, own.indices, own.data
+    return CanonicalCsr((n_rows, n_columns), indptr, indices, data, is_array)
+
+
+def _require_two_dimensions(X: Any) -> None:
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions, rows and features; got {X.ndim} (shape {X.shape})."
+        )
+
+
+def _as_csr(X: Any) -> Any:
+    """Another sparse format as CSR. SciPy's converters trust the indices, so they are checked."""
+    if X.format == "csc":
+        indptr, indices, data = _compressed_arrays(X, X.shape[1], "column")
+        _inspect(indptr, indices, np.zeros(len(data), np.float32), X.shape[0], "X.indices", "row")
+    elif X.format == "bsr":
+        block = X.data.shape[1:] if X.data.ndim == 3 else (1, 1)
+        n_block_rows, n_block_columns = X.shape[0] // block[0], X.shape[1] // block[1]
+        indptr, indices, data = _compressed_arrays(X, n_block_rows, "block row")
+        zeros = np.zeros(len(data), np.float32)
+        _inspect(indptr, indices, zeros, n_block_columns, "X.indices", "block column")
+    else:
+        X = X.tocoo()
+        for axis, name, index in ((0, "row", X.row), (1, "column", X.col)):
+            index = _as_index(index, f"X.{name[:3]}")
+            if len(index) != len(X.data):
+                raise ValueError(
+                    f"X.{name[:3]} has {len(index)} entries, X.data has {len(X.data)}: "
+                    "the matrix is malformed."
+                )
+            outside = (index < 0) | (index >= X.shape[axis])
+            if outside.any():
+                _refuse_index(index, int(outside.argmax()), X.shape[axis], f"X.{name[:3]}", name)
+    return X.tocsr()
+
+
+def _compressed_arrays(X: Any, n_major: int, major: str) -> tuple[NDArray[Any], ...]:
+    """indptr, indices and data as contiguous one-dimensional arrays of lengths that agree."""
+    indptr, indices = _as_index(X.indptr, "X.indptr"), _as_index(X.indices, "X.indices")
+    data = np.ascontiguousarray(X.data)
+    if len(indptr) != n_major + 1:
+        raise ValueError(
+            f"X.indptr has {len(indptr)} entries for {n_major} {major}s: it must have "
+            f"{n_major + 1}. The matrix is malformed."
+        )
+    if data.ndim != (3 if X.format == "bsr" else 1):
+        raise ValueError(f"X.data has {data.ndim} dimensions: the matrix is malformed.")
+    if len(indices) != len(data):
+        raise ValueError(
+            f"X.indices has {len(indices)} entries, X.data has {len(data)}: they must be as many. "
+            "The matrix is malformed."
+        )
+    return indptr, indices, data
+
+
+def _as_index(array: Any, argument: str) -> NDArray[Any]:
+    array = np.asarray(array)
+    if array.ndim != 1:
+        raise ValueError(f"{argument} has {array.ndim} dimensions: the matrix is malformed.")
+    if array.dtype not in INDEX_DTYPES:
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"{argument} has dtype {array.dtype}: it must hold integers.")
+        array = array.astype(np.int64)
+    return np.ascontiguousarray(array)
+
+
+def _inspect(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    n_minor: int,
+    argument: str,
+    minor: str,
+) -> tuple[bool, int]:
+    """Whether indices rise, and how many zeros are stored; raise if an array cannot be right."""
+    fault, where, rising, stored_zeros = _kernels.inspect(indptr, indices, data, n_minor)
+    if fault == _kernels.CsrFault.none:
+        return rising, stored_zeros
+    if fault == _kernels.CsrFault.first_offset:
+        problem = f"X.indptr begins with {indptr[0]}: it must begin with 0."
+    elif fault == _kernels.CsrFault.falling_offset:
+        problem = (
+            f"X.indptr falls from {indptr[where]} to {indptr[where + 1]} at entry {where + 1}."
+        )
+    elif fault == _kernels.CsrFault.last_offset:
+        problem = f"X.indptr ends with {indptr[where]}, but only {len(data)} values are stored."
+    else:
+        _refuse_index(indices, where, n_minor, argument, minor)
+    raise ValueError(f"{problem} The matrix is malformed.")
+
+
+def _refuse_index(index: NDArray[Any], where: int, limit: int, argument: str, axis: str) -> None:
+    raise ValueError(
+        f"{argument}[{where}] is {index[where]}, but X has {limit} {axis}s, numbered from 0. "
+        "The matrix is malformed."
+    )
+
+
+def as_csr(
+    shape: tuple[int, int],
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    *,
+    is_array: bool,
+) -> Any:
+    """CSR of SciPy's array or matrix family around arrays that are canonical by construction.
+
+    SciPy's constructor would look through the arrays, and copy them to choose an index dtype.
+    """
+    out = (sparse.csr_array if is_array else sparse.csr_matrix)(shape, dtype=data.dtype)
+    out.indptr, out.indices, out.data = indptr, indices, data
+    out.has_sorted_indices = out.has_canonical_format = True
+    return out
