@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PYTHONS ?= python3.11 python3.12 python3.13
+CONSTRAINTS ?=
 # The virtual environment's own tools come first, so that nothing outside of it is used.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH PYTHONHOME
@@ -18,9 +20,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
+# What the package, its tests and its build need, as pyproject.toml says.
+REQUIREMENTS = $$($(BIN)/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
+  x = p['project']['optional-dependencies']; \
+  print(*p['project']['dependencies'], *x['test'], *x['dev'], *p['build-system']['requires'])")
+
 $(VENV)/.tools: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet cmake ninja
-	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); e = p['project']['optional-dependencies']; print(*[repr(r) for r in p['project']['dependencies'] + e['test'] + e['dev']])" | tr -d "'")
+	$(BIN)/python -m pip install --quiet cmake ninja $(REQUIREMENTS) $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 	@touch $@
 
 $(VENV)/.installed: $(SOURCES) README.md LICENSE $(VENV)/.tools
@@ -35,7 +41,13 @@ test: $(VENV)/.installed  ## Install, then run all tests
 	$(BIN)/python -m pytest
 
 peer-test: $(VENV)/.installed  ## Run scikit-learn's own tests of PolynomialFeatures on ours
-	$(BIN)/python -m pytest -p no:cacheprovider -c tests/peer/pytest.ini tests/peer
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -p no:cacheprovider -c tests/peer/pytest.ini tests/peer
+
+test-matrix:  ## Run the tests on every Python in PYTHONS, and with the oldest dependencies
+	for python in $(PYTHONS); do \
+	  $(MAKE) test peer-test PYTHON=$$python VENV=.venv-$$python || exit 1; \
+	done
+	$(MAKE) test peer-test PYTHON=$(firstword $(PYTHONS)) VENV=.venv-oldest CONSTRAINTS=tests/oldest.txt
 
 lint: $(VENV)/.tools  ## Check style and types
 	$(BIN)/ruff check .

@@ -44,11 +44,11 @@ template <class Index, class Value, class OutIndex>
 class LongRow {
   public:
     LongRow(const Basis& basis, Row<Index, Value> row, Slots<OutIndex, Value> out)
-        : row(row), scratch_(Scratch<OutIndex, Value>::size_for(basis, row.n)) {
+        : row(row), out(out), scratch_(Scratch<OutIndex, Value>::size_for(basis, row.n)) {
         auto place = scratch_.slots();
         blocks_.push_back(place);
         for (int64_t d = 1; d <= basis.highest; ++d) {
-            if (d == basis.lowest) place = fill_bias(basis, out);
+            if (d == basis.lowest) place = out + basis.include_bias;
             blocks_.push_back(place);
             place = place + block_size(basis, d, row.n);
             ends_.push_back(place);
@@ -57,6 +57,7 @@ class LongRow {
     Slots<OutIndex, Value> begin(int64_t d) const { return blocks_[d]; }
     Slots<OutIndex, Value> end(int64_t d) const { return ends_[d - 1]; }
     Row<Index, Value> row;
+    Slots<OutIndex, Value> out;
 
   private:
     Scratch<OutIndex, Value> scratch_;
@@ -109,11 +110,13 @@ bool fill(const Basis& basis, const CsrView<Offset, Index, Value>& x, const OutI
         }
         const auto fill_one = [&](int64_t, int64_t task) {
             const Part& part = parts[task];
-            if (d == 1)
+            if (d == 1) {
+                fill_bias(basis, part.of->out);
                 fill_first_degree(basis, part.of->row, part.of->begin(1));
-            else
+            } else {
                 fill_part(basis, d, part.of->row, part.of->end(d - 1), part.of->begin(d),
                           part.begin, part.end);
+            }
         };
         if (!run_tasks(std::ssize(parts), n_threads, fill_one, should_stop)) return false;
     }

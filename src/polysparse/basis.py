@@ -293,7 +293,7 @@ class MonomialBasis:
         Examples
         --------
         >>> from polysparse import MonomialBasis
-        >>> MonomialBasis(3, degree=3).powers([4, 13]).toarray()
+        >>> MonomialBasis(3, degree=3).powers([4, 14]).toarray()
         array([[2, 0, 0],
                [1, 1, 1]])
         """

@@ -38,7 +38,7 @@ class RowBlocks:
         self.row_bytes = self.index_dtype.itemsize
         self.value_bytes = self.index_dtype.itemsize + dtype.itemsize
         needed = longest * self.value_bytes + 2 * self.row_bytes
-        if needed > self.limit:
+        if len(offsets) > 1 and needed > self.limit:
             raise ValueError(
                 f"max_bytes={max_bytes} is too little: row {np.diff(offsets).argmax()} alone "
                 f"expands to {longest:,} stored values, {needed:,} bytes ({format_bytes(needed)})."

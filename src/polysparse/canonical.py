@@ -65,12 +65,17 @@ def as_dense(X: Any) -> NDArray[Any]:
 
 def as_canonical_csr(X: Any) -> CanonicalCsr:
     """Any SciPy sparse matrix or array as checked CSR arrays; X itself is never changed."""
+    if not sparse.issparse(X):
+        raise TypeError(
+            f"X must be a SciPy sparse matrix or array; got {type(X).__name__}. "
+            "Convert it with scipy.sparse.csr_array(X)."
+        )
     _require_two_dimensions(X)
     is_array = not sparse.isspmatrix(X)
     dtype = value_dtype(X.dtype)
     n_rows, n_columns = map(int, X.shape)
     if X.format != "csr":
-        X = _as_csr(X)
+        X = as_checked_csr(X)
     indptr, indices, data = _compressed_arrays(X, n_rows, "row")
     data = data.astype(dtype, copy=False)
     rising, stored_zeros = _inspect(indptr, indices, data, n_columns, "X.indices", "column")
@@ -89,7 +94,7 @@ def _require_two_dimensions(X: Any) -> None:
         )
 
 
-def _as_csr(X: Any) -> Any:
+def as_checked_csr(X: Any) -> Any:
     """Another sparse format as CSR. SciPy's converters trust the indices, so they are checked."""
     if X.format == "csc":
         indptr, indices, data = _compressed_arrays(X, X.shape[1], "column")

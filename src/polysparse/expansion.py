@@ -43,7 +43,7 @@ def plan(
     >>> import polysparse
     >>> from scipy.sparse import eye_array
     >>> polysparse.plan(eye_array(1000, format="csr"), degree=4).nbytes
-    68004
+    88008
     """
     x = as_canonical(X)
     basis = MonomialBasis(

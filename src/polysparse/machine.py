@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 # Requests below this are granted without a look: reading the limits costs more than they could.
 ALWAYS_GRANTED = 2**24
@@ -97,18 +99,18 @@ def _rlimit_bytes() -> Iterator[int]:
         pass
 
 
-def threads_for(n_jobs: int | None, n_outputs: int) -> int:
+def threads_for(n_jobs: Any, n_outputs: int) -> int:
     """Threads worth starting for so many outputs.
 
     None means every core that this process may use, by affinity and control group, lowered by
     OMP_NUM_THREADS, which joblib sets in its workers. Negative numbers count back from all cores.
     """
+    if n_jobs is not None and not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs must be an int or None; got {n_jobs!r}.")
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning: None or -1 is all cores, else count from 1.")
     if n_jobs is not None and n_jobs > 0:
         wanted = int(n_jobs)
-    elif n_jobs == 0:
-        raise ValueError(
-            "n_jobs=0 has no meaning: use None or -1 for all cores, or a number from 1."
-        )
     elif n_outputs < 2 * OUTPUTS_PER_THREAD:
         return 1
     else:

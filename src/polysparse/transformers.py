@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from polysparse.basis import Degree, MonomialBasis
-from polysparse.canonical import as_canonical
+from polysparse.canonical import as_canonical, as_checked_csr
 from polysparse.expansion import expand_in
 from polysparse.machine import require_memory
 
@@ -98,7 +98,8 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
         -------
         self : object
         """
-        super().fit(X, y)
+        # DOK has no array of values for scikit-learn to look through; it would warn.
+        super().fit(X.tocsr() if sparse.issparse(X) and X.format == "dok" else X, y)
         self.basis_ = MonomialBasis(
             self.n_features_in_,
             self.degree,
@@ -122,7 +123,9 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
         check_is_fitted(self)
         if _is_foreign_array(X):
             return super().transform(X)
-        X = validate_data(self, X, reset=False, dtype=FLOAT_DTYPES, accept_sparse=True)
+        if sparse.issparse(X) and X.format not in ("csr", "csc"):
+            X = as_checked_csr(X)
+        X = validate_data(self, X, reset=False, dtype=FLOAT_DTYPES, accept_sparse=("csr", "csc"))
         if X.dtype == np.float16 and not sparse.issparse(X):
             return super().transform(X)
         x = as_canonical(X)

@@ -1,0 +1,72 @@
+"""The package as it is shipped."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import polysparse
+
+ROOT = Path(__file__).parent.parent
+MODULES = [m.name for m in pkgutil.iter_modules(polysparse.__path__) if m.name != "_kernels"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    failed, _ = doctest.testmod(importlib.import_module(f"polysparse.{name}"))
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", polysparse.__all__)
+def test_public_names_are_documented_with_an_example(name):
+    assert ">>> " in getattr(polysparse, name).__doc__
+
+
+def test_examples_in_the_readme_run():
+    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert tried > 0
+    assert failed == 0
+
+
+def test_the_stub_of_the_compiled_module_is_up_to_date(tmp_path):
+    pytest.importorskip("nanobind.stubgen")
+    stub = tmp_path / "_kernels.pyi"
+    subprocess.run(
+        [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "polysparse._kernels", "-o", stub],
+        check=True,
+    )
+    assert stub.read_text() == (ROOT / "src/polysparse/_kernels.pyi").read_text()
+
+
+def test_importing_does_not_load_scikit_learn():
+    code = "import sys, polysparse; print('sklearn' in sys.modules, 'joblib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="module 'polysparse' has no attribute 'nothing'"):
+        polysparse.nothing  # noqa: B018
+    assert set(polysparse.__all__) <= set(dir(polysparse))
+
+
+def test_version_is_that_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert polysparse.__version__ == project["version"]
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_oldest_dependencies_are_the_ones_that_are_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = dict(re.fullmatch(r"([\w-]+)>=([\d.]+)", d).groups() for d in project["dependencies"])
+    lines = (ROOT / "tests/oldest.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if "==" in line)
+    assert wanted.keys() <= pinned.keys()
+    for name, version in wanted.items():
+        assert pinned[name].startswith(version)
