@@ -85,8 +85,9 @@ void run_without_gil(const Work& work) {
 }
 
 std::tuple<CsrFault, int64_t, bool, int64_t> py_inspect(In row_offsets, In columns, In values,
-                                                        int64_t n_columns) {
-    require(row_offsets.size() > 0 && columns.size() == values.size(), "malformed CSR arrays");
+                                                        int64_t n_columns, int64_t n_threads) {
+    require(row_offsets.size() > 0 && columns.size() == values.size() && n_threads >= 1,
+            "malformed CSR arrays");
     return with_index(row_offsets.dtype(), [&](auto offset) {
         return with_index(columns.dtype(), [&](auto index) {
             return with_value(values.dtype(), [&](auto value) {
@@ -96,7 +97,9 @@ std::tuple<CsrFault, int64_t, bool, int64_t> py_inspect(In row_offsets, In colum
                 const CsrView<Offset, Index, Value> x{
                     static_cast<int64_t>(row_offsets.size()) - 1, n_columns,
                     data_of<Offset>(row_offsets), data_of<Index>(columns), data_of<Value>(values)};
-                const CsrReport report = inspect(x, static_cast<int64_t>(columns.size()));
+                nb::gil_scoped_release release;
+                const CsrReport report =
+                    inspect(x, static_cast<int64_t>(columns.size()), n_threads);
                 return std::tuple{report.fault, report.where, report.rising, report.stored_zeros};
             });
         });
@@ -224,7 +227,8 @@ NB_MODULE(_kernels, m) {
         .value("last_offset", CsrFault::last_offset)
         .value("column_range", CsrFault::column_range);
     m.def("inspect", &py_inspect, nb::arg("row_offsets").noconvert(),
-          nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"));
+          nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
+          nb::arg("n_threads") = 1);
     m.def("count_row_lengths", &py_count_row_lengths, nb::arg("row_offsets").noconvert());
     m.def("fill_row_offsets", &py_fill_row_offsets, nb::arg("basis"),
           nb::arg("row_offsets").noconvert(), nb::arg("out_offsets").noconvert());

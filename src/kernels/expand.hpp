@@ -22,26 +22,30 @@
 
 namespace polysparse {
 
-/// A place in two parallel arrays: output columns, and the values beside them.
+/// A place in two parallel arrays: columns, and the values beside them.
 template <class Index, class Value>
 struct Slots {
     Index* columns;
     Value* values;
     Slots operator+(int64_t n) const { return {columns + n, values + n}; }
     Slots operator-(int64_t n) const { return {columns - n, values - n}; }
+    operator Slots<const Index, const Value>() const { return {columns, values}; }
 };
 
 template <class Index, class Value>
+using ConstSlots = Slots<const Index, const Value>;
+
+template <class Index, class Value>
 struct Row {
-    const Index* columns;
-    const Value* values;
+    ConstSlots<Index, Value> begin;
     int64_t n;
+    ConstSlots<Index, Value> end() const { return begin + n; }
 };
 
 template <class Offset, class Index, class Value>
 Row<Index, Value> row_of(const CsrView<Offset, Index, Value>& x, int64_t r) {
     const int64_t start = x.row_offsets[r];
-    return {x.columns + start, x.values + start, x.row_offsets[r + 1] - start};
+    return {{x.columns + start, x.values + start}, x.row_offsets[r + 1] - start};
 }
 
 constexpr int64_t lanes = 8;
@@ -49,9 +53,9 @@ constexpr int64_t lanes = 8;
 /// out[t] = tail[t], shifted and scaled, for t < n. If `spill`, whole groups of lanes are read and
 /// written, up to lanes - 1 slots too many at the end: their owner must be this caller, and what
 /// lands there is overwritten later. It makes short runs as cheap as long ones.
-template <bool spill, class Index, class Value>
-POLYSPARSE_INLINE void scale_shift(Slots<Index, Value> tail, int64_t n, uint64_t shift, Value scale,
-                                   Slots<Index, Value> out) {
+template <bool spill, class TailIndex, class Index, class Value>
+POLYSPARSE_INLINE void scale_shift(ConstSlots<TailIndex, Value> tail, int64_t n, uint64_t shift,
+                                   Value scale, Slots<Index, Value> out) {
     using Unsigned = std::make_unsigned_t<Index>;
     const auto step = static_cast<Unsigned>(shift);
     if constexpr (spill) {
@@ -65,7 +69,7 @@ POLYSPARSE_INLINE void scale_shift(Slots<Index, Value> tail, int64_t n, uint64_t
             std::copy_n(values, lanes, out.values + t);
         }
     } else {
-        const Index* __restrict from_columns = tail.columns;
+        const TailIndex* __restrict from_columns = tail.columns;
         const Value* __restrict from_values = tail.values;
         Index* __restrict to_columns = out.columns;
         Value* __restrict to_values = out.values;
@@ -76,8 +80,9 @@ POLYSPARSE_INLINE void scale_shift(Slots<Index, Value> tail, int64_t n, uint64_t
     }
 }
 
-/// The runs that make up P_d of a row with n stored values: run a is led by stored value a.
-/// A Degree known to the compiler has its simplex numbers written out.
+/// The runs that make up P_d, d >= 2, of a row with n stored values: run a is led by stored value
+/// a. P_2 is made from the row as it is stored, higher ones from the block before, as it is
+/// written. A Degree known to the compiler has its simplex numbers written out.
 template <class Degree>
 struct Runs {
     POLYSPARSE_INLINE Runs(const Basis& basis, Degree d, int64_t n)
@@ -85,7 +90,7 @@ struct Runs {
           first(skipped(basis, d)),
           last(n - basis.gap(d)),
           deepest(basis.n_features - 1 - basis.gap(d)),
-          base(basis.degree_end[d] - basis.degree_end[d - 1]) {}
+          base(basis.degree_end[d] - (d == 2 ? basis.n_features : basis.degree_end[d - 1])) {}
 
     int64_t length(int64_t a) const { return static_cast<int64_t>(simplex(d - 1, last - a)); }
     uint64_t shift(int64_t column) const { return base - simplex(d, deepest - column); }
@@ -113,30 +118,27 @@ struct Runs {
     const uint64_t base;
 };
 
-/// P_1, without the stored values that lead nothing. Returns its end.
-template <class Index, class Value, class OutIndex>
+/// P_1, at `out`. Returns its end.
+template <bool spill, class Index, class Value, class OutIndex>
 POLYSPARSE_INLINE Slots<OutIndex, Value> fill_first_degree(const Basis& basis,
                                                            Row<Index, Value> row,
                                                            Slots<OutIndex, Value> out) {
-    const int64_t skip = skipped(basis, 1);
-    const int64_t n = std::max<int64_t>(row.n - skip, 0);
-    const auto shift = static_cast<OutIndex>(basis.degree_end[1] - basis.n_features);
-    for (int64_t t = 0; t < n; ++t)
-        out.columns[t] = static_cast<OutIndex>(row.columns[skip + t]) + shift;
-    std::copy_n(row.values + skip, n, out.values);
-    return out + n;
+    const uint64_t shift = basis.degree_end[1] - basis.n_features;
+    scale_shift<spill>(row.begin, row.n, shift, Value(1), out);
+    return out + row.n;
 }
 
-/// P_d of one row, at `out`, from P_{d-1}, which ends at `tail_end`. Returns its end.
-template <bool spill, class Degree, class Index, class Value, class OutIndex>
+/// P_d of one row, at `out`, from what ends at `tail_end`. Returns its end.
+template <bool spill, class Degree, class Index, class Value, class TailIndex, class OutIndex>
 POLYSPARSE_INLINE Slots<OutIndex, Value> fill_block(const Basis& basis, Degree d,
                                                     Row<Index, Value> row,
-                                                    Slots<OutIndex, Value> tail_end,
+                                                    ConstSlots<TailIndex, Value> tail_end,
                                                     Slots<OutIndex, Value> out) {
     const Runs<Degree> runs(basis, d, row.n);
     for (int64_t a = runs.first; a < runs.last; ++a) {
         const int64_t n = runs.length(a);
-        scale_shift<spill>(tail_end - n, n, runs.shift(row.columns[a]), row.values[a], out);
+        const uint64_t shift = runs.shift(row.begin.columns[a]);
+        scale_shift<spill>(tail_end - n, n, shift, row.begin.values[a], out);
         out = out + n;
     }
     return out;
@@ -150,17 +152,20 @@ POLYSPARSE_INLINE Slots<OutIndex, Value> fill_bias(const Basis& basis, Slots<Out
     return out + 1;
 }
 
-/// All of one row. `scratch` takes the degrees below the lowest.
+/// All of one row. `scratch` takes the degrees from 2 to below the lowest. If `spill`, the caller
+/// owns lanes - 1 slots more behind the row's outputs, and as many may be read behind the row.
 template <bool spill, class Index, class Value, class OutIndex>
 POLYSPARSE_INLINE void fill_row(const Basis& basis, Row<Index, Value> row,
                                 Slots<OutIndex, Value> out, Slots<OutIndex, Value> scratch) {
     out = fill_bias(basis, out);
-    if (basis.highest < basis.lowest) return;
-    auto end = fill_first_degree(basis, row, basis.lowest == 1 ? out : scratch);
+    if (basis.lowest == 1 && basis.highest >= 1) out = fill_first_degree<spill>(basis, row, out);
+    auto end = basis.lowest <= 2 ? out : scratch;  // of the last filled block
     const auto next = [&](auto d) POLYSPARSE_INLINE_LAMBDA {
-        end = fill_block<spill>(basis, d, row, end, d == basis.lowest ? out : end);
+        const ConstSlots<OutIndex, Value> tail_end = end;
+        end = fill_block<spill>(basis, d, row, tail_end, d == basis.lowest ? out : end);
     };
-    if (basis.highest >= 2) next(std::integral_constant<int64_t, 2>{});
+    if (basis.highest >= 2)
+        end = fill_block<spill>(basis, std::integral_constant<int64_t, 2>{}, row, row.end(), end);
     if (basis.highest >= 3) next(std::integral_constant<int64_t, 3>{});
     for (int64_t d = 4; d <= basis.highest; ++d) next(d);
 }
@@ -172,28 +177,29 @@ POLYSPARSE_TARGETS void fill_rows(const Basis& basis, const CsrView<Offset, Inde
                                   Slots<OutIndex, Value> scratch, int64_t first, int64_t last,
                                   int64_t longest) {
     const int64_t limit = out_offsets[last];
+    const int64_t stored = x.row_offsets[x.n_rows];
     for (int64_t r = first; r < last; ++r) {
         const int64_t start = out_offsets[r], end = out_offsets[r + 1];
         if (end - start > longest) continue;
-        if (end + lanes <= limit)
+        if (end + lanes <= limit && x.row_offsets[r + 1] + lanes <= stored)
             fill_row<true>(basis, row_of(x, r), out + start, scratch);
         else
             fill_row<false>(basis, row_of(x, r), out + start, scratch);
     }
 }
 
-/// Outputs [begin, end) of a row's P_d, which begins at `out`. P_{d-1} must be whole.
-template <class Index, class Value, class OutIndex>
+/// Outputs [begin, end) of a row's P_d, which begins at `out`, from what ends at `tail_end`.
+template <class Index, class Value, class TailIndex, class OutIndex>
 POLYSPARSE_TARGETS void fill_part(const Basis& basis, int64_t d, Row<Index, Value> row,
-                                  Slots<OutIndex, Value> tail_end, Slots<OutIndex, Value> out,
+                                  ConstSlots<TailIndex, Value> tail_end, Slots<OutIndex, Value> out,
                                   int64_t begin, int64_t end) {
     const Runs<int64_t> runs(basis, d, row.n);
     for (int64_t a = runs.holding(begin); begin < end; ++a) {
         const int64_t n = runs.length(a);
         const int64_t done = begin - runs.start(a);
         const int64_t here = std::min(n - done, end - begin);
-        scale_shift<false>(tail_end - (n - done), here, runs.shift(row.columns[a]), row.values[a],
-                           out + begin);
+        const uint64_t shift = runs.shift(row.begin.columns[a]);
+        scale_shift<false>(tail_end - (n - done), here, shift, row.begin.values[a], out + begin);
         begin += here;
     }
 }

@@ -10,7 +10,7 @@
 
 namespace polysparse {
 
-/// Room for the degrees below the lowest, which the output does not hold.
+/// Room for the degrees from 2 to below the lowest, which the output does not hold.
 template <class Index, class Value>
 class Scratch {
   public:
@@ -19,7 +19,7 @@ class Scratch {
 
     static int64_t size_for(const Basis& basis, int64_t n) {
         int64_t size = lanes;  // a group may spill
-        for (int64_t d = 1; d < basis.lowest; ++d) size += block_size(basis, d, n);
+        for (int64_t d = 2; d < basis.lowest; ++d) size += block_size(basis, d, n);
         return size;
     }
 
@@ -44,24 +44,40 @@ template <class Index, class Value, class OutIndex>
 class LongRow {
   public:
     LongRow(const Basis& basis, Row<Index, Value> row, Slots<OutIndex, Value> out)
-        : row(row), out(out), scratch_(Scratch<OutIndex, Value>::size_for(basis, row.n)) {
-        auto place = scratch_.slots();
-        blocks_.push_back(place);
-        for (int64_t d = 1; d <= basis.highest; ++d) {
+        : row_(row), out_(out), scratch_(Scratch<OutIndex, Value>::size_for(basis, row.n)) {
+        Slots<OutIndex, Value> place = scratch_.slots();
+        for (int64_t d = 0; d <= basis.highest; ++d) {
             if (d == basis.lowest) place = out + basis.include_bias;
             blocks_.push_back(place);
-            place = place + block_size(basis, d, row.n);
-            ends_.push_back(place);
+            if (d >= std::min<int64_t>(basis.lowest, 2))
+                place = place + block_size(basis, d, row.n);
         }
     }
-    Slots<OutIndex, Value> begin(int64_t d) const { return blocks_[d]; }
-    Slots<OutIndex, Value> end(int64_t d) const { return ends_[d - 1]; }
-    Row<Index, Value> row;
-    Slots<OutIndex, Value> out;
+
+    /// How many outputs of degree d there are to share out; those of degree 1 go in one piece.
+    int64_t size(const Basis& basis, int64_t d) const {
+        return d == 1 ? 1 : block_size(basis, d, row_.n);
+    }
+
+    /// Outputs [begin, end) of degree d. The degree before must be whole.
+    void fill(const Basis& basis, int64_t d, int64_t begin, int64_t end) const {
+        if (d == 1) {
+            const auto first = fill_bias(basis, out_);
+            if (basis.lowest == 1) fill_first_degree<false>(basis, row_, first);
+        } else if (d == 2) {
+            fill_part(basis, d, row_, row_.end(), blocks_[2], begin, end);
+        } else {
+            const auto size_before = block_size(basis, d - 1, row_.n);
+            const ConstSlots<OutIndex, Value> tail_end = blocks_[d - 1] + size_before;
+            fill_part(basis, d, row_, tail_end, blocks_[d], begin, end);
+        }
+    }
 
   private:
+    Row<Index, Value> row_;
+    Slots<OutIndex, Value> out_;
     Scratch<OutIndex, Value> scratch_;
-    std::vector<Slots<OutIndex, Value>> blocks_, ends_;
+    std::vector<Slots<OutIndex, Value>> blocks_;  // [d]: where P_d begins
 };
 
 /// Fills out_offsets' every slot. Needs: x inspected and rising, out_offsets from fill_row_offsets,
@@ -104,19 +120,12 @@ bool fill(const Basis& basis, const CsrView<Offset, Index, Value>& x, const OutI
     for (int64_t d = 1; d <= basis.highest && !long_rows.empty(); ++d) {
         std::vector<Part> parts;
         for (const auto& one : long_rows) {
-            const int64_t size = d == 1 ? 1 : block_size(basis, d, one.row.n);
+            const int64_t size = one.size(basis, d);
             for (int64_t begin = 0; begin < size; begin += shares.task)
                 parts.push_back({&one, begin, std::min(begin + shares.task, size)});
         }
         const auto fill_one = [&](int64_t, int64_t task) {
-            const Part& part = parts[task];
-            if (d == 1) {
-                fill_bias(basis, part.of->out);
-                fill_first_degree(basis, part.of->row, part.of->begin(1));
-            } else {
-                fill_part(basis, d, part.of->row, part.of->end(d - 1), part.of->begin(d),
-                          part.begin, part.end);
-            }
+            parts[task].of->fill(basis, d, parts[task].begin, parts[task].end);
         };
         if (!run_tasks(std::ssize(parts), n_threads, fill_one, should_stop)) return false;
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 from numbers import Integral
@@ -47,8 +47,8 @@ def as_degree_range(degree: Any) -> tuple[int, int]:
 
 def count_monomials(n: int, degree: int, interaction_only: bool) -> int:
     """Monomials of one degree in n variables: the K-simplex number T_degree(n), or C(n, degree)."""
-    if n == 0 or degree == 0:
-        return int(degree == 0)
+    if degree == 0:
+        return 1
     return comb(n, degree) if interaction_only else comb(n + degree - 1, degree)
 
 
@@ -121,8 +121,8 @@ class MonomialBasis:
         )
 
     def __setstate__(self, state: tuple[int, int, int, bool, bool]) -> None:
-        for each, value in zip(fields(self), state, strict=True):
-            object.__setattr__(self, each.name, value)
+        names = ("n_features", "min_degree", "max_degree", "interaction_only", "include_bias")
+        self.__dict__.update(zip(names, state, strict=True))
 
     def __repr__(self) -> str:
         return (

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polysparse import _kernels
+from polysparse.machine import threads_for
 
 VALUE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
+
+# Stored values that can be looked at in the time of one output.
+LOOKS_PER_OUTPUT = 4
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,9 @@ def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     )
 
 
-def as_canonical(X: Any) -> CanonicalCsr | NDArray[Any]:
+def as_canonical(X: Any, n_jobs: int | None = None) -> CanonicalCsr | NDArray[Any]:
     """Whatever the caller has as a CanonicalCsr, if it is sparse, or as a dense float array."""
-    return as_canonical_csr(X) if sparse.issparse(X) else as_dense(X)
+    return as_canonical_csr(X, n_jobs) if sparse.issparse(X) else as_dense(X)
 
 
 def as_dense(X: Any) -> NDArray[Any]:
@@ -63,7 +67,7 @@ def as_dense(X: Any) -> NDArray[Any]:
     return array
 
 
-def as_canonical_csr(X: Any) -> CanonicalCsr:
+def as_canonical_csr(X: Any, n_jobs: int | None = None) -> CanonicalCsr:
     """Any SciPy sparse matrix or array as checked CSR arrays; X itself is never changed."""
     if not sparse.issparse(X):
         raise TypeError(
@@ -78,7 +82,7 @@ def as_canonical_csr(X: Any) -> CanonicalCsr:
         X = as_checked_csr(X)
     indptr, indices, data = _compressed_arrays(X, n_rows, "row")
     data = data.astype(dtype, copy=False)
-    rising, stored_zeros = _inspect(indptr, indices, data, n_columns, "X.indices", "column")
+    rising, stored_zeros = _inspect(indptr, indices, data, n_columns, "column", n_jobs)
     if not rising or stored_zeros:
         own = sparse.csr_matrix((data, indices, indptr), shape=(n_rows, n_columns), copy=True)
         own.sum_duplicates()
@@ -98,13 +102,13 @@ def as_checked_csr(X: Any) -> Any:
     """Another sparse format as CSR. SciPy's converters trust the indices, so they are checked."""
     if X.format == "csc":
         indptr, indices, data = _compressed_arrays(X, X.shape[1], "column")
-        _inspect(indptr, indices, np.zeros(len(data), np.float32), X.shape[0], "X.indices", "row")
+        _inspect(indptr, indices, np.zeros(len(data), np.float32), X.shape[0], "row")
     elif X.format == "bsr":
         block = X.data.shape[1:] if X.data.ndim == 3 else (1, 1)
         n_block_rows, n_block_columns = X.shape[0] // block[0], X.shape[1] // block[1]
         indptr, indices, data = _compressed_arrays(X, n_block_rows, "block row")
         zeros = np.zeros(len(data), np.float32)
-        _inspect(indptr, indices, zeros, n_block_columns, "X.indices", "block column")
+        _inspect(indptr, indices, zeros, n_block_columns, "block column")
     else:
         X = X.tocoo()
         for axis, name, index in ((0, "row", X.row), (1, "column", X.col)):
@@ -155,11 +159,12 @@ def _inspect(
     indices: NDArray[Any],
     data: NDArray[Any],
     n_minor: int,
-    argument: str,
     minor: str,
+    n_jobs: int | None = None,
 ) -> tuple[bool, int]:
     """Whether indices rise, and how many zeros are stored; raise if an array cannot be right."""
-    fault, where, rising, stored_zeros = _kernels.inspect(indptr, indices, data, n_minor)
+    n_threads = threads_for(n_jobs, len(data) // LOOKS_PER_OUTPUT)
+    fault, where, rising, stored_zeros = _kernels.inspect(indptr, indices, data, n_minor, n_threads)
     if fault == _kernels.CsrFault.none:
         return rising, stored_zeros
     if fault == _kernels.CsrFault.first_offset:
@@ -171,7 +176,7 @@ def _inspect(
     elif fault == _kernels.CsrFault.last_offset:
         problem = f"X.indptr ends with {indptr[where]}, but only {len(data)} values are stored."
     else:
-        _refuse_index(indices, where, n_minor, argument, minor)
+        _refuse_index(indices, where, n_minor, "X.indices", minor)
     raise ValueError(f"{problem} The matrix is malformed.")
 
 

@@ -101,7 +101,7 @@ def expand(
     array([[ 0.,  2.,  3.,  0.,  0.,  0.,  4.,  6.,  9.],
            [ 5.,  0.,  0., 25.,  0.,  0.,  0.,  0.,  0.]])
     """
-    x = as_canonical(X)
+    x = as_canonical(X, n_jobs)
     basis = MonomialBasis(
         x.shape[1], degree, interaction_only=interaction_only, include_bias=include_bias
     )
@@ -178,7 +178,7 @@ def iter_expand(
     slice(499, 998, None) 1497
     slice(998, 1000, None) 6
     """
-    x = as_canonical_csr(X)
+    x = as_canonical_csr(X, n_jobs)
     basis = MonomialBasis(
         x.shape[1], degree, interaction_only=interaction_only, include_bias=include_bias
     )

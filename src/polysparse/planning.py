@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polysparse.basis import MonomialBasis
+from polysparse.basis import MonomialBasis, count_monomials
 from polysparse.machine import ALWAYS_GRANTED, available_bytes, format_bytes
 
 # Above this, columns and stored values are numbered by int64. Lowered in tests.
@@ -64,14 +64,14 @@ class ExpansionPlan:
     @cached_property
     def nnz_by_degree(self) -> dict[int, int]:
         """Stored values of each degree; degree 0 is the bias."""
-        basis = self.basis
-        lengths = (
-            ((basis.n_features, self.n_rows),) if self.row_lengths is None else self.row_lengths
-        )
-        return {
-            d: sum(rows * basis.count(n, d) for n, rows in lengths)
-            for d in (*([0] if basis.include_bias else []), *range(basis.lowest, basis.highest + 1))
-        }
+        basis, lengths = self.basis, self.row_lengths
+        if lengths is None:
+            lengths = ((basis.n_features, self.n_rows),)
+        stored = {0: self.n_rows} if basis.include_bias else {}
+        for d in range(basis.lowest, basis.highest + 1):
+            counts = [rows * count_monomials(n, d, basis.interaction_only) for n, rows in lengths]
+            stored[d] = sum(counts)
+        return stored
 
     @cached_property
     def nnz(self) -> int:

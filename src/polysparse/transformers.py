@@ -128,7 +128,7 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
         X = validate_data(self, X, reset=False, dtype=FLOAT_DTYPES, accept_sparse=("csr", "csc"))
         if X.dtype == np.float16 and not sparse.issparse(X):
             return super().transform(X)
-        x = as_canonical(X)
+        x = as_canonical(X, self.n_jobs)
         out = expand_in(self.basis_, x, n_jobs=self.n_jobs, max_bytes="available", order=self.order)
         if not sparse.issparse(X):
             return out
