@@ -64,7 +64,7 @@ bench: $(VENV)/.installed  ## Measure what the README claims
 	$(BIN)/python benchmarks/bench_core.py
 
 sanitize: $(VENV)/.tools  ## Run the core under ASan, UBSan and TSan
-	sh tests/sanitize.sh
+	VENV=$(VENV) sh tests/sanitize.sh
 
 stubs: $(VENV)/.installed  ## Write the type stub of the compiled module
 	$(BIN)/python -m nanobind.stubgen -m polysparse._kernels -o src/polysparse/_kernels.pyi

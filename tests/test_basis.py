@@ -136,6 +136,13 @@ def test_a_basis_of_a_billion_features_is_cheap():
     assert basis.powers([10**9 + 1]).shape == (1, 10**9)
 
 
+def test_the_widest_basis_of_all():
+    basis = MonomialBasis(2**63 - 1, 1, include_bias=False)
+    for column in (0, 5, 2**62, 2**63 - 2):
+        assert basis.unrank(column) == (column,)
+        assert basis.rank((column,)) == column
+
+
 def test_order_inside_a_tuple_does_not_matter():
     basis = MonomialBasis(6, 3)
     assert basis.rank((4, 0, 2)) == basis.rank((0, 2, 4))

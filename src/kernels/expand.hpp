@@ -102,15 +102,7 @@ struct Runs {
 
     /// The run that holds output t of the block.
     int64_t holding(int64_t t) const {
-        int64_t low = first, high = last - 1;
-        while (low < high) {
-            const int64_t middle = low + (high - low + 1) / 2;
-            if (start(middle) <= t)
-                low = middle;
-            else
-                high = middle - 1;
-        }
-        return low;
+        return largest_where(first, last - 1, [&](int64_t a) { return start(a) <= t; });
     }
 
     const Degree d;

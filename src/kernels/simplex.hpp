@@ -51,6 +51,20 @@ constexpr uint64_t simplex(int64_t k, int64_t n) {
     return value;
 }
 
+/// The largest number in [low, high] for which `holds`, which must hold for low and, where it
+/// holds, for everything below.
+template <class Condition>
+constexpr int64_t largest_where(int64_t low, int64_t high, const Condition& holds) {
+    while (low < high) {
+        const int64_t middle = high - (high - low) / 2;
+        if (holds(middle))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 /// The monomials of an expansion and their order, as the kernels see them.
 ///
 /// Interactions are polynomials with a gap: a strictly rising k-tuple below n is a weakly rising
@@ -93,25 +107,11 @@ struct Basis {
         int64_t most = n_features - gap(degree);  // each term's argument is at most the one before
         for (int64_t m = 0; m < degree; ++m) {
             const int64_t k = degree - m;
-            most = largest_within(k, rest, most);
+            most = largest_where(0, most, [&](int64_t n) { return simplex(k, n) <= rest; });
             rest -= simplex(k, most);
             tuple[m] = n_features - 1 - gap(k) - most;
         }
         return degree;
-    }
-
-  private:
-    /// The largest n <= most with T_k(n) <= value.
-    static int64_t largest_within(int64_t k, uint64_t value, int64_t most) {
-        int64_t low = 0;
-        while (low < most) {
-            const int64_t middle = low + (most - low + 1) / 2;
-            if (simplex(k, middle) <= value)
-                low = middle;
-            else
-                most = middle - 1;
-        }
-        return low;
     }
 };
 

@@ -1,9 +1,10 @@
 // Many tasks, several threads, one way to stop.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -25,11 +26,12 @@ bool run_tasks(int64_t n_tasks, int64_t n_threads, const Work& work, Stop& shoul
             if (worker == 0 && should_stop()) stopped.store(true, std::memory_order_relaxed);
         }
     };
+    const int64_t n_helpers = std::max<int64_t>(std::min(n_threads, n_tasks) - 1, 0);
     std::vector<std::thread> helpers;
     try {
-        for (int64_t worker = 1; worker < std::min(n_threads, n_tasks); ++worker)
-            helpers.emplace_back(help, worker);
-    } catch (const std::system_error&) {
+        helpers.reserve(n_helpers);
+        for (int64_t worker = 1; worker <= n_helpers; ++worker) helpers.emplace_back(help, worker);
+    } catch (const std::exception&) {  // no more threads, or no memory for them
     }
     help(0);
     for (std::thread& helper : helpers) helper.join();
