@@ -35,11 +35,12 @@ def test_stored_zeros_do_not_multiply():
     assert polysparse.expand(X, 2, include_bias=False).nnz == 2
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_int64_in_is_int32_out_and_models_accept_it():
     X = raw_csr(np.ones(40), np.tile([0, 3], 20), range(0, 41, 2), (20, 5), index_dtype=np.int64)
     result = polysparse.PolynomialFeatures().fit_transform(X)
     assert result.indices.dtype == result.indptr.dtype == np.int32
-    for model in (SGDClassifier(), LinearSVC()):
+    for model in (SGDClassifier(random_state=0), LinearSVC(random_state=0)):
         model.fit(result, np.arange(20) % 2)
 
 

@@ -10,30 +10,38 @@
 
 namespace polysparse {
 
-/// Calls work(worker, task) once for every task below n_tasks, with 0 <= worker < n_threads; tasks
-/// are handed out in order. The calling thread is worker 0. Between its own tasks it asks
-/// should_stop(); once that is true no further task begins, and the answer is false.
-/// `work` must not throw. Threads that the system refuses are done without.
+/// Calls work(worker, task) once for every task below n_tasks, with 0 <= worker < n_threads. Each
+/// worker begins with tasks of its own, in order, and then helps the others with theirs: workers
+/// stay apart, so that two of them seldom meet in one page of memory, where the first touch of a
+/// huge page would have both clear it. The calling thread is worker 0. Between its own tasks it
+/// asks should_stop(); once that is true no further task begins, and the answer is false. `work`
+/// must not throw. Threads that the system refuses are done without.
 template <class Work, class Stop>
 bool run_tasks(int64_t n_tasks, int64_t n_threads, const Work& work, Stop& should_stop) {
-    std::atomic<int64_t> next{0};
+    const int64_t n_workers = std::clamp<int64_t>(n_tasks, 1, n_threads);
+    std::vector<std::atomic<int64_t>> next(n_workers);
+    const auto first_of = [&](int64_t worker) { return n_tasks * worker / n_workers; };
+    for (int64_t worker = 0; worker < n_workers; ++worker) next[worker] = first_of(worker);
     std::atomic<bool> stopped{false};
-    const auto help = [&](int64_t worker) {
-        while (!stopped.load(std::memory_order_relaxed)) {
-            const int64_t task = next.fetch_add(1, std::memory_order_relaxed);
-            if (task >= n_tasks) break;
-            work(worker, task);
-            if (worker == 0 && should_stop()) stopped.store(true, std::memory_order_relaxed);
+    const auto work_through = [&](int64_t worker) {
+        for (int64_t turn = 0; turn < n_workers; ++turn) {
+            const int64_t owner = (worker + turn) % n_workers;
+            while (!stopped.load(std::memory_order_relaxed)) {
+                const int64_t task = next[owner].fetch_add(1, std::memory_order_relaxed);
+                if (task >= first_of(owner + 1)) break;
+                work(worker, task);
+                if (worker == 0 && should_stop()) stopped.store(true, std::memory_order_relaxed);
+            }
         }
     };
-    const int64_t n_helpers = std::max<int64_t>(std::min(n_threads, n_tasks) - 1, 0);
     std::vector<std::thread> helpers;
     try {
-        helpers.reserve(n_helpers);
-        for (int64_t worker = 1; worker <= n_helpers; ++worker) helpers.emplace_back(help, worker);
+        helpers.reserve(n_workers - 1);
+        for (int64_t worker = 1; worker < n_workers; ++worker)
+            helpers.emplace_back(work_through, worker);
     } catch (const std::exception&) {  // no more threads, or no memory for them
     }
-    help(0);
+    work_through(0);
     for (std::thread& helper : helpers) helper.join();
     return !stopped;
 }

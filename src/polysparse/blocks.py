@@ -39,7 +39,8 @@ class RowBlocks:
     ) -> None:
         self.limit = as_byte_limit(max_bytes)
         self.offsets = offsets
-        longest = int(np.diff(offsets).max(initial=0))
+        lengths = np.diff(offsets)
+        longest = int(lengths.max(initial=0))
         self.index_dtype = index_dtype_for(max(n_columns, longest))
         self.dtype = dtype
         self.row_bytes = self.index_dtype.itemsize
@@ -47,7 +48,7 @@ class RowBlocks:
         needed = longest * self.value_bytes + 2 * self.row_bytes
         if len(offsets) > 1 and needed > self.limit:
             raise ValueError(
-                f"max_bytes={max_bytes} is too little: row {np.diff(offsets).argmax()} alone "
+                f"max_bytes={max_bytes} is too little: row {lengths.argmax()} alone "
                 f"expands to {longest:,} stored values, {needed:,} bytes ({format_bytes(needed)})."
             )
         if wanted_bytes is not None:

@@ -15,9 +15,6 @@ from polysparse.machine import threads_for
 VALUE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
-# Stored values that can be looked at in the time of one output.
-LOOKS_PER_OUTPUT = 4
-
 
 @dataclass(frozen=True)
 class CanonicalCsr:
@@ -163,7 +160,7 @@ def _inspect(
     n_jobs: int | None = None,
 ) -> tuple[bool, int]:
     """Whether indices rise, and how many zeros are stored; raise if an array cannot be right."""
-    n_threads = threads_for(n_jobs, len(data) // LOOKS_PER_OUTPUT)
+    n_threads = threads_for(n_jobs, len(data))
     fault, where, rising, stored_zeros = _kernels.inspect(indptr, indices, data, n_minor, n_threads)
     if fault == _kernels.CsrFault.none:
         return rising, stored_zeros

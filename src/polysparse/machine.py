@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
-# Requests below this are granted without a look: reading the limits costs more than they could.
-ALWAYS_GRANTED = 2**24
+# This part of all memory is granted without a look at what is left: a look takes a third of a
+# millisecond, which is long for a small result.
+ALWAYS_GRANTED = 1 / 64
 
 # Outputs for which one more thread is worth starting.
-OUTPUTS_PER_THREAD = 2**15
+OUTPUTS_PER_THREAD = 2**18
 
-_PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
+# What a control group without a limit has for one is about 2^63.
+_UNLIMITED = 2**62
+
+_PROC, _CGROUP = "/proc", "/sys/fs/cgroup"
 
 
 def format_bytes(n: float) -> str:
@@ -29,26 +33,43 @@ def format_bytes(n: float) -> str:
 
 def available_bytes() -> int | None:
     """Memory that this process can still take, or None where that cannot be known."""
-    found = [*_system_bytes(), *_cgroup_bytes(), *_rlimit_bytes()]
+    found = [*_system_bytes("MemAvailable"), *_cgroup_bytes(left=True), *_rlimit_bytes()]
     return max(0, min(found)) if found else None
+
+
+@lru_cache
+def total_bytes() -> int:
+    """Memory of the machine, or of the control group that this process was started in."""
+    return min([*_system_bytes("MemTotal"), *_cgroup_bytes(left=False)], default=0)
+
+
+def available_if_less(n: int) -> int | None:
+    """What memory is available, if it is less than n bytes; None if n can be had."""
+    if n <= total_bytes() * ALWAYS_GRANTED:
+        return None
+    available = available_bytes()
+    return available if available is not None and available < n else None
 
 
 def require_memory(n: int, what: str, way_out: str) -> None:
     """Raise MemoryError if n bytes are more than there are."""
-    if n <= ALWAYS_GRANTED:
-        return
-    available = available_bytes()
-    if available is not None and n > available:
+    available = available_if_less(n)
+    if available is not None:
         raise MemoryError(
             f"{what} would need {format_bytes(n)}; {format_bytes(available)} are available. "
             f"{way_out}"
         )
 
 
-def _system_bytes() -> Iterator[int]:
+def _read(path: str) -> str:
+    with open(path) as file:
+        return file.read()
+
+
+def _system_bytes(which: str) -> Iterator[int]:
     try:
-        for line in (_PROC / "meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
+        for line in _read(f"{_PROC}/meminfo").splitlines():
+            if line.startswith(f"{which}:"):
                 yield int(line.split()[1]) * 1024
                 return
     except (OSError, ValueError):
@@ -57,33 +78,37 @@ def _system_bytes() -> Iterator[int]:
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _cgroup_bytes() -> Iterator[int]:
-    """What each memory control group above this process leaves, page cache counted as free."""
+def _cgroup_bytes(left: bool) -> Iterator[int]:
+    """What each memory control group above this process allows, or what is left of it."""
     try:
-        lines = (_PROC / "self" / "cgroup").read_text().splitlines()
+        lines = _read(f"{_PROC}/self/cgroup").splitlines()
     except OSError:
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            root, limit, usage, cache = _CGROUP, "memory.max", "memory.current", "inactive_file"
+            root, files = _CGROUP, ("memory.max", "memory.current", "inactive_file")
         elif "memory" in controllers.split(","):
-            root, limit = _CGROUP / "memory", "memory.limit_in_bytes"
-            usage, cache = "memory.usage_in_bytes", "total_inactive_file"
+            root = f"{_CGROUP}/memory"
+            files = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
         else:
             continue
-        group = root / path.lstrip("/")
-        for folder in (group, *group.parents):
-            try:
-                free = int((folder / limit).read_text()) - int((folder / usage).read_text())
-                stat = dict(
-                    row.split() for row in (folder / "memory.stat").read_text().splitlines()
-                )
-                yield free + int(stat.get(cache, 0))
-            except (OSError, ValueError):  # no such group, or its limit is "max"
-                pass
-            if folder == root:
-                break
+        path = path.rstrip("/")
+        while path:
+            yield from _bytes_of_group(f"{root}{path}", *files, left)
+            path = path.rpartition("/")[0]
+        yield from _bytes_of_group(root, *files, left)  # in a container the group is the root
+
+
+def _bytes_of_group(group: str, limit: str, usage: str, cache: str, left: bool) -> Iterator[int]:
+    with suppress(OSError, ValueError):  # no such group, or its limit is "max"
+        most = int(_read(f"{group}/{limit}"))
+        if most < _UNLIMITED and left:
+            rows = _read(f"{group}/memory.stat").splitlines()
+            cached = int(dict(row.split() for row in rows).get(cache, 0))  # can be dropped
+            most += cached - int(_read(f"{group}/{usage}"))
+        if most < _UNLIMITED:
+            yield most
 
 
 def _rlimit_bytes() -> Iterator[int]:
@@ -93,10 +118,24 @@ def _rlimit_bytes() -> Iterator[int]:
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit != resource.RLIM_INFINITY:
-            pages = int((_PROC / "self" / "statm").read_text().split()[0])
+            pages = int(_read(f"{_PROC}/self/statm").split()[0])
             yield limit - pages * resource.getpagesize()
     except (ImportError, OSError, ValueError):
         pass
+
+
+def usable_cores() -> int:
+    """Cores that this process may use, by affinity, control group and LOKY_MAX_CPU_COUNT."""
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    return _usable_cores(affinity, os.environ.get("LOKY_MAX_CPU_COUNT"))
+
+
+@lru_cache
+def _usable_cores(affinity: int | None, most: str | None) -> int:
+    """Ask joblib once for each state of what can change while a process runs."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
 
 
 def threads_for(n_jobs: Any, n_outputs: int) -> int:
@@ -107,16 +146,11 @@ def threads_for(n_jobs: Any, n_outputs: int) -> int:
     """
     if n_jobs is not None and not isinstance(n_jobs, Integral):
         raise TypeError(f"n_jobs must be an int or None; got {n_jobs!r}.")
-    if n_jobs == 0:
+    wanted = -1 if n_jobs is None else int(n_jobs)
+    if wanted == 0:
         raise ValueError("n_jobs=0 has no meaning: None or -1 is all cores, else count from 1.")
-    if n_jobs is not None and n_jobs > 0:
-        wanted = int(n_jobs)
-    elif n_outputs < 2 * OUTPUTS_PER_THREAD:
-        return 1
-    else:
-        from joblib import cpu_count
-
-        wanted = max(1, cpu_count() + 1 + (n_jobs or -1))
+    if wanted < 0 and n_outputs >= 2 * OUTPUTS_PER_THREAD:
+        wanted += usable_cores() + 1
         if n_jobs is None:
             with suppress(KeyError, ValueError):
                 wanted = min(wanted, int(os.environ["OMP_NUM_THREADS"].split(",")[0]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from polysparse.basis import MonomialBasis, count_monomials
-from polysparse.machine import ALWAYS_GRANTED, available_bytes, format_bytes
+from polysparse.machine import available_if_less, format_bytes
 
 # Above this, columns and stored values are numbered by int64. Lowered in tests.
 MAX_INT32 = 2**31 - 1
@@ -97,14 +97,15 @@ class ExpansionPlan:
     def require_fits(self, max_bytes: int | str | None) -> None:
         """Raise if the result cannot be indexed, or is larger than max_bytes allows."""
         self.basis.require_indexable()
-        limit: int | None
+        if max_bytes is None:
+            return
         if max_bytes == "available":
-            limit = None if self.nbytes <= ALWAYS_GRANTED else available_bytes()
+            limit, which = available_if_less(self.nbytes), "are available"
         else:
-            limit = None if max_bytes is None else as_byte_limit(max_bytes)
+            allowed = as_byte_limit(max_bytes)
+            limit, which = allowed, f"are allowed (max_bytes={allowed})"
         if limit is None or self.nbytes <= limit:
             return
-        which = "are available" if max_bytes == "available" else f"are allowed (max_bytes={limit})"
         raise MemoryError(
             f"The expansion of shape {self.shape[0]:,} x {self.shape[1]:,} would need "
             f"{format_bytes(self.nbytes)}; {format_bytes(limit)} {which}. "
