@@ -37,6 +37,17 @@ def test_blocks_are_the_rows_of_the_whole_and_stay_within_the_limit(
     assert stop == X.shape[0]
 
 
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize("reuse", [False, True])
+@pytest.mark.parametrize("max_bytes", [2**28, 20_000, 2**80])
+def test_blocks_with_int64_indices(max_bytes, reuse):
+    whole = polysparse.expand(X, 2)
+    for rows, block in polysparse.iter_expand(X, 2, max_bytes=max_bytes, reuse=reuse):
+        assert block.indices.dtype == np.int64
+        assert bits(block) == bits(whole[rows])
+    assert rows.stop == X.shape[0]
+
+
 @pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
 def test_the_zoo_in_single_rows(build):
     matrix, _ = build()

@@ -59,14 +59,12 @@ class RowBlocks:
         bytes_before = self.offsets * self.value_bytes + np.arange(n_rows + 1) * self.row_bytes
         start = 0
         while start < n_rows:
-            within = bytes_before[start] + self.limit - self.row_bytes
-            countable = self.offsets[start] + largest_index(self.index_dtype)
             stop = min(
-                int(np.searchsorted(bytes_before, within, side="right")),
-                int(np.searchsorted(self.offsets, countable, side="right")),
+                _last_within(bytes_before, start, self.limit - self.row_bytes),
+                _last_within(self.offsets, start, largest_index(self.index_dtype)),
             )
-            yield slice(start, stop - 1)
-            start = stop - 1
+            yield slice(start, stop)
+            start = stop
 
     def size_of(self, rows: slice) -> tuple[int, int]:
         """Rows and stored values of a block."""
@@ -77,3 +75,9 @@ class RowBlocks:
         """Rows and stored values that no block exceeds."""
         n_rows, nnz = len(self.offsets) - 1, int(self.offsets[-1])
         return min(n_rows, self.limit // self.row_bytes), min(nnz, self.limit // self.value_bytes)
+
+
+def _last_within(sums: NDArray[np.int64], start: int, most: int) -> int:
+    """Last place where the rising sums exceed what they are at `start` by no more than `most`."""
+    reach = min(int(sums[start]) + most, np.iinfo(np.int64).max)
+    return int(np.searchsorted(sums, reach, side="right")) - 1
