@@ -1,0 +1,156 @@
+"""Interactions of one-hot data, beside scikit-learn: what they cost, and what they show."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import KBinsDiscretizer, PolynomialFeatures
+
+import polysparse
+
+
+def main() -> None:
+    """Expand measurements that come with scikit-learn, then a generated click log."""
+    X, names = binned_measurements()
+    heading("Breast cancer data: 30 measurements, each in 8 bins")
+    compare(X, 3, names)
+    show_degree_4(X)
+
+    X, names = click_log(n_rows=50_000)
+    heading("Click log: 50,000 impressions, 10 fields, Zipf-distributed levels")
+    compare(X, 2, names)
+    heading("The same click log, all triples")
+    compare(X, 3, names)
+
+
+def binned_measurements() -> tuple[Any, list[str]]:
+    """Real measurements as one-hot CSR: a column says in which eighth of its range a value is."""
+    data = load_breast_cancer()
+    bins = KBinsDiscretizer(n_bins=8, encode="onehot", strategy="uniform").fit(data.data)
+    names = [f"{name}:{b + 1}" for name in data.feature_names for b in range(8)]
+    return sparse.csr_array(bins.transform(data.data)), names
+
+
+def click_log(n_rows: int) -> tuple[Any, list[str]]:
+    """One level of each field per row, as one-hot CSR; level r is 1/r as frequent as the first."""
+    fields = {
+        "weekday": 7,
+        "slot": 10,
+        "hour": 24,
+        "device": 40,
+        "browser": 60,
+        "country": 150,
+        "region": 400,
+        "campaign": 600,
+        "site": 1_500,
+        "ad": 2_000,
+    }
+    rng = np.random.default_rng(0)
+    first_columns = np.cumsum([0, *fields.values()])
+    columns = np.empty((n_rows, len(fields)), dtype=np.int32)
+    for f, n_levels in enumerate(fields.values()):
+        frequency = 1 / np.arange(1, n_levels + 1)
+        level = rng.choice(n_levels, size=n_rows, p=frequency / frequency.sum())
+        columns[:, f] = first_columns[f] + level
+    offsets = np.arange(0, columns.size + 1, len(fields), dtype=np.int32)
+    arrays = np.ones(columns.size), columns.ravel(), offsets
+    names = [f"{field}={level}" for field, n in fields.items() for level in range(n)]
+    return sparse.csr_array(arrays, shape=(n_rows, len(names))), names
+
+
+def compare(X: Any, degree: int, names: list[str]) -> None:
+    """Plan, expand on both sides, compare the results, and look at the largest columns.
+
+    The square of a one-hot column is the column itself: only products of distinct ones count.
+    """
+    print(f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} stored values")
+    print(f"\nThe plan for degree {degree}, before anything is computed:")
+    print(polysparse.plan(X, degree, interaction_only=True))
+
+    theirs = PolynomialFeatures(degree, interaction_only=True).fit(X).transform
+    ours = polysparse.PolynomialFeatures(degree, interaction_only=True).fit(X).transform
+    require_equal(ours(X), theirs(X))
+    show_costs({"scikit-learn": lambda: theirs(X), "polysparse": lambda: ours(X)})
+    print("Both agree: the same columns, the same values.")
+    show_largest(
+        ours(X), polysparse.MonomialBasis(X.shape[1], degree, interaction_only=True), names
+    )
+
+
+def require_equal(ours: Any, theirs: Any) -> None:
+    """Raise unless both are the same matrix, stored in the same order."""
+    for part in ("shape", "indptr", "indices", "data"):
+        if not np.array_equal(getattr(ours, part), getattr(theirs, part)):
+            raise AssertionError(f"the results differ in their {part}")
+
+
+def show_costs(sides: dict[str, Callable[[], Any]]) -> None:
+    """Print time and peak memory of both sides."""
+    seconds = best_seconds(sides)
+    peaks = {side: peak_bytes(call) for side, call in sides.items()}
+    print(f"\n{'':14}{'time':>12}{'peak memory':>14}")
+    for side in sides:
+        print(f"{side:14}{seconds[side] * 1e3:>9.1f} ms{peaks[side] / 1e6:>11.1f} MB")
+    faster, smaller = (slow / fast for slow, fast in (seconds.values(), peaks.values()))
+    print(f"{'won':14}{faster:>11.1f}x{smaller:>13.1f}x")
+
+
+def best_seconds(sides: dict[str, Callable[[], Any]], repeats: int = 8) -> dict[str, float]:
+    """Best time of each side, taken in turn; twice each, as memory freed by itself fits best."""
+    best = dict.fromkeys(sides, np.inf)
+    for _ in range(repeats):
+        for side, call in [pair for pair in sides.items() for _ in range(2)]:
+            start = perf_counter()
+            result = call()
+            best[side] = min(best[side], perf_counter() - start)
+            del result
+    return best
+
+
+def peak_bytes(call: Callable[[], Any]) -> int:
+    """Most memory that the call has at one time, its result included."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def show_largest(expanded: Any, basis: polysparse.MonomialBasis, names: list[str]) -> None:
+    """Name the combinations that most rows have: only these few columns are ever decoded."""
+    degree = basis.max_degree
+    products = expanded.indices[expanded.indices >= basis.degree_slices[degree].start]
+    columns, counts = np.unique(products, return_counts=True)
+    print(f"\n{len(columns):,} products of {degree} columns occur. Those in the most rows:")
+    largest = np.argsort(-counts, kind="stable")[:5]
+    for count, name in zip(
+        counts[largest], basis.names(columns[largest], input_features=names), strict=True
+    ):
+        print(f"{count:>8,}  {name}")
+
+
+def show_degree_4(X: Any) -> None:
+    """A degree for which scikit-learn takes a Python step per output column."""
+    plan = polysparse.plan(X, 4, interaction_only=True)
+    seconds = best_seconds({"": lambda: polysparse.expand(X, 4, interaction_only=True)})[""]
+    print(
+        f"\nDegree 4: {plan.shape[1]:,} columns, {plan.nnz:,} stored values, "
+        f"{plan.nbytes / 1e6:.0f} MB, in {seconds * 1e3:.0f} ms."
+        "\nscikit-learn would visit these columns one by one."
+    )
+
+
+def heading(text: str) -> None:
+    """Begin a section."""
+    print(f"\n{text}\n{'-' * len(text)}")
+
+
+if __name__ == "__main__":
+    main()
