@@ -44,8 +44,8 @@ def plan(
     Examples
     --------
     >>> import polysparse
-    >>> from scipy.sparse import eye_array
-    >>> polysparse.plan(eye_array(1000, format="csr"), degree=4).nbytes
+    >>> from scipy.sparse import identity
+    >>> polysparse.plan(identity(1000, format="csr"), degree=4).nbytes
     88008
     """
     x = as_canonical(X)
@@ -174,8 +174,8 @@ def iter_expand(
     Examples
     --------
     >>> import polysparse
-    >>> from scipy.sparse import eye_array
-    >>> X = eye_array(1000, format="csr")
+    >>> from scipy.sparse import identity
+    >>> X = identity(1000, format="csr")
     >>> for rows, block in polysparse.iter_expand(X, degree=2, max_bytes=20_000):
     ...     print(rows, block.nnz)
     slice(0, 499, None) 1497
@@ -186,6 +186,13 @@ def iter_expand(
     basis = MonomialBasis(
         x.shape[1], degree, interaction_only=interaction_only, include_bias=include_bias
     )
+    return iter_expand_in(basis, x, n_jobs=n_jobs, max_bytes=max_bytes, reuse=reuse)
+
+
+def iter_expand_in(
+    basis: MonomialBasis, x: CanonicalCsr, *, n_jobs: int | None, max_bytes: int, reuse: bool
+) -> Iterator[tuple[slice, Any]]:
+    """Blocks of canonical input in a given basis. What is wrong is raised before the first."""
     n_stored = plan_expansion(basis, x).nnz
     basis.require_indexable()
     if n_stored > MAX_STORED:
