@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 SOURCES := $(shell find src/kernels src/polysparse -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
 CPP     := $(wildcard src/kernels/*.hpp src/kernels/*.cpp tests/*.cpp)
 
-.PHONY: help demo test lint format bench sanitize peer-test test-matrix stubs clean
+.PHONY: help demo test lint format bench paper sanitize peer-test test-matrix stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ $(BIN)/python:
 # What the package, its tests and its build need, as pyproject.toml says.
 REQUIREMENTS = $$($(BIN)/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
   x = p['project']['optional-dependencies']; \
-  print(*p['project']['dependencies'], *x['test'], *x['dev'], *p['build-system']['requires'])")
+  print(*p['project']['dependencies'], *x['cli'], *x['test'], *x['dev'], *p['build-system']['requires'])")
 
 $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet cmake ninja $(REQUIREMENTS) $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
@@ -62,6 +62,10 @@ format: $(VENV)/.tools  ## Rewrite the sources in the house style
 
 bench: $(VENV)/.installed  ## Measure what the README claims
 	$(BIN)/python benchmarks/bench_core.py
+	$(BIN)/python benchmarks/bench_files.py
+
+paper: $(VENV)/.installed  ## Repeat the experiments of the paper, into docs/
+	$(BIN)/polysparse paper --out docs
 
 sanitize: $(VENV)/.tools  ## Run the core under ASan, UBSan and TSan
 	VENV=$(VENV) sh tests/sanitize.sh

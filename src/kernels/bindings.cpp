@@ -2,12 +2,14 @@
 // Every argument was checked by the Python side; what is asserted here guards memory, not users.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "dense.hpp"
 #include "fill.hpp"
 #include "simplex.hpp"
+#include "svmlight.hpp"
 
 namespace nb = nanobind;
 using namespace polysparse;
@@ -29,6 +32,8 @@ using Tuples = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device:
 using OutTuples = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Columns = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutColumns = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutDoubles = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Text = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// Calls f with a value of the array's element type.
 template <class F>
@@ -202,6 +207,56 @@ void py_unrank(const Basis& basis, Columns columns, OutTuples out) {
     }
 }
 
+/// Begin and end of text that may be parsed: its newline at the end is what stops the parser.
+std::pair<const char*, const char*> lines_of(const Text& text) {
+    const char* const begin = reinterpret_cast<const char*>(text.data());
+    const char* const end = begin + text.size();
+    require(begin == end || end[-1] == '\n', "text must end in a newline");
+    return {begin, end};
+}
+
+/// Whether rows have labels, and a qid; None if there is no row.
+std::optional<std::pair<bool, bool>> py_svmlight_layout(Text text) {
+    const auto [begin, end] = lines_of(text);
+    const auto layout = find_layout(begin, end);
+    if (!layout) return std::nullopt;
+    return std::pair{layout->labels, layout->qid};
+}
+
+/// Bytes, lines and rows passed.
+std::tuple<int64_t, int64_t, int64_t> py_svmlight_skip(Text text, int64_t n_rows) {
+    const auto [begin, end] = lines_of(text);
+    nb::gil_scoped_release release;
+    const char* p = begin;
+    const SvmlightCounts passed = skip_rows(p, end, n_rows);
+    return {p - begin, passed.n_lines, passed.n_rows};
+}
+
+void py_svmlight_init(SvmlightText* self, Text text, bool labels, bool qid, int64_t n_threads) {
+    const auto [begin, end] = lines_of(text);
+    require(n_threads >= 1, "n_threads must be positive");
+    nb::gil_scoped_release release;
+    new (self) SvmlightText(begin, end, {labels, qid}, n_threads);
+}
+
+/// The first fault, its line from 0, and the bytes [begin, end) of the word at fault.
+std::tuple<SvmlightFault, int64_t, int64_t, int64_t> py_svmlight_fill(
+    const SvmlightText& text, OutColumns row_offsets, OutColumns indices, OutDoubles values,
+    OutDoubles labels, OutColumns qid) {
+    const auto n_rows = static_cast<size_t>(text.counts().n_rows);
+    const auto n_stored = static_cast<size_t>(text.counts().n_stored);
+    require(row_offsets.size() == n_rows + 1 && indices.size() == n_stored &&
+                values.size() == n_stored && labels.size() == n_rows * text.layout().labels &&
+                qid.size() == n_rows * text.layout().qid,
+            "the output is not of the counted size");
+    nb::gil_scoped_release release;
+    row_offsets.data()[0] = 0;
+    const SvmlightReport report = text.fill(
+        {row_offsets.data() + 1, indices.data(), values.data(), labels.data(), qid.data()});
+    if (report.fault == SvmlightFault::none) return {report.fault, 0, 0, 0};
+    return {report.fault, report.line, report.begin - text.begin(), report.end - text.begin()};
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -238,4 +293,25 @@ NB_MODULE(_kernels, m) {
           nb::arg("out_values").noconvert(), nb::arg("n_threads"), nb::arg("task") = 0);
     m.def("fill_dense", &py_fill_dense, nb::arg("basis"), nb::arg("x").noconvert(),
           nb::arg("out").noconvert(), nb::arg("n_threads"));
+    nb::enum_<SvmlightFault>(m, "SvmlightFault", "Which word of a line cannot be right.")
+        .value("none", SvmlightFault::none)
+        .value("label", SvmlightFault::label)
+        .value("label_missing", SvmlightFault::label_missing)
+        .value("label_unexpected", SvmlightFault::label_unexpected)
+        .value("qid", SvmlightFault::qid)
+        .value("qid_missing", SvmlightFault::qid_missing)
+        .value("qid_unexpected", SvmlightFault::qid_unexpected)
+        .value("index", SvmlightFault::index)
+        .value("value", SvmlightFault::value);
+    nb::class_<SvmlightText>(m, "SvmlightText", "Lines that were counted; the text is not copied.")
+        .def("__init__", &py_svmlight_init, nb::arg("text").noconvert(), nb::arg("labels"),
+             nb::arg("qid"), nb::arg("n_threads"), nb::keep_alive<1, 2>())
+        .def_prop_ro("n_lines", [](const SvmlightText& text) { return text.counts().n_lines; })
+        .def_prop_ro("n_rows", [](const SvmlightText& text) { return text.counts().n_rows; })
+        .def_prop_ro("n_stored", [](const SvmlightText& text) { return text.counts().n_stored; })
+        .def("fill", &py_svmlight_fill, nb::arg("row_offsets").noconvert(),
+             nb::arg("indices").noconvert(), nb::arg("values").noconvert(),
+             nb::arg("labels").noconvert(), nb::arg("qid").noconvert());
+    m.def("svmlight_layout", &py_svmlight_layout, nb::arg("text").noconvert());
+    m.def("svmlight_skip", &py_svmlight_skip, nb::arg("text").noconvert(), nb::arg("n_rows"));
 }

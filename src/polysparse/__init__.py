@@ -19,6 +19,7 @@ from polysparse.expansion import expand, iter_expand, plan
 from polysparse.planning import ExpansionPlan
 
 if TYPE_CHECKING:
+    from polysparse.store import iter_load, load
     from polysparse.transformers import PolynomialFeatures
 
 __version__ = _version("polysparse")
@@ -28,11 +29,17 @@ __all__ = [
     "PolynomialFeatures",
     "expand",
     "iter_expand",
+    "iter_load",
+    "load",
     "plan",
 ]
 
-# Names that need scikit-learn load on first use.
-_LAZY = {"PolynomialFeatures": "polysparse.transformers"}
+# Names that not everybody needs load on first use.
+_LAZY = {
+    "PolynomialFeatures": "polysparse.transformers",
+    "iter_load": "polysparse.store",
+    "load": "polysparse.store",
+}
 
 
 def __getattr__(name: str) -> Any:

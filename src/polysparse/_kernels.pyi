@@ -39,3 +39,44 @@ def fill_row_offsets(basis: Basis, row_offsets: Annotated[NDArray, dict(shape=(N
 def fill(basis: Basis, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], out_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], out_columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], out_values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], n_threads: int, task: int = 0) -> None: ...
 
 def fill_dense(basis: Basis, x: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None, None), device='cpu')], n_threads: int) -> None: ...
+
+class SvmlightFault(enum.Enum):
+    """Which word of a line cannot be right."""
+
+    none = 0
+
+    label = 1
+
+    label_missing = 2
+
+    label_unexpected = 3
+
+    qid = 4
+
+    qid_missing = 5
+
+    qid_unexpected = 6
+
+    index = 7
+
+    value = 8
+
+class SvmlightText:
+    """Lines that were counted; the text is not copied."""
+
+    def __init__(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: bool, qid: bool, n_threads: int) -> None: ...
+
+    @property
+    def n_lines(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_stored(self) -> int: ...
+
+    def fill(self, row_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], qid: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[SvmlightFault, int, int, int]: ...
+
+def svmlight_layout(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[bool, bool] | None: ...
+
+def svmlight_skip(text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], n_rows: int) -> tuple[int, int, int]: ...
