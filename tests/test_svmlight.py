@@ -559,3 +559,27 @@ def test_a_dash_is_standard_input(pack):
         [sys.executable, "-c", code], input=pack(TEXT), capture_output=True, check=True
     )
     assert done.stdout.split() == [b"20000", b"False"]
+
+
+def test_every_value_that_is_written_comes_back(tmp_path):
+    """The writer beside the reader: bits of doubles and floats, extreme ones among them."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2**64, 3000, dtype=np.uint64).view(np.float64)
+    doubles = np.concatenate([bits[np.isfinite(bits)], [0.1, 5e-324, 1.7976931348623157e308, -0.0]])
+    for values in (doubles, doubles[np.abs(doubles) < 1e30].astype(np.float32)):
+        n = len(values)
+        offsets = np.array([0, n // 2, n // 2, n])
+        columns = np.arange(n) + 2**62
+        labels = np.array([1.0, -0.25, 1e300])
+        room = n * _kernels.SVMLIGHT_BYTES_PER_VALUE + 3 * _kernels.SVMLIGHT_BYTES_PER_ROW
+        out = np.empty(room, dtype=np.uint8)
+        n_bytes = _kernels.write_svmlight(offsets, columns, values, labels, 1, out)
+        (block,) = iter_blocks(io.BytesIO(out[:n_bytes].tobytes()))
+        np.testing.assert_array_equal(block.indptr, offsets)
+        np.testing.assert_array_equal(block.indices, columns + 1)
+        assert block.data.astype(values.dtype).tobytes() == values.tobytes()
+        np.testing.assert_array_equal(block.labels, labels)
+        with pytest.raises(ValueError, match="too little room"):
+            _kernels.write_svmlight(offsets, columns, values, labels, 1, out[: room - 1])
+        with pytest.raises(ValueError, match="malformed row offsets"):
+            _kernels.write_svmlight(offsets[::-1].copy(), columns, values, labels, 1, out)

@@ -20,6 +20,7 @@
 #include "fill.hpp"
 #include "simplex.hpp"
 #include "svmlight.hpp"
+#include "svmlight_text.hpp"
 
 namespace nb = nanobind;
 using namespace polysparse;
@@ -33,6 +34,8 @@ using OutTuples = nb::ndarray<int64_t, nb::ndim<2>, nb::c_contig, nb::device::cp
 using Columns = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutColumns = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutDoubles = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutBytes = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Text = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// Calls f with a value of the array's element type.
@@ -257,6 +260,37 @@ std::tuple<SvmlightFault, int64_t, int64_t, int64_t> py_svmlight_fill(
     return {report.fault, report.line, report.begin - text.begin(), report.end - text.begin()};
 }
 
+/// Bytes of text written to `out`; `labels` is empty if there are none.
+int64_t py_write_svmlight(In row_offsets, In columns, In values, Doubles labels,
+                          int64_t first_column, OutBytes out) {
+    const auto n_rows = static_cast<int64_t>(row_offsets.size()) - 1;
+    const auto n_stored = static_cast<int64_t>(columns.size());
+    require(n_rows >= 0 && columns.size() == values.size() &&
+                (labels.size() == 0 || static_cast<int64_t>(labels.size()) == n_rows) &&
+                static_cast<int64_t>(out.size()) >=
+                    n_stored * svmlight_bytes_per_value + n_rows * svmlight_bytes_per_row,
+            "malformed CSR arrays, or too little room");
+    return with_index(row_offsets.dtype(), [&](auto offset) {
+        return with_index(columns.dtype(), [&](auto index) {
+            return with_value(values.dtype(), [&](auto value) {
+                using Offset = decltype(offset);
+                using Index = decltype(index);
+                using Value = decltype(value);
+                const CsrView<Offset, Index, Value> x{n_rows, 0, data_of<Offset>(row_offsets),
+                                                      data_of<Index>(columns),
+                                                      data_of<Value>(values)};
+                require(x.row_offsets[0] == 0 && x.row_offsets[n_rows] == n_stored &&
+                            std::is_sorted(x.row_offsets, x.row_offsets + n_rows + 1),
+                        "malformed row offsets");
+                nb::gil_scoped_release release;
+                char* const begin = reinterpret_cast<char*>(out.data());
+                const double* const label = labels.size() == 0 ? nullptr : labels.data();
+                return static_cast<int64_t>(write_svmlight(x, label, first_column, begin) - begin);
+            });
+        });
+    });
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -312,6 +346,11 @@ NB_MODULE(_kernels, m) {
         .def("fill", &py_svmlight_fill, nb::arg("row_offsets").noconvert(),
              nb::arg("indices").noconvert(), nb::arg("values").noconvert(),
              nb::arg("labels").noconvert(), nb::arg("qid").noconvert());
+    m.attr("SVMLIGHT_BYTES_PER_VALUE") = svmlight_bytes_per_value;
+    m.attr("SVMLIGHT_BYTES_PER_ROW") = svmlight_bytes_per_row;
+    m.def("write_svmlight", &py_write_svmlight, nb::arg("row_offsets").noconvert(),
+          nb::arg("columns").noconvert(), nb::arg("values").noconvert(),
+          nb::arg("labels").noconvert(), nb::arg("first_column"), nb::arg("out").noconvert());
     m.def("svmlight_layout", &py_svmlight_layout, nb::arg("text").noconvert());
     m.def("svmlight_skip", &py_svmlight_skip, nb::arg("text").noconvert(), nb::arg("n_rows"));
 }

@@ -6,13 +6,13 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse import _kernels
 from polysparse.basis import MonomialBasis
 from polysparse.sources import UnknownExtension
 from polysparse.store import StoreWriter
@@ -92,18 +92,35 @@ class FileSink:
 class SvmlightSink(FileSink):
     """svmlight text, columns counted from 1, every value exact. A missing label is written as 0."""
 
+    ROOM = 2**22  # bytes of text that are made at once, but for longer rows
+
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
-        columns, values = (block.indices + 1).tolist(), block.data.tolist()
-        if block.dtype == np.float32:
-            values = block.data.astype(str).tolist()
-        offsets = block.indptr.tolist()
-        names = [f"{label:.17g}" for label in labels] if labels is not None else None
-        lines = []
-        for row, (start, stop) in enumerate(pairwise(offsets)):
-            pairs = zip(columns[start:stop], values[start:stop], strict=True)
-            lines.append(f"{names[row] if names else 0} " + " ".join(f"{c}:{v}" for c, v in pairs))
-        self.file.write(("\n".join(lines) + "\n").encode() if lines else b"")
+        offsets = block.indptr.astype(np.int64)
+        most = self.ROOM // _kernels.SVMLIGHT_BYTES_PER_VALUE
+        start = 0
+        while start < block.shape[0]:
+            full = int(np.searchsorted(offsets, offsets[start] + most, side="right")) - 1
+            stop = max(start + 1, min(full, start + most))
+            self._write_rows(block, offsets, labels, slice(start, stop))
+            start = stop
         self.n_rows += block.shape[0]
+
+    def _write_rows(
+        self, block: Any, offsets: NDArray[np.int64], labels: NDArray[Any] | None, rows: slice
+    ) -> None:
+        first, last = int(offsets[rows.start]), int(offsets[rows.stop])
+        n_rows = rows.stop - rows.start
+        size = (last - first) * _kernels.SVMLIGHT_BYTES_PER_VALUE
+        text = np.empty(size + n_rows * _kernels.SVMLIGHT_BYTES_PER_ROW, dtype=np.uint8)
+        n_bytes = _kernels.write_svmlight(
+            offsets[rows.start : rows.stop + 1] - first,
+            block.indices[first:last],
+            block.data[first:last],
+            np.empty(0) if labels is None else np.asarray(labels[rows], dtype=np.float64),
+            1,
+            text,
+        )
+        self.file.write(text[:n_bytes].data)
 
 
 class ParquetSink(FileSink):
