@@ -26,9 +26,10 @@ from polysparse.machine import require_memory
 class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
     """Polynomial and interaction features: a drop-in for scikit-learn's class of that name.
 
-    Same parameters, attributes, columns, names and errors, and bit-identical values. Sparse input
-    of any format and any degree is expanded natively, on every core, in one pass; unsorted or
-    repeated indices and read-only arrays are handled; indices come out as int32 whenever they fit.
+    Same parameters, attributes, columns, names and errors; the values are those of its dense
+    result, bit for bit. Sparse input of any format and any degree is expanded natively, on every
+    core, in one pass; unsorted or repeated indices and read-only arrays are handled; indices come
+    out as int32 whenever they fit.
 
     Parameters
     ----------
