@@ -177,17 +177,19 @@ def test_kernels_refuse_arrays_that_do_not_belong_together():
     offsets, columns, values = np.array([0, 1], np.int32), np.zeros(1, np.int32), np.ones(1)
     out = np.array([0, 3], np.int32), np.empty(3, np.int32), np.empty(3)
     kernels.fill_row_offsets(basis, offsets, out[0])
-    kernels.fill(basis, offsets, columns, values, *out, 1)
+    kernels.fill(basis, offsets, columns, values, 3, *out, 1, 0)
     with pytest.raises(ValueError, match="not of the counted size"):
-        kernels.fill(basis, offsets, columns, values, out[0], out[1][:2], out[2][:2], 1)
+        kernels.fill(basis, offsets, columns, values, 3, out[0], out[1][:2], out[2][:2], 1, 0)
     with pytest.raises(ValueError, match="malformed CSR arrays"):
-        kernels.fill(basis, offsets, columns, values, out[0], out[1], out[2][:2], 1)
+        kernels.fill(basis, offsets, columns, values, 3, out[0], out[1], out[2][:2], 1, 0)
     with pytest.raises(TypeError, match="arrays of unequal dtype"):
-        kernels.fill(basis, offsets, columns, values, out[0].astype(np.int64), *out[1:], 1)
+        kernels.fill(basis, offsets, columns, values, 3, out[0].astype(np.int64), *out[1:], 1, 0)
+    with pytest.raises(ValueError, match="malformed CSR arrays"):
+        kernels.fill(basis, offsets, columns, values, 4, *out, 1, 0)
     with pytest.raises(TypeError, match="values must be float32 or float64"):
-        kernels.inspect(offsets, columns, np.ones(1, int), 3)
+        kernels.inspect(offsets, columns, np.ones(1, int), 3, 1)
     with pytest.raises(ValueError, match="malformed dense arrays"):
         kernels.fill_dense(basis, np.ones((2, 3)), np.empty((3, 10)), 1)
     out[2].flags.writeable = False
     with pytest.raises(TypeError):
-        kernels.fill(basis, offsets, columns, values, *out, 1)
+        kernels.fill(basis, offsets, columns, values, 3, *out, 1, 0)

@@ -134,11 +134,12 @@ void py_fill_row_offsets(const Basis& basis, In row_offsets, Out out_offsets) {
     });
 }
 
-void py_fill(const Basis& basis, In row_offsets, In columns, In values, Out out_offsets,
-             Out out_columns, Out out_values, int64_t n_threads, int64_t task) {
+void py_fill(const Basis& basis, In row_offsets, In columns, In values, int64_t n_columns,
+             Out out_offsets, Out out_columns, Out out_values, int64_t n_threads, int64_t task) {
     require(row_offsets.size() > 0 && columns.size() == values.size() &&
                 out_offsets.size() == row_offsets.size() &&
-                out_columns.size() == out_values.size() && n_threads >= 1,
+                out_columns.size() == out_values.size() && n_columns == basis.n_features &&
+                n_threads >= 1,
             "malformed CSR arrays");
     const auto n_rows = static_cast<int64_t>(row_offsets.size()) - 1;
     with_index(row_offsets.dtype(), [&](auto offset) {
@@ -317,14 +318,14 @@ NB_MODULE(_kernels, m) {
         .value("column_range", CsrFault::column_range);
     m.def("inspect", &py_inspect, nb::arg("row_offsets").noconvert(),
           nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
-          nb::arg("n_threads") = 1);
+          nb::arg("n_threads"));
     m.def("count_row_lengths", &py_count_row_lengths, nb::arg("row_offsets").noconvert());
     m.def("fill_row_offsets", &py_fill_row_offsets, nb::arg("basis"),
           nb::arg("row_offsets").noconvert(), nb::arg("out_offsets").noconvert());
     m.def("fill", &py_fill, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
-          nb::arg("columns").noconvert(), nb::arg("values").noconvert(),
+          nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
           nb::arg("out_offsets").noconvert(), nb::arg("out_columns").noconvert(),
-          nb::arg("out_values").noconvert(), nb::arg("n_threads"), nb::arg("task") = 0);
+          nb::arg("out_values").noconvert(), nb::arg("n_threads"), nb::arg("task"));
     m.def("fill_dense", &py_fill_dense, nb::arg("basis"), nb::arg("x").noconvert(),
           nb::arg("out").noconvert(), nb::arg("n_threads"));
     nb::enum_<SvmlightFault>(m, "SvmlightFault", "Which word of a line cannot be right.")

@@ -17,19 +17,24 @@ inline int64_t skipped(const Basis& basis, int64_t d) {
     return basis.interaction_only && d < basis.lowest ? basis.lowest - d : 0;
 }
 
-/// Tuples of degree d that begin at a stored value or later, with `left` stored values from there.
-inline int64_t tuples_from(const Basis& basis, int64_t d, int64_t left) {
-    return static_cast<int64_t>(simplex(d, left - basis.gap(d)));
+/// How many tuples of degree d of a row with n stored values are made: its outputs of that degree,
+/// or, below the lowest, what longer ones are made from.
+inline int64_t block_size(const Basis& basis, int64_t d, int64_t n) {
+    return static_cast<int64_t>(simplex(d, n - skipped(basis, d) - basis.gap(d)));
 }
 
-/// Outputs of degree d of a row with n stored values.
-inline int64_t block_size(const Basis& basis, int64_t d, int64_t n) {
-    return tuples_from(basis, d, n - skipped(basis, d));
+/// The most tuples of a degree from `first` to below the lowest that a row is made through.
+inline int64_t largest_below_lowest(const Basis& basis, int64_t first, int64_t n) {
+    int64_t size = 0;
+    for (int64_t d = first; d < basis.lowest && d <= basis.highest; ++d)
+        size = std::max(size, block_size(basis, d, n));
+    return size;
 }
 
 /// Outputs of a row with n stored values.
 inline int64_t row_size(const Basis& basis, int64_t n) {
     int64_t size = basis.include_bias;
+    if (n == 0) return size;
     for (int64_t d = basis.lowest; d <= basis.highest; ++d) size += block_size(basis, d, n);
     return size;
 }

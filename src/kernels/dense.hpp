@@ -21,19 +21,25 @@ struct DenseView {
     Value* at(int64_t r, int64_t c) const { return values + r * row_stride + c * column_stride; }
 };
 
-/// The columns of a panel of rows, one after the other: either in the output or in scratch.
-/// Calls copy(column, feature) for P_1 and multiply(from, n, feature, to) for every run of P_2 on,
-/// where columns below zero stand for scratch: column -1 is its last.
+/// The columns of a panel of rows, one after the other: either in the output or in scratch, whose
+/// halves take the degrees below the lowest in turn. Calls copy(feature, column) for P_1 and
+/// multiply(from, n, feature, to) for every run of P_2 on, where columns below zero stand for
+/// scratch: column -1 is its last.
 template <class Copy, class Multiply>
 POLYSPARSE_INLINE void walk_dense(const Basis& basis, int64_t n_scratch, const Copy& copy,
                                   const Multiply& multiply) {
     const int64_t n = basis.n_features;
     if (basis.highest < basis.lowest) return;
-    int64_t end = basis.lowest == 1 ? int64_t{basis.include_bias} : -n_scratch;
+    int64_t end = 0;  // of the last filled block
+    const auto place = [&](int64_t d) {
+        if (d < basis.lowest) return d % 2 == 0 ? -n_scratch : -n_scratch / 2;
+        return d == basis.lowest ? int64_t{basis.include_bias} : end;
+    };
+    end = place(1);
     for (int64_t j = skipped(basis, 1); j < n; ++j) copy(j, end++);
     for (int64_t d = 2; d <= basis.highest; ++d) {
         const int64_t tail_end = end;
-        if (d == basis.lowest) end = basis.include_bias;
+        end = place(d);
         const int64_t leads = n - basis.gap(d);
         for (int64_t a = skipped(basis, d); a < leads; ++a) {
             const auto size = static_cast<int64_t>(simplex(d - 1, leads - a));
@@ -97,10 +103,8 @@ bool fill_dense(const Basis& basis, DenseView<const Value> x, DenseView<Value> o
     const bool by_rows = out.column_stride == 1;
     constexpr int64_t share = int64_t{1} << 18;  // values that one task fills, about
     const int64_t rows_of_a_share = share / std::max<int64_t>(n_columns, 1) + 1;
-    const int64_t height =
-        by_rows ? rows_of_a_share : std::clamp<int64_t>(rows_of_a_share, 64, 512);
-    int64_t n_scratch = 0;
-    for (int64_t d = 1; d < basis.lowest; ++d) n_scratch += block_size(basis, d, basis.n_features);
+    const int64_t height = by_rows ? rows_of_a_share : std::clamp<int64_t>(rows_of_a_share, 8, 512);
+    const int64_t n_scratch = 2 * largest_below_lowest(basis, 1, basis.n_features);
     const int64_t scratch_rows = by_rows ? 1 : std::min(height, n_rows);
     std::vector<std::vector<Value>> scratch(n_threads);
     for (auto& one : scratch) one.resize(n_scratch * scratch_rows);

@@ -144,20 +144,35 @@ POLYSPARSE_INLINE Slots<OutIndex, Value> fill_bias(const Basis& basis, Slots<Out
     return out + 1;
 }
 
-/// All of one row. `scratch` takes the degrees from 2 to below the lowest. If `spill`, the caller
-/// owns lanes - 1 slots more behind the row's outputs, and as many may be read behind the row.
+/// Two rooms for the degrees from 2 to below the lowest, which the output does not hold: each is
+/// made from the one before, in turn.
+template <class Index, class Value>
+struct ScratchSlots {
+    Slots<Index, Value> even, odd;
+    Slots<Index, Value> operator[](int64_t d) const { return d % 2 == 0 ? even : odd; }
+};
+
+/// All of one row. If `spill`, the caller owns lanes - 1 slots more behind the row's outputs, and
+/// as many may be read behind the row.
 template <bool spill, class Index, class Value, class OutIndex>
 POLYSPARSE_INLINE void fill_row(const Basis& basis, Row<Index, Value> row,
-                                Slots<OutIndex, Value> out, Slots<OutIndex, Value> scratch) {
+                                Slots<OutIndex, Value> out, ScratchSlots<OutIndex, Value> scratch) {
     out = fill_bias(basis, out);
+    if (row.n == 0) return;
     if (basis.lowest == 1 && basis.highest >= 1) out = fill_first_degree<spill>(basis, row, out);
-    auto end = basis.lowest <= 2 ? out : scratch;  // of the last filled block
+    Slots<OutIndex, Value> end;  // of the last filled block
+    const auto place = [&](int64_t d) POLYSPARSE_INLINE_LAMBDA {
+        return d < basis.lowest ? scratch[d] : d == basis.lowest ? out : end;
+    };
     const auto next = [&](auto d) POLYSPARSE_INLINE_LAMBDA {
         const ConstSlots<OutIndex, Value> tail_end = end;
-        end = fill_block<spill>(basis, d, row, tail_end, d == basis.lowest ? out : end);
+        end = fill_block<spill>(basis, d, row, tail_end, place(d));
     };
-    if (basis.highest >= 2)
-        end = fill_block<spill>(basis, std::integral_constant<int64_t, 2>{}, row, row.end(), end);
+    if (basis.highest >= 2) {
+        end = out;
+        const std::integral_constant<int64_t, 2> two{};
+        end = fill_block<spill>(basis, two, row, row.end(), place(2));
+    }
     if (basis.highest >= 3) next(std::integral_constant<int64_t, 3>{});
     for (int64_t d = 4; d <= basis.highest; ++d) next(d);
 }
@@ -166,8 +181,8 @@ POLYSPARSE_INLINE void fill_row(const Basis& basis, Row<Index, Value> row,
 template <class Offset, class Index, class OutIndex, class Value>
 POLYSPARSE_TARGETS void fill_rows(const Basis& basis, const CsrView<Offset, Index, Value>& x,
                                   const OutIndex* out_offsets, Slots<OutIndex, Value> out,
-                                  Slots<OutIndex, Value> scratch, int64_t first, int64_t last,
-                                  int64_t longest) {
+                                  ScratchSlots<OutIndex, Value> scratch, int64_t first,
+                                  int64_t last, int64_t longest) {
     const int64_t limit = out_offsets[last];
     const int64_t stored = x.row_offsets[x.n_rows];
     for (int64_t r = first; r < last; ++r) {

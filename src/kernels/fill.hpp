@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <memory>
 #include <vector>
 
 #include "expand.hpp"
@@ -10,22 +12,25 @@
 
 namespace polysparse {
 
-/// Room for the degrees from 2 to below the lowest, which the output does not hold.
+/// Room for the degrees from 2 to below the lowest of a row with n stored values.
 template <class Index, class Value>
 class Scratch {
   public:
-    explicit Scratch(int64_t size) : columns_(size), values_(size) {}
-    Slots<Index, Value> slots() { return {columns_.data(), values_.data()}; }
+    Scratch(const Basis& basis, int64_t n)
+        : half_(largest_below_lowest(basis, 2, n) + lanes),  // a group may spill
+          columns_(std::make_unique_for_overwrite<Index[]>(2 * half_)),
+          values_(std::make_unique_for_overwrite<Value[]>(2 * half_)) {}
 
-    static int64_t size_for(const Basis& basis, int64_t n) {
-        int64_t size = lanes;  // a group may spill
-        for (int64_t d = 2; d < basis.lowest; ++d) size += block_size(basis, d, n);
-        return size;
+    ScratchSlots<Index, Value> slots() const {
+        const Slots<Index, Value> even{columns_.get(), values_.get()};
+        return {even, even + half_};
     }
+    int64_t size() const { return 2 * half_; }
 
   private:
-    std::vector<Index> columns_;
-    std::vector<Value> values_;
+    int64_t half_;
+    std::unique_ptr<Index[]> columns_;
+    std::unique_ptr<Value[]> values_;
 };
 
 /// How much one task fills: enough to be worth handing out, little enough to share and to stop.
@@ -44,62 +49,86 @@ template <class Index, class Value, class OutIndex>
 class LongRow {
   public:
     LongRow(const Basis& basis, Row<Index, Value> row, Slots<OutIndex, Value> out)
-        : row_(row), out_(out), scratch_(Scratch<OutIndex, Value>::size_for(basis, row.n)) {
-        Slots<OutIndex, Value> place = scratch_.slots();
-        for (int64_t d = 0; d <= basis.highest; ++d) {
-            if (d == basis.lowest) place = out + basis.include_bias;
-            blocks_.push_back(place);
-            if (d >= std::min<int64_t>(basis.lowest, 2))
-                place = place + block_size(basis, d, row.n);
-        }
-    }
+        : basis_(&basis), row_(row), out_(out), scratch_(basis, row.n) {}
+
+    int64_t scratch_size() const { return scratch_.size(); }
 
     /// How many outputs of degree d there are to share out; those of degree 1 go in one piece.
-    int64_t size(const Basis& basis, int64_t d) const {
-        return d == 1 ? 1 : block_size(basis, d, row_.n);
-    }
+    int64_t size(int64_t d) const { return d == 1 ? 1 : block_size(*basis_, d, row_.n); }
 
     /// Outputs [begin, end) of degree d. The degree before must be whole.
-    void fill(const Basis& basis, int64_t d, int64_t begin, int64_t end) const {
+    void fill(int64_t d, int64_t begin, int64_t end) const {
         if (d == 1) {
-            const auto first = fill_bias(basis, out_);
-            if (basis.lowest == 1) fill_first_degree<false>(basis, row_, first);
+            const auto first = fill_bias(*basis_, out_);
+            if (basis_->lowest == 1) fill_first_degree<false>(*basis_, row_, first);
         } else if (d == 2) {
-            fill_part(basis, d, row_, row_.end(), blocks_[2], begin, end);
+            fill_part(*basis_, d, row_, row_.end(), place(d), begin, end);
         } else {
-            const auto size_before = block_size(basis, d - 1, row_.n);
-            const ConstSlots<OutIndex, Value> tail_end = blocks_[d - 1] + size_before;
-            fill_part(basis, d, row_, tail_end, blocks_[d], begin, end);
+            const ConstSlots<OutIndex, Value> tail_end = place(d - 1) + size(d - 1);
+            fill_part(*basis_, d, row_, tail_end, place(d), begin, end);
         }
     }
 
   private:
+    /// Where P_d begins.
+    Slots<OutIndex, Value> place(int64_t d) const {
+        if (d < basis_->lowest) return scratch_.slots()[d];
+        Slots<OutIndex, Value> begin = out_ + basis_->include_bias;
+        for (int64_t e = basis_->lowest; e < d; ++e) begin = begin + block_size(*basis_, e, row_.n);
+        return begin;
+    }
+
+    const Basis* basis_;
     Row<Index, Value> row_;
     Slots<OutIndex, Value> out_;
     Scratch<OutIndex, Value> scratch_;
-    std::vector<Slots<OutIndex, Value>> blocks_;  // [d]: where P_d begins
 };
+
+/// Fills some long rows. False if stopped.
+template <class Row, class Stop>
+bool fill_long_rows(const Basis& basis, const std::vector<Row>& rows, int64_t task,
+                    int64_t n_threads, Stop& should_stop) {
+    struct Part {
+        const Row* of;
+        int64_t begin, end;
+    };
+    for (int64_t d = 1; d <= basis.highest && !rows.empty(); ++d) {
+        std::vector<Part> parts;
+        for (const Row& row : rows)
+            for (int64_t begin = 0, size = row.size(d); begin < size; begin += task)
+                parts.push_back({&row, begin, std::min(begin + task, size)});
+        const auto fill_one = [&](int64_t, int64_t i) {
+            parts[i].of->fill(d, parts[i].begin, parts[i].end);
+        };
+        if (!run_tasks(std::ssize(parts), n_threads, fill_one, should_stop)) return false;
+    }
+    return true;
+}
 
 /// Fills out_offsets' every slot. Needs: x inspected and rising, out_offsets from fill_row_offsets,
 /// OutIndex wide enough for the basis. The result does not depend on n_threads. False if stopped.
-/// Throws bad_alloc, before any thread starts, if there is no room for the scratch.
+/// Throws bad_alloc, while no thread runs, if there is no room for the scratch: twice the largest
+/// block below the lowest degree, for each thread.
 template <class Offset, class Index, class Value, class OutIndex, class Stop>
 bool fill(const Basis& basis, const CsrView<Offset, Index, Value>& x, const OutIndex* out_offsets,
           Slots<OutIndex, Value> out, int64_t n_threads, int64_t wanted, Stop& should_stop) {
     const int64_t n_outputs = out_offsets[x.n_rows];
     const Shares shares(n_outputs, n_threads, wanted);
 
-    std::vector<LongRow<Index, Value, OutIndex>> long_rows;
     int64_t longest_stored = 0;  // stored values of the longest row that is not divided
+    bool has_long_rows = false;
+    const auto is_long = [&](int64_t r) {
+        return out_offsets[r + 1] - out_offsets[r] > shares.longest_row;
+    };
     for (int64_t r = 0; r < x.n_rows; ++r) {
-        if (out_offsets[r + 1] - out_offsets[r] > shares.longest_row)
-            long_rows.emplace_back(basis, row_of(x, r), out + out_offsets[r]);
+        if (is_long(r))
+            has_long_rows = true;
         else
             longest_stored = std::max<int64_t>(longest_stored, row_of(x, r).n);
     }
     std::vector<Scratch<OutIndex, Value>> scratch;
-    const int64_t scratch_size = Scratch<OutIndex, Value>::size_for(basis, longest_stored);
-    for (int64_t worker = 0; worker < n_threads; ++worker) scratch.emplace_back(scratch_size);
+    for (int64_t worker = 0; worker < n_threads; ++worker)
+        scratch.emplace_back(basis, longest_stored);
 
     const int64_t n_tasks = n_outputs / shares.task + 1;
     const auto first_row = [&](int64_t task) -> int64_t {
@@ -112,24 +141,22 @@ bool fill(const Basis& basis, const CsrView<Offset, Index, Value>& x, const OutI
                   first_row(task + 1), shares.longest_row);
     };
     if (!run_tasks(n_tasks, n_threads, fill_task, should_stop)) return false;
+    scratch.clear();
 
-    struct Part {
-        const LongRow<Index, Value, OutIndex>* of;
-        int64_t begin, end;
-    };
-    for (int64_t d = 1; d <= basis.highest && !long_rows.empty(); ++d) {
-        std::vector<Part> parts;
-        for (const auto& one : long_rows) {
-            const int64_t size = one.size(basis, d);
-            for (int64_t begin = 0; begin < size; begin += shares.task)
-                parts.push_back({&one, begin, std::min(begin + shares.task, size)});
-        }
-        const auto fill_one = [&](int64_t, int64_t task) {
-            parts[task].of->fill(basis, d, parts[task].begin, parts[task].end);
-        };
-        if (!run_tasks(std::ssize(parts), n_threads, fill_one, should_stop)) return false;
+    // Long rows go together, as far as their scratch does not add up to much.
+    constexpr int64_t much = int64_t{1} << 20;
+    std::vector<LongRow<Index, Value, OutIndex>> together;
+    int64_t scratch_size = 0;
+    for (int64_t r = 0; has_long_rows && r < x.n_rows; ++r) {
+        if (!is_long(r)) continue;
+        together.emplace_back(basis, row_of(x, r), out + out_offsets[r]);
+        scratch_size += together.back().scratch_size();
+        if (scratch_size < much) continue;
+        if (!fill_long_rows(basis, together, shares.task, n_threads, should_stop)) return false;
+        together.clear();
+        scratch_size = 0;
     }
-    return true;
+    return fill_long_rows(basis, together, shares.task, n_threads, should_stop);
 }
 
 }  // namespace polysparse

@@ -85,12 +85,6 @@ struct Basis {
     /// as j decides it.
     uint64_t depth(int64_t k, int64_t j) const { return simplex(k, n_features - 1 - j - gap(k)); }
 
-    /// column(j, tail) - column(tail) for a tuple of degree k, modulo 2^64: it depends on the
-    /// first column j alone. This is what lets a whole block be filled by shifting another.
-    uint64_t shift(int64_t k, int64_t j) const {
-        return degree_end[k] - degree_end[k - 1] - depth(k, j);
-    }
-
     /// The output column of a rising tuple of k >= 1 columns. Needs: lowest <= k <= highest.
     int64_t rank(const int64_t* tuple, int64_t k) const {
         uint64_t column = degree_end[k] - 1;

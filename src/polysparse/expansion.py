@@ -242,6 +242,15 @@ def expand_rows(
     nnz = int(indptr[-1])
     indices, data = room.indices[:nnz], room.data[:nnz]
     _kernels.fill(
-        basis.native, row_offsets, x.indices, x.data, indptr, indices, data, n_threads, TASK_OUTPUTS
+        basis.native,
+        row_offsets,
+        x.indices,
+        x.data,
+        x.shape[1],
+        indptr,
+        indices,
+        data,
+        n_threads,
+        TASK_OUTPUTS,
     )
     return as_csr((n_rows, basis.n_columns), indptr, indices, data, is_array=x.is_array)
