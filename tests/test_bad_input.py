@@ -64,6 +64,13 @@ def test_a_corrupted_matrix_is_refused_by_the_transformer(X, message):
         poly.transform(X)
 
 
+def test_a_corrupted_list_of_lists_is_refused():
+    X = sparse.lil_array(np.eye(3))
+    X.rows[0] = [0, 1]
+    with pytest.raises(ValueError, match=r"X.rows and X.data differ in length"):
+        polysparse.expand(X)
+
+
 def test_an_empty_matrix_has_no_column_for_a_stored_value():
     X = raw_csr([1.0], [0], [0, 1], (1, 0))
     with pytest.raises(ValueError, match=r"X.indices\[0\] is 0, but X has 0 columns"):
@@ -81,6 +88,8 @@ def test_an_empty_matrix_has_no_column_for_a_stored_value():
         ("coo", {"row": [0, 5, 1, 1]}, r"X.row\[1\] is 5, but X has 2 rows"),
         ("coo", {"col": [0, -4, 1, 1]}, r"X.col\[1\] is -4, but X has 3 columns"),
         ("coo", {"data": [1.0]}, "X.row has 4 entries, X.data has 1"),
+        ("bsr", {"data": np.ones((1, 0, 0))}, r"X.data has shape \(1, 0, 0\)"),
+        ("dia", {"offsets": [0, 1, 2, 3, 4]}, "X.offsets and X.data differ in length"),
     ],
 )
 def test_corruption_is_found_before_scipy_converts(format, change, message):

@@ -175,6 +175,8 @@ def test_any_integer_dtype_will_do(dtype):
         (("a", "b"), "tuples must be integers"),
         (np.zeros((2, 2, 2), int), "got 3 dimensions"),
         ((0, 2**70), r"must be in \[0, 6\)"),
+        (5, "tuples must be a tuple of input columns, or several; got 5"),
+        ([(0, 1), 2], "tuples must all be sequences of input columns"),
     ],
 )
 def test_rank_refuses_what_is_no_monomial(tuples, message):
@@ -211,11 +213,44 @@ def test_unrank_refuses_what_is_no_column(columns, message):
         ((3, None), "got None"),
         ((3, (1, 2, 3)), r"got \(1, 2, 3\)"),
         ((3, (3, 2)), r"min_degree <= max_degree; got \(3, 2\)"),
+        ((3, b"12"), "degree must be a non-negative int"),
+        ((3, np.array(2)), "degree must be a non-negative int"),
+        ((1, 10**9), r"degree=1000000000 is too high: at most 1,000,000"),
     ],
 )
 def test_a_basis_refuses_wrong_parameters(arguments, message):
     with pytest.raises(ValueError, match=message):
         MonomialBasis(*arguments)
+
+
+@pytest.mark.parametrize("flag", ["interaction_only", "include_bias"])
+def test_flags_must_be_flags(flag):
+    with pytest.raises(ValueError, match=f"{flag} must be True or False; got 'False'"):
+        MonomialBasis(3, **{flag: "False"})
+
+
+def test_degrees_beyond_the_last_interaction_cost_nothing():
+    basis = MonomialBasis(3, 10**9, interaction_only=True)
+    assert basis.n_columns == 8
+    assert list(basis.degree_slices) == [0, 1, 2, 3]
+    assert basis.unrank([7]).tolist() == [[0, 1, 2]]
+    assert basis.names().tolist() == ["1", "x0", "x1", "x2", "x0 x1", "x0 x2", "x1 x2", "x0 x1 x2"]
+    assert basis.powers().toarray().sum(axis=1).tolist() == [0, 1, 1, 1, 2, 2, 2, 3]
+
+
+def test_high_powers_of_few_features():
+    basis = MonomialBasis(1, 5000)
+    assert basis.powers().toarray().ravel().tolist() == list(range(5001))
+    assert basis.names()[-1] == "x0^5000"
+    basis = MonomialBasis(2, 300)
+    columns = np.arange(basis.n_columns)[::37]
+    assert basis.names()[columns].tolist() == basis.names(columns).tolist()
+
+
+def test_numbers_beyond_reading_are_told_by_their_size():
+    basis = MonomialBasis(100_000, 5000)
+    with pytest.raises(ValueError, match=r"would have about 10\^\d+ columns"):
+        basis.unrank(0)
 
 
 def test_a_basis_without_columns_is_refused_if_it_never_has_any():
@@ -256,10 +291,13 @@ def test_names_refuse_the_wrong_number_of_features():
 
 def test_names_that_clash_are_refused():
     basis = MonomialBasis(3, 2)
-    with pytest.raises(ValueError, match="columns 3 and 5 would both be named 'a b'"):
+    with pytest.raises(ValueError, match="columns 3 and 5 are both named 'a b'"):
         basis.names(input_features=["a", "b", "a b"])
-    with pytest.raises(ValueError, match="would both be named '1'"):
+    with pytest.raises(ValueError, match="columns 5 and 3 are both named 'a b'"):
+        basis.names([5, 3], ["a", "b", "a b"])
+    with pytest.raises(ValueError, match="are both named '1'"):
         basis.names(input_features=["1", "b", "c"])
+    assert basis.names([3, 3], ["a b", "c", "d"]).tolist() == ["d", "d"]
     assert basis.names(input_features=["new york", "b", "c^2"])[6] == "new york c^2"
 
 

@@ -70,8 +70,13 @@ def test_any_matrix_obeys_the_law(
     X = sparse.csr_array(dense)
     # Shuffle the stored values within each row, and store the first one in two halves.
     rng = np.random.default_rng(seed)
-    order = np.lexsort((rng.random(X.nnz), X.tocoo().row))
-    X = raw_csr(X.data[order], X.indices[order], X.indptr, X.shape)
+    data, rows, columns = X.data, X.tocoo().row, X.indices
+    if rng.random() < 0.5 and len(data):
+        data = np.concatenate([[data[0] / 2, *data[1:]], [data[0] / 2]]).astype(dtype)
+        rows, columns = np.append(rows, rows[0]), np.append(columns, columns[0])
+    order = np.lexsort((rng.random(len(data)), rows))
+    offsets = np.searchsorted(rows[order], range(X.shape[0] + 1))
+    X = raw_csr(data[order], columns[order], offsets, X.shape)
     X.indices, X.indptr = X.indices.astype(index_dtypes[0]), X.indptr.astype(index_dtypes[1])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polysparse.expansion.TASK_OUTPUTS", task)
@@ -182,6 +187,42 @@ def test_interactions_of_nearly_all_features_need_no_middle_degrees():
     basis = polysparse.MonomialBasis(70, (68, 68), interaction_only=True)
     tuples = basis.unrank(result.indices[1:])
     np.testing.assert_allclose(result.data[1:], dense[0][tuples].prod(axis=1))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("interaction_only", [False, True])
+@pytest.mark.parametrize("degree", [(4, 4), (8, 8), (9, 10), (5, 6)], ids=str)
+def test_only_high_degrees(degree, interaction_only, n_jobs):
+    """What is below the lowest degree goes through two rooms in turn."""
+    dense = random_dense(6, 10, 0.9)
+    for X in (sparse.csr_array(dense), dense):
+        result = polysparse.expand(X, degree, interaction_only=interaction_only, n_jobs=n_jobs)
+        whole = polysparse.expand(X, (1, degree[1]), interaction_only=interaction_only)
+        last = result.shape[1] - 1
+        if isinstance(result, np.ndarray):
+            np.testing.assert_array_equal(result[:, 1:], whole[:, whole.shape[1] - last :])
+        else:
+            assert (result[:, 1:] != whole[:, whole.shape[1] - last :]).nnz == 0
+
+
+def test_a_basis_of_another_width_is_refused():
+    from polysparse.canonical import as_canonical
+    from polysparse.expansion import expand_in
+
+    for X in (np.ones((2, 4)), sparse.csr_array(np.ones((2, 4)))):
+        with pytest.raises(ValueError, match="X has 4 features; the basis has 3"):
+            expand_in(polysparse.MonomialBasis(3), as_canonical(X), n_jobs=1, max_bytes=None)
+
+
+def test_sparse_frames_stay_sparse_and_masks_are_not_lost():
+    pd = pytest.importorskip("pandas")
+    X = sparse.csr_array(random_dense(5, 3, 0.5))
+    frame = pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X))
+    result = polysparse.expand(frame)
+    assert sparse.issparse(result)
+    np.testing.assert_array_equal(result.toarray(), polysparse.expand(X).toarray())
+    with pytest.raises(ValueError, match=r"X is a masked array: give X.filled"):
+        polysparse.expand(np.ma.masked_less(np.eye(2), 1))
 
 
 def test_two_threads_at_once():

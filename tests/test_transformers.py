@@ -8,6 +8,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -170,6 +171,32 @@ def test_feature_union_in_two_processes_on_many_rows():
         [polysparse.expand(X, 2), polysparse.expand(X, 2, interaction_only=True)], format="csr"
     )
     assert (result != expected).nnz == 0
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix])
+def test_a_failed_refit_leaves_it_unfitted(convert):
+    poly = PolynomialFeatures().fit(np.ones((1, 3)))
+    X = convert(np.ones((20, 40)))
+    with pytest.raises(ValueError, match="min_degree <= max_degree"):
+        poly.set_params(degree=(3, 2)).fit(X)
+    with pytest.raises(NotFittedError):
+        poly.transform(X)
+
+
+def test_names_that_clash_are_those_of_scikit_learn_with_a_warning():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.ones((3, 2)), columns=["0", "1"])
+    poly = PolynomialFeatures().set_output(transform="pandas")
+    with pytest.warns(UserWarning, match="Output columns 0 and 2 are both named '1'"):
+        out = poly.fit_transform(frame)
+    theirs = SklearnPolynomialFeatures().fit(frame)
+    assert out.columns.tolist() == theirs.get_feature_names_out().tolist()
+
+
+def test_float16_frames_keep_their_names():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.ones((2, 2), dtype=np.float16), columns=["a", "b"])
+    assert PolynomialFeatures().fit_transform(frame).dtype == np.float16
 
 
 def test_another_number_of_features_is_refused():

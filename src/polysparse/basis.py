@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import comb
 from numbers import Integral
@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polysparse import _kernels
-from polysparse.machine import require_memory
+from polysparse.machine import format_count, require_memory
+from polysparse.names import all_names, names_of_tuples, require_distinct
+from polysparse.simplex import count_monomials
 from polysparse.tuples import as_columns, as_rising
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MAX_COLUMNS = 2**63 - 1  # what an int64 column index can address
+MAX_DEGREE = 10**6  # there are tables with a row for each degree
 
 Degree = int | Iterable[int]
 
@@ -28,7 +31,7 @@ def as_degree_range(degree: Any) -> tuple[int, int]:
     """Read `degree`, an int or a pair, as (min_degree, max_degree)."""
     if isinstance(degree, Integral):
         pair: list[Any] = [0, degree]
-    elif isinstance(degree, Iterable) and not isinstance(degree, str):
+    elif isinstance(degree, tuple | list) or (isinstance(degree, np.ndarray) and degree.ndim == 1):
         pair = list(degree)
     else:
         pair = []
@@ -43,13 +46,6 @@ def as_degree_range(degree: Any) -> tuple[int, int]:
             f"degree=(min_degree, max_degree) must fulfil min_degree <= max_degree; got {degree!r}."
         )
     return low, high
-
-
-def count_monomials(n: int, degree: int, interaction_only: bool) -> int:
-    """Monomials of one degree in n variables: the K-simplex number T_degree(n), or C(n, degree)."""
-    if degree == 0:
-        return 1
-    return comb(n, degree) if interaction_only else comb(n + degree - 1, degree)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -109,20 +105,26 @@ class MonomialBasis:
                 f"degree={degree!r} with include_bias=False leaves no column at all: raise the "
                 "degree or include the bias."
             )
-        self.__setstate__((int(n_features), low, high, bool(interaction_only), bool(include_bias)))
+        for name, flag in (("interaction_only", interaction_only), ("include_bias", include_bias)):
+            if not isinstance(flag, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {flag!r}.")
+        state = {
+            "n_features": int(n_features),
+            "min_degree": low,
+            "max_degree": high,
+            "interaction_only": bool(interaction_only),
+            "include_bias": bool(include_bias),
+        }
+        self.__setstate__(state)
+        if self.highest > MAX_DEGREE:
+            raise ValueError(f"degree={degree!r} is too high: at most {MAX_DEGREE:,} is supported.")
 
-    def __getstate__(self) -> tuple[int, int, int, bool, bool]:
-        return (
-            self.n_features,
-            self.min_degree,
-            self.max_degree,
-            self.interaction_only,
-            self.include_bias,
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is derived: the native twin cannot be pickled."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    def __setstate__(self, state: tuple[int, int, int, bool, bool]) -> None:
-        names = ("n_features", "min_degree", "max_degree", "interaction_only", "include_bias")
-        self.__dict__.update(zip(names, state, strict=True))
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def __repr__(self) -> str:
         return (
@@ -164,7 +166,7 @@ class MonomialBasis:
 
     @property
     def degree_slices(self) -> dict[int, slice]:
-        """Where the columns of each degree stand; degree 0 is the bias.
+        """Where the columns of each degree that has some stand; degree 0 is the bias.
 
         Examples
         --------
@@ -174,7 +176,7 @@ class MonomialBasis:
         """
         slices = {0: slice(0, 1)} if self.include_bias else {}
         start = int(self.include_bias)
-        for d in range(self.lowest, self.max_degree + 1):
+        for d in range(self.lowest, self.highest + 1):
             stop = start + self.count(self.n_features, d)
             slices[d] = slice(start, stop)
             start = stop
@@ -184,7 +186,8 @@ class MonomialBasis:
         """Raise if the columns cannot be numbered by int64."""
         if self.n_columns > MAX_COLUMNS:
             raise ValueError(
-                f"The expansion would have {self.n_columns:,} columns; at most 2**63 - 1 can be "
+                f"The expansion would have {format_count(self.n_columns)} columns; "
+                "at most 2**63 - 1 can be "
                 f"indexed. Reduce n_features={self.n_features}, "
                 f"degree=({self.min_degree}, {self.max_degree}), or set interaction_only=True"
                 f" (now {self.interaction_only})."
@@ -255,8 +258,9 @@ class MonomialBasis:
 
         Returns
         -------
-        tuple of int, or ndarray of int64 of shape (n, max_degree)
-            In the array, a monomial of lower degree is filled up with -1 at the end.
+        tuple of int, or ndarray of int64 of shape (n, highest)
+            `highest` is max_degree, or n_features if interactions end there. A monomial of lower
+            degree is filled up with -1 at the end.
 
         Examples
         --------
@@ -270,8 +274,8 @@ class MonomialBasis:
                [-1, -1]])
         """
         native, array = self.native, as_columns(self, columns)
-        require_memory(len(array) * self.max_degree * 8, "the tuples", "Ask for fewer columns.")
-        out = np.empty((len(array), self.max_degree), dtype=np.int64)
+        require_memory(len(array) * self.highest * 8, "the tuples", "Ask for fewer columns.")
+        out = np.empty((len(array), self.highest), dtype=np.int64)
         native.unrank(array, out)
         return out if np.ndim(columns) else tuple(int(j) for j in out[0] if j >= 0)
 
@@ -279,7 +283,7 @@ class MonomialBasis:
         self.require_indexable()
         require_memory(
             self.n_columns * bytes_each,
-            f"the {what} of all {self.n_columns:,} columns",
+            f"the {what} of all {format_count(self.n_columns)} columns",
             "Pass columns=[...] for those of interest.",
         )
 
@@ -297,21 +301,18 @@ class MonomialBasis:
         array([[2, 0, 0],
                [1, 1, 1]])
         """
-        from scipy.sparse import csr_array
+        from scipy.sparse import vstack
 
         if columns is None:
-            self._require_room_for_all(48 * self.max_degree + 24, "powers")
+            self._require_room_for_all(16 * min(self.highest, self.n_features) + 16, "powers")
             columns = np.arange(self.n_columns)
-        tuples = self.unrank(np.atleast_1d(columns))
-        stored = tuples >= 0
-        offsets = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
-        indices = tuples[stored]
-        powers = csr_array(
-            (np.ones(len(indices), dtype=np.int64), indices, offsets),
-            shape=(len(tuples), self.n_features),
-        )
-        powers.sum_duplicates()
-        return powers
+        wanted = as_columns(self, columns)
+        step = max(1, 2**22 // max(1, self.highest))  # tuples are taken a few MB at a time
+        parts = [
+            _powers_of_tuples(self.unrank(wanted[start : start + step]), self.n_features)
+            for start in range(0, max(1, len(wanted)), step)
+        ]
+        return parts[0] if len(parts) == 1 else vstack(parts, format="csr")
 
     def names(
         self, columns: ArrayLike | None = None, input_features: Sequence[str] | None = None
@@ -335,8 +336,17 @@ class MonomialBasis:
         >>> MonomialBasis(2, degree=2).names(input_features=["age", "dose"])
         array(['1', 'age', 'dose', 'age^2', 'age dose', 'dose^2'], dtype=object)
         """
-        from polysparse.names import all_names, names_of_tuples, require_distinct
+        names, numbers = self.names_that_may_clash(columns, input_features)
+        if input_features is not None:
+            require_distinct(names, input_features, numbers)
+        out = np.empty(len(names), dtype=object)
+        out[:] = names
+        return out
 
+    def names_that_may_clash(
+        self, columns: ArrayLike | None, input_features: Sequence[str] | None
+    ) -> tuple[list[str], Sequence[int]]:
+        """Names as scikit-learn writes them, and the numbers of their columns."""
         if input_features is not None and len(input_features) != self.n_features:
             raise ValueError(
                 f"input_features has {len(input_features)} names; the basis has "
@@ -344,11 +354,19 @@ class MonomialBasis:
             )
         if columns is None:
             self._require_room_for_all(72, "names")
-            names = all_names(self, input_features)
-        else:
-            names = names_of_tuples(self.unrank(np.atleast_1d(columns)), input_features)
-        if input_features is not None:
-            require_distinct(names, input_features)
-        out = np.empty(len(names), dtype=object)
-        out[:] = names
-        return out
+            return all_names(self, input_features), range(self.n_columns)
+        wanted = as_columns(self, columns)
+        return names_of_tuples(self.unrank(wanted), input_features), wanted.tolist()
+
+
+def _powers_of_tuples(tuples: NDArray[np.int64], n_features: int) -> csr_array:
+    from scipy.sparse import csr_array
+
+    stored = tuples >= 0
+    indices = tuples[stored]
+    offsets = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    powers = csr_array(
+        (np.ones(len(indices), dtype=np.int64), indices, offsets), shape=(len(tuples), n_features)
+    )
+    powers.sum_duplicates()
+    return powers

@@ -36,8 +36,9 @@ class CanonicalCsr:
 
 def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Floating type in which values of `dtype` are expanded."""
-    if dtype.newbyteorder("=") in VALUE_DTYPES:
-        return dtype.newbyteorder("=")
+    dtype = dtype.newbyteorder("=")
+    if dtype in VALUE_DTYPES:
+        return dtype
     if dtype.kind in "biu" or dtype == np.longdouble:
         return np.dtype(np.float64)
     if dtype == np.float16:
@@ -50,11 +51,21 @@ def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def as_canonical(X: Any, n_jobs: int | None = None) -> CanonicalCsr | NDArray[Any]:
     """Whatever the caller has as a CanonicalCsr, if it is sparse, or as a dense float array."""
+    if _is_sparse_frame(X):
+        X = X.sparse.to_coo()
     return as_canonical_csr(X, n_jobs) if sparse.issparse(X) else as_dense(X)
+
+
+def _is_sparse_frame(X: Any) -> bool:
+    """Whether X is a pandas frame whose columns are all sparse, with zeros left out."""
+    dtypes = list(getattr(X, "dtypes", [])) if hasattr(X, "sparse") else []
+    return bool(dtypes) and all(getattr(dtype, "fill_value", None) == 0 for dtype in dtypes)
 
 
 def as_dense(X: Any) -> NDArray[Any]:
     """Anything array-like as a two-dimensional float array, of either order."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise ValueError("X is a masked array: give X.filled(value), with the value you mean.")
     array = np.asarray(X)
     _require_two_dimensions(array)
     array = array.astype(value_dtype(array.dtype), copy=False)
@@ -97,16 +108,23 @@ def _require_two_dimensions(X: Any) -> None:
 
 def as_checked_csr(X: Any) -> Any:
     """Another sparse format as CSR. SciPy's converters trust the indices, so they are checked."""
+    _require_two_dimensions(X)
     if X.format == "csc":
         indptr, indices, data = _compressed_arrays(X, X.shape[1], "column")
         _inspect(indptr, indices, np.zeros(len(data), np.float32), X.shape[0], "row")
     elif X.format == "bsr":
-        block = X.data.shape[1:] if X.data.ndim == 3 else (1, 1)
+        block = X.data.shape[1:]
+        if len(block) != 2 or 0 in block:
+            raise ValueError(f"X.data has shape {X.data.shape}: the matrix is malformed.")
         n_block_rows, n_block_columns = X.shape[0] // block[0], X.shape[1] // block[1]
         indptr, indices, data = _compressed_arrays(X, n_block_rows, "block row")
         zeros = np.zeros(len(data), np.float32)
         _inspect(indptr, indices, zeros, n_block_columns, "block column")
     else:
+        if X.format == "lil" and list(map(len, X.rows)) != list(map(len, X.data)):
+            raise ValueError("X.rows and X.data differ in length: the matrix is malformed.")
+        if X.format == "dia" and len(X.offsets) != len(X.data):
+            raise ValueError("X.offsets and X.data differ in length: the matrix is malformed.")
         X = X.tocoo()
         for axis, name, index in ((0, "row", X.row), (1, "column", X.col)):
             index = _as_index(index, f"X.{name[:3]}")

@@ -12,7 +12,7 @@ from polysparse import _kernels
 from polysparse.basis import Degree, MonomialBasis
 from polysparse.blocks import RowBlocks
 from polysparse.canonical import CanonicalCsr, as_canonical, as_canonical_csr, as_csr
-from polysparse.machine import threads_for
+from polysparse.machine import require_memory, threads_for
 from polysparse.planning import ExpansionPlan
 
 # Outputs in one task of a thread; 0 lets the kernel choose. Lowered in tests.
@@ -20,9 +20,6 @@ TASK_OUTPUTS = 0
 
 # Reused blocks of this size stay in cache: 2 to 4 times as fast as memory, measured with 2 threads.
 CACHE_PER_THREAD = 2**23
-
-# Stored values that can be counted in bytes by int64, at 16 bytes each and an offset beside it.
-MAX_STORED = 2**58
 
 
 def plan(
@@ -113,6 +110,8 @@ def expand(
 
 def plan_expansion(basis: MonomialBasis, x: CanonicalCsr | NDArray[Any]) -> ExpansionPlan:
     """Plan of canonical input in a given basis."""
+    if x.shape[1] != basis.n_features:
+        raise ValueError(f"X has {x.shape[1]} features; the basis has {basis.n_features}.")
     lengths = None
     if isinstance(x, CanonicalCsr):
         lengths = tuple(_kernels.count_row_lengths(x.indptr))
@@ -193,18 +192,14 @@ def iter_expand_in(
     basis: MonomialBasis, x: CanonicalCsr, *, n_jobs: int | None, max_bytes: int, reuse: bool
 ) -> Iterator[tuple[slice, Any]]:
     """Blocks of canonical input in a given basis. What is wrong is raised before the first."""
-    n_stored = plan_expansion(basis, x).nnz
-    basis.require_indexable()
-    if n_stored > MAX_STORED:
-        raise MemoryError(
-            f"The expansion would have {n_stored:,} stored values in all, more than can be "
-            "counted: reduce the degree or set interaction_only=True."
-        )
+    planned = plan_expansion(basis, x)
+    planned.require_countable()
     offsets = np.empty(x.shape[0] + 1, dtype=np.int64)
     _kernels.fill_row_offsets(basis.native, x.indptr, offsets)
-    n_threads = threads_for(n_jobs, n_stored)
+    n_threads = threads_for(n_jobs, planned.nnz)
     wanted_bytes = CACHE_PER_THREAD * n_threads if reuse else None
     blocks = RowBlocks(offsets, basis.n_columns, x.dtype, max_bytes, wanted_bytes)
+    require_memory(min(blocks.limit, planned.nbytes), "A block", "Give a lower max_bytes.")
 
     def expanded() -> Iterator[tuple[slice, Any]]:
         shared = Room(*blocks.largest_size, blocks.index_dtype, x.dtype) if reuse else None

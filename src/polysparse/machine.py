@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,11 +25,18 @@ _PROC, _CGROUP = "/proc", "/sys/fs/cgroup"
 
 def format_bytes(n: float) -> str:
     """Bytes for people: '1.5 GB'."""
+    if n >= 10**30:
+        return f"{format_count(int(n))} bytes"
     for unit in ("bytes", "kB", "MB", "GB", "TB", "PB"):
         if abs(n) < 1000 or unit == "PB":
             break
         n /= 1000
     return f"{n:,.0f} bytes" if unit == "bytes" else f"{n:,.1f} {unit}"
+
+
+def format_count(n: int) -> str:
+    """A whole number for people; beyond reading, only its size: Python refuses 4,300 digits."""
+    return f"{n:,}" if n < 10**30 else f"about 10^{round(n.bit_length() * math.log10(2))}"
 
 
 def available_bytes() -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from polysparse.basis import count_monomials
+from polysparse.simplex import count_monomials
 
 if TYPE_CHECKING:
     from polysparse.basis import MonomialBasis
@@ -45,7 +45,8 @@ def all_names(basis: MonomialBasis, input_features: Sequence[str] | None) -> lis
     for d in range(1, basis.highest + 1):
         block: list[str] = []
         for a, feature in enumerate(features):
-            for p in range(min(d, most_of_one), 0, -1):
+            is_last = a == n - 1  # nothing can follow but itself
+            for p in range(min(d, most_of_one), d - 1 if is_last else 0, -1):
                 prefix = _power(feature, p)
                 if p == d:
                     block.append(prefix)
@@ -61,16 +62,29 @@ def all_names(basis: MonomialBasis, input_features: Sequence[str] | None) -> lis
     return names
 
 
-def require_distinct(names: Sequence[str], input_features: Sequence[str]) -> None:
+def require_distinct(
+    names: Sequence[str], input_features: Sequence[str], columns: Sequence[int]
+) -> None:
     """Raise if two columns got one name, as 'a b' and the product of 'a' and 'b' do."""
+    clash = find_clash(names, input_features, columns)
+    if clash is not None:
+        raise ValueError(clash)
+
+
+def find_clash(
+    names: Sequence[str], input_features: Sequence[str], columns: Sequence[int]
+) -> str | None:
+    """What to say of two different columns of one name, or None if there are none."""
     if len(set(input_features)) == len(input_features) and not any(
         " " in f or "^" in f or f == "1" for f in map(str, input_features)
     ):
-        return
+        return None
     seen: dict[str, int] = {}
-    for column, name in enumerate(names):
-        if seen.setdefault(name, column) != column:
-            raise ValueError(
-                f"columns {seen[name]} and {column} would both be named {name!r}. Rename the "
-                "input features so that no name is a product or power of others."
+    for column, name in zip(columns, names, strict=True):
+        other = seen.setdefault(name, column)
+        if other != column:
+            return (
+                f"columns {other} and {column} are both named {name!r}. Rename the input features "
+                "so that no name is a product or power of others, nor '1'."
             )
+    return None

@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from polysparse.basis import MonomialBasis, count_monomials
-from polysparse.machine import available_if_less, format_bytes
+from polysparse.basis import MonomialBasis
+from polysparse.machine import available_if_less, format_bytes, format_count
+from polysparse.simplex import count_monomials
 
 # Above this, columns and stored values are numbered by int64. Lowered in tests.
 MAX_INT32 = 2**31 - 1
+
+# Stored values that can be counted in bytes by int64, at 16 bytes each and an offset beside it.
+MAX_STORED = 2**58
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ class ExpansionPlan:
 
     def require_fits(self, max_bytes: int | str | None) -> None:
         """Raise if the result cannot be indexed, or is larger than max_bytes allows."""
-        self.basis.require_indexable()
+        self.require_countable()
         if max_bytes is None:
             return
         if max_bytes == "available":
@@ -109,8 +113,18 @@ class ExpansionPlan:
         raise MemoryError(
             f"The expansion of shape {self.shape[0]:,} x {self.shape[1]:,} would need "
             f"{format_bytes(self.nbytes)}; {format_bytes(limit)} {which}. "
-            f"What fits instead: {'; '.join(self._ways_out(limit))}."
+            f"What fits instead: {'; '.join(self._ways_out(limit))}. "
+            "polysparse.expand(..., max_bytes=None) tries all the same."
         )
+
+    def require_countable(self) -> None:
+        """Raise if columns or stored values are more than int64 can number."""
+        self.basis.require_indexable()
+        if self.nnz > MAX_STORED:
+            raise MemoryError(
+                f"The expansion would have {format_count(self.nnz)} stored values, more than can "
+                "be counted: reduce the degree or set interaction_only=True."
+            )
 
     def _ways_out(self, limit: int) -> list[str]:
         """What would fit instead, as far as it does."""
@@ -141,10 +155,9 @@ class ExpansionPlan:
         for d, stored in self.nnz_by_degree.items():
             columns = self.basis.count(self.basis.n_features, d)
             size = format_bytes(stored * self.bytes_per_value)
-            rows.append((str(d), f"{columns:,}", f"{stored:,}", size))
-        rows.append(
-            ("all", f"{self.basis.n_columns:,}", f"{self.nnz:,}", format_bytes(self.nbytes))
-        )
+            rows.append((str(d), format_count(columns), format_count(stored), size))
+        total = format_count(self.basis.n_columns), format_count(self.nnz)
+        rows.append(("all", *total, format_bytes(self.nbytes)))
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [
             f"{row[0]:<{widths[0]}}  "
@@ -153,7 +166,7 @@ class ExpansionPlan:
         ]
         kind = "CSR" if self.is_sparse else "dense"
         indices = f", {self.index_dtype} indices" if self.is_sparse else ""
-        shape = f"{self.shape[0]:,} x {self.shape[1]:,}"
+        shape = f"{self.shape[0]:,} x {format_count(self.shape[1])}"
         return "\n".join([*lines, f"{kind}, {shape}, {self.dtype} values{indices}"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -21,6 +22,7 @@ from polysparse.basis import Degree, MonomialBasis
 from polysparse.canonical import as_canonical, as_checked_csr
 from polysparse.expansion import expand_in
 from polysparse.machine import require_memory
+from polysparse.names import find_clash
 
 
 class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
@@ -99,6 +101,7 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
         -------
         self : object
         """
+        self.__dict__.pop("basis_", None)  # a fit that fails leaves nothing half new
         # DOK has no array of values for scikit-learn to look through; it would warn.
         super().fit(X.tocsr() if sparse.issparse(X) and X.format == "dok" else X, y)
         self.basis_ = MonomialBasis(
@@ -121,14 +124,15 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
         XP : {ndarray, sparse matrix} of shape (n_samples, n_output_features_)
             CSC for CSC input, CSR for other sparse input, else a dense array.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "basis_")
         if _is_foreign_array(X):
             return super().transform(X)
-        if sparse.issparse(X) and X.format not in ("csr", "csc"):
+        given = X
+        if sparse.issparse(X) and X.ndim == 2 and X.format not in ("csr", "csc"):
             X = as_checked_csr(X)
         X = validate_data(self, X, reset=False, dtype=FLOAT_DTYPES, accept_sparse=("csr", "csc"))
         if X.dtype == np.float16 and not sparse.issparse(X):
-            return super().transform(X)
+            return super().transform(given)
         x = as_canonical(X, self.n_jobs)
         out = expand_in(self.basis_, x, n_jobs=self.n_jobs, max_bytes="available", order=self.order)
         if not sparse.issparse(X):
@@ -146,7 +150,7 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
     @property
     def powers_(self) -> NDArray[np.int64]:
         """Exponent for each of the inputs in the output."""
-        check_is_fitted(self)
+        check_is_fitted(self, "basis_")
         require_memory(
             8 * self.n_output_features_ * self.n_features_in_,
             "powers_, a dense array,",
@@ -167,10 +171,17 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
         -------
         feature_names_out : ndarray of str objects
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "basis_")
         if input_features is None and not hasattr(self, "feature_names_in_"):
             return self.basis_.names()
-        return self.basis_.names(input_features=_check_feature_names_in(self, input_features))
+        features = _check_feature_names_in(self, input_features)
+        names, columns = self.basis_.names_that_may_clash(None, features)
+        clash = find_clash(names, features, columns)
+        if clash is not None:
+            warnings.warn(f"Output {clash}", stacklevel=2)
+        out = np.empty(len(names), dtype=object)
+        out[:] = names
+        return out
 
 
 def _is_foreign_array(X: Any) -> bool:
@@ -178,7 +189,7 @@ def _is_foreign_array(X: Any) -> bool:
     return (
         get_config().get("array_api_dispatch", False)
         and not isinstance(X, np.ndarray)
-        and hasattr(X, "__array_namespace__")
+        and (hasattr(X, "__array_namespace__") or hasattr(X, "__dlpack__"))  # torch has the latter
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +76,14 @@ def as_rising(basis: MonomialBasis, tuples: Any) -> tuple[NDArray[np.int64], boo
 
 def _as_rows(tuples: Any) -> tuple[NDArray[np.int64], bool]:
     if not isinstance(tuples, np.ndarray):
+        if not isinstance(tuples, Iterable):
+            raise ValueError(
+                f"tuples must be a tuple of input columns, or several; got {tuples!r}."
+            )
         tuples = list(tuples)
         if any(isinstance(row, Sequence | np.ndarray) for row in tuples):
+            if not all(isinstance(row, Sequence | np.ndarray) for row in tuples):
+                raise ValueError(f"tuples must all be sequences of input columns; got {tuples!r}.")
             width = max(len(row) for row in tuples)
             tuples = [[*row, *[-1] * (width - len(row))] for row in tuples]
             tuples = np.array(tuples).reshape(len(tuples), width)
