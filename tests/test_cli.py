@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from scipy import sparse
 
 import polysparse
 from polysparse import cli
+from polysparse.progress import Progress
 
 GOOD = b"1 1:2 3:4\n0 2:0.5\n"
 
@@ -65,7 +67,18 @@ def test_names_and_rank_are_inverse(good, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("4096", 4096), ("1GiB", 2**30), ("256MiB", 2**28), ("1GB", 10**9), ("1.5 k", 1500)],
+    [
+        ("4096", 4096),
+        ("1GiB", 2**30),
+        ("256MiB", 2**28),
+        ("1GB", 10**9),
+        ("1.5 k", 1500),
+        ("256mib", 2**28),
+        ("100B", 100),
+        ("1gb", 10**9),
+        ("2 Kb", 2000),
+        ("9" * 400, int("9" * 400)),
+    ],
 )
 def test_sizes(text, size):
     assert cli._parse_size(text) == size
@@ -74,12 +87,27 @@ def test_sizes(text, size):
 MISUSE = [
     (["expand", "good.svmlight", "out.xyz"], "out.xyz: unknown ending. Known are .npz"),
     (["expand", "in.xyz", "out"], "in.xyz: unknown ending"),
-    (["expand", "good.svmlight", "good.svmlight"], "exists already: give --force"),
+    (["expand", "nothing", "good.svmlight"], "exists already: give --force"),
     (["expand", "good.svmlight", "nowhere/out"], "there is no such folder"),
+    (["expand", "nothing", "good.svmlight/out"], "good.svmlight: there is no such folder"),
+    (["expand", "nothing", "-"], "'-' names no file or directory"),
+    (["expand", "nothing", "."], "'.' names no file or directory"),
+    (["expand", "nothing", ""], "names no file or directory to write"),
+    (["expand", "nothing", "/", "--force"], "'/' names no file or directory"),
+    (["expand", "nothing", "..", "--force"], "'..' names no file or directory"),
+    (["expand", "good.svmlight", "./good.svmlight", "--force"], "is, or holds, the input"),
     (["expand", "good.svmlight", "out", "--jobs", "0"], "--jobs=0 has no meaning"),
+    (["expand", "good.svmlight", "out", "--jobs=-10001"], "or give up to 10,000"),
+    (["expand", "-", "out", "--resume"], "needs an input that can be read again"),
+    (["expand", "good.svmlight", "out.parquet", "--resume"], "out.parquet cannot be resumed"),
+    (["expand", "good.svmlight", "out.svm", "--resume"], "out.svm cannot be resumed"),
     (["expand", "good.svmlight", "out", "--degree", "0", "--no-bias"], "leaves no column at all"),
     (["expand", "good.svmlight", "out", "--degree", "3-2"], "min_degree <= max_degree"),
     (["names", "--columns", "3"], "give either DIR or --n-features"),
+    (["names", "DIR", "--columns", "3", "--degree", "3"], "DIR has a basis: leave out --degree"),
+    (["names", "--n-features", "3", "--columns", "10"], "column 10 is not in the basis"),
+    (["rank", "--n-features", "3", "1,3"], "input columns must be in [0, 3)"),
+    (["rank", "--n-features", "3", "1,2,2", "--degree", "2"], "its degree is not in [1, 2]"),
 ]
 
 
@@ -103,7 +131,10 @@ def test_misuse_is_one_line_and_code_2(arguments, message, good, monkeypatch, ca
         ["expand", "a", "b", "--degree", "x"],
         ["expand", "a", "b", "--max-memory", "lots"],
         ["expand", "a", "b", "--dtype", "float16"],
+        ["expand", "a", "b", "--max-memory", "0.1"],
+        ["expand", "a", "b", "--n-features", "0"],
         ["rank", "--n-features", "5", "a,b"],
+        ["rank", "--n-features", "-5", "1,2"],
         ["plan", "a", "--zero-based", "--one-based"],
     ],
     ids=" ".join,
@@ -223,10 +254,37 @@ def test_columns_beyond_n_features_and_the_wrong_base(good, tmp_path, capsys):
     assert "index 0 occurs, but --one-based" in capsys.readouterr().err
 
 
-def test_a_row_larger_than_the_memory(good, tmp_path, capsys):
-    assert run("expand", good, tmp_path / "out", "--degree", 9, "--max-memory", "200") == 1
-    assert "row 0 alone expands to" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize("size", ["1", "200"])
+def test_a_row_larger_than_the_memory(size, good, tmp_path, capsys):
+    assert run("expand", good, tmp_path / "out", "--degree", 9, "--max-memory", size) == 1
+    error = capsys.readouterr().err
+    assert f"--max-memory={size} " in error
+    needed = error.rpartition("needs --max-memory=")[2].split()[0]
+    assert [p.name for p in tmp_path.iterdir()] == ["good.svmlight"]
+    assert run("expand", good, tmp_path / "out", "--degree", 9, "--max-memory", needed) == 0
+
+
+def test_plan_says_what_is_at_most_and_takes_labels_into_account(good, tmp_path, capsys):
+    assert run("plan", good) == 0
+    assert "stored values and bytes are at most these" in capsys.readouterr().out
+    assert run("plan", good, "--json") == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["is_upper_bound"]
+    assert plan["bytes_by_degree"] == {"0": 24, "1": 36, "2": 48}
+    assert run("expand", good, tmp_path / "out") == 0
+    written = sum(p.stat().st_size for p in (tmp_path / "out").glob("*.npy"))
+    assert plan["bytes_on_disk"] == written
+    sparse.save_npz(tmp_path / "in.npz", sparse.csr_array(np.eye(2)))
+    assert run("plan", tmp_path / "in.npz") == 0
+    assert "at most" not in capsys.readouterr().out
+
+
+def test_notes_are_printed_unless_quiet(tmp_path, capsys):
+    (tmp_path / "in.svm").write_bytes(b"1 qid:3 1:5\n")
+    assert run("expand", tmp_path / "in.svm", tmp_path / "out", "--quiet") == 0
+    assert capsys.readouterr().err == ""
+    assert run("expand", tmp_path / "in.svm", tmp_path / "out", "--force") == 0
+    assert capsys.readouterr().err.startswith("polysparse: note: qid")
 
 
 def test_missing_and_forbidden_files(tmp_path, capsys):
@@ -244,6 +302,58 @@ def test_force_overwrites(good, tmp_path):
         assert run("expand", good, tmp_path / output, "--degree", 3, "--force") == 0
     assert polysparse.load(tmp_path / "out").shape[1] == 20
     assert sparse.load_npz(tmp_path / "out.npz").shape[1] == 20
+
+
+def test_only_what_polysparse_wrote_is_overwritten(good, tmp_path, capsys):
+    def refuse(output, message):
+        before = sorted(tmp_path.rglob("*"))
+        assert run("expand", good, output, "--force") == 2
+        assert message in capsys.readouterr().err
+        assert sorted(tmp_path.rglob("*")) == before
+
+    (tmp_path / "thesis").mkdir()
+    assert run("expand", good, tmp_path / "thesis", "--force") == 0  # it was empty
+    (tmp_path / "thesis" / "chapter").touch()
+    refuse(tmp_path / "thesis", "is a directory that polysparse did not write")
+    (tmp_path / "arrays").mkdir()
+    (tmp_path / "arrays" / "data.npy").touch()
+    refuse(tmp_path / "arrays", "is a directory that polysparse did not write")
+    (tmp_path / "folder.npz").mkdir()
+    refuse(tmp_path / "folder.npz", "is no file")
+    (tmp_path / "file").touch()
+    refuse(tmp_path / "file", "is no directory")
+    (tmp_path / "link.npz").symlink_to("elsewhere.npz")
+    refuse(tmp_path / "link.npz", "is a symbolic link")
+    refuse(good.parent, "is, or holds, the input")
+
+
+@pytest.mark.parametrize("output", ["out", "out.npz", "out.svm"])
+def test_neighbours_of_the_output_are_left_alone(output, good, tmp_path, capsys):
+    names = [f"{output}.{ending}" for ending in ("partial", "store", "old", "lock")]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").touch()
+    for _ in range(2):
+        assert run("expand", good, tmp_path / output, "--force") == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([good.name, output, *names])
+    assert all((tmp_path / name / "mine").exists() for name in names)
+    reserved = tmp_path / f".{output}.polysparse-partial"
+    reserved.mkdir()
+    (reserved / "mine").touch()
+    assert run("expand", good, tmp_path / output, "--force") == 2
+    assert f"{reserved} is in the way, and not polysparse's" in capsys.readouterr().err
+    assert (reserved / "mine").exists()
+
+
+def test_two_runs_cannot_write_the_same(good, tmp_path, capsys):
+    pytest.importorskip("fcntl")
+    with polysparse.sinks.locked(tmp_path / "out"):
+        assert run("expand", good, tmp_path / "out") == 1
+        assert capsys.readouterr().err == f"polysparse: another run is writing {tmp_path}/out.\n"
+        assert run("expand", good, tmp_path / "other") == 0
+    (tmp_path / ".out.polysparse-lock").touch()  # left by a run that was killed
+    assert run("expand", good, tmp_path / "out") == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["good.svmlight", "other", "out"]
 
 
 def test_it_runs_as_a_program_and_as_a_module():
@@ -265,10 +375,11 @@ def test_progress_in_a_terminal_and_none_elsewhere(good, tmp_path):
     pytest.importorskip("rich")
     import os
 
-    def stderr_of(*options):
+    def stderr_of(*options, columns=80):
         main, side = pty.openpty()
+        environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
         command = [sys.executable, "-m", "polysparse", "expand", good, tmp_path / "out", "--force"]
-        subprocess.run([*command, *options], stderr=side, check=True)
+        subprocess.run([*command, *options], stderr=side, check=True, env=environment)
         os.close(side)
         text = b""
         while chunk := _read(main):
@@ -282,5 +393,22 @@ def test_progress_in_a_terminal_and_none_elsewhere(good, tmp_path):
         except OSError:  # the other side is closed
             return b""
 
-    assert b"2 rows, 6 stored values" in stderr_of() or b"100%" in stderr_of()
+    assert b"2 rows, 6 values" in stderr_of() or b"100%" in stderr_of()
     assert stderr_of("--quiet") == b""
+    narrow = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", stderr_of(columns=36).decode())
+    assert "100%" in narrow
+    assert all(len(line) <= 36 for line in re.split(r"[\r\n]", narrow))
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_rows_of_an_earlier_run_are_done_but_no_speed(quiet, monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    progress = Progress(quiet, 100)
+    progress.start(90)
+    progress.advance(1, 5, 12)
+    assert (progress.done, progress.bytes) == (91, 60)
+    if not quiet:
+        (task,) = progress.bar.tasks
+        assert task.completed == 91
+        assert sum(sample.completed for sample in task._progress) <= 1

@@ -5,6 +5,7 @@ import io
 import pickle
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -201,8 +202,7 @@ def test_what_was_written_is_read_however_it_is_cut(file, block_bytes, n_threads
     text, expected = file
     assert_same(read(text, block_bytes=block_bytes, n_threads=n_threads), expected)
     summary = summarize(io.BytesIO(text), block_bytes=block_bytes, n_threads=n_threads)
-    np.testing.assert_array_equal(summary.row_lengths, expected["lengths"])
-    assert summary.row_lengths.dtype == np.int64
+    assert summary.row_lengths == tuple(sorted(Counter(expected["lengths"]).items()))
     assert summary.n_rows == len(expected["lengths"])
     assert summary.n_stored == sum(expected["lengths"])
     assert summary.n_bytes == len(text)

@@ -29,8 +29,10 @@ class Progress:
             self.bar.stop()
 
     def start(self, done: int) -> None:
-        """Begin where an earlier run was."""
-        self.advance(done, 0, 0)
+        """Begin where an earlier run was: its rows are done, but say nothing of the speed."""
+        self.done = done
+        if self.bar:
+            self.bar.reset(self.task, completed=done)
 
     def advance(self, rows: int, stored: int, bytes_per_value: int) -> None:
         """Count some rows as done."""
@@ -40,7 +42,7 @@ class Progress:
         if self.bar:
             elapsed = self.bar.tasks[0].elapsed or 1e-9
             speed = f"{self.bytes / elapsed / 1e6:,.0f} MB/s"
-            text = f"{self.done:,} rows, {self.stored:,} stored values, {speed}"
+            text = f"{self.done:,} rows, {self.stored:,} values, {speed}"
             self.bar.update(self.task, completed=self.done, text=text)
 
     def set_fraction(self, fraction: float, text: str) -> None:
@@ -54,12 +56,17 @@ def _make_bar() -> Any:
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
+        from rich.table import Column
     except ImportError:
         return None
     return Bar(
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TextColumn("{task.fields[text]}"),
-        TimeRemainingColumn(),
+        BarColumn(16),
+        TextColumn("{task.percentage:>3.0f}%", table_column=Column(no_wrap=True)),
+        # What does not fit in a line is cut off here.
+        TextColumn(
+            "{task.fields[text]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        ),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
         console=Console(stderr=True),
+        expand=True,
     )

@@ -3,9 +3,10 @@
     DIR/manifest.json   shape, dtypes, basis, where the parts end
     DIR/indptr.npy      of all rows; likewise indices.npy, data.npy and maybe labels.npy
 
-It is written as DIR.partial and renamed when whole, so that what has the name DIR is whole. The
-arrays grow at their ends; `progress.json` says up to where they can be trusted. A part ends where
-its bytes pass a limit, row by row, so that a resumed run ends its parts where the first one would.
+It is written under a hidden name beside DIR and renamed when whole, so that what has the name DIR
+is whole. The arrays grow at their ends; `progress.json` says up to where they can be trusted. A
+part ends where its bytes pass a limit, row by row, so that a resumed run ends its parts where the
+first one would.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
@@ -22,11 +25,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis import MonomialBasis
-from polysparse.canonical import as_csr
+from polysparse.canonical import INDEX_DTYPES, VALUE_DTYPES, _inspect, as_csr
 
 VERSION = 1
 PART_BYTES = 2**26
 MANIFEST, PROGRESS = "manifest.json", "progress.json"
+JSON_NAMES = {MANIFEST, PROGRESS, f"{MANIFEST}.new", f"{PROGRESS}.new"}
+OWN_NAMES = JSON_NAMES | {f"{name}.npy" for name in ("indptr", "indices", "data", "labels")}
+
+
+def beside(path: Path, role: str) -> Path:
+    """The hidden name that is reserved for what is not yet, or no longer, to be called `path`."""
+    return path.with_name(f".{path.name}.polysparse-{role}")
+
+
+def is_own(path: Path) -> bool:
+    """Whether all that is there, if anything, can have been written by us, and may be removed."""
+    if path.is_symlink():
+        return False
+    if path.is_dir():
+        return {each.name for each in path.iterdir()} <= OWN_NAMES
+    return path.is_file() or not path.exists()
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a directory, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 class GrowingArray:
@@ -35,12 +62,28 @@ class GrowingArray:
     def __init__(self, path: Path, dtype: np.dtype[Any], length: int = 0) -> None:
         self.path, self.dtype, self.length = path, dtype, length
         self.file: IO[bytes] = open(path, "r+b" if length else "w+b", buffering=0)  # noqa: SIM115
-        start = len(self._header())
-        if length:
-            self.file.truncate(start + length * dtype.itemsize)
-            self.file.seek(0, os.SEEK_END)
-        else:
-            _write_all(self.file, self._header())
+        try:
+            if length:
+                self._cut()
+            else:
+                _write_all(self.file, self._header())
+        except BaseException:
+            self.file.close()
+            raise
+
+    def _cut(self) -> None:
+        """Go to the end of what can be trusted, and take off the rest."""
+        end = len(self._header()) + self.length * self.dtype.itemsize
+        size = self.file.seek(0, os.SEEK_END)
+        if size < end:
+            raise ValueError(f"{self.path.name} has {size:,} bytes, but needs {end:,}")
+        self.file.truncate(end)
+        self.file.seek(end)
+
+    def last(self) -> Any:
+        """The value at the end."""
+        self.file.seek(-self.dtype.itemsize, os.SEEK_END)
+        return np.frombuffer(self.file.read(self.dtype.itemsize), dtype=self.dtype)[0]
 
     def _header(self) -> bytes:
         """Of the same length whatever the array's: NumPy leaves room for the digits."""
@@ -68,66 +111,118 @@ def _write_all(file: IO[bytes], data: bytes | memoryview) -> None:
         rest = rest[file.write(rest) :]
 
 
+def describe(
+    basis: MonomialBasis,
+    index_dtype: np.dtype[Any],
+    dtype: np.dtype[Any],
+    *,
+    has_labels: bool,
+    origin: dict[str, Any],
+) -> dict[str, Any]:
+    """What must be the same for two runs to write the same, as JSON gives it back."""
+    description = {
+        "format": "polysparse.store",
+        "version": VERSION,
+        "basis": basis_as_dict(basis),
+        "index_dtype": index_dtype.str,
+        "dtype": dtype.str,
+        "labels": has_labels,
+        "origin": origin,
+    }
+    return dict(json.loads(json.dumps(description)))
+
+
+def fits_description(found: Any, description: dict[str, Any]) -> bool:
+    """Whether what was read from a file says all that the description says."""
+    return isinstance(found, dict) and description == {k: found.get(k) for k in description}
+
+
 class StoreWriter:
-    """Writes blocks of rows into DIR.partial; `finish` makes it DIR.
+    """Writes blocks of rows aside; `finish` gives them the name.
 
     Parameters
     ----------
     path : Path
-        DIR.
-    basis : MonomialBasis
-    index_dtype, dtype : numpy.dtype
-        Of the columns and offsets, and of the values.
-    has_labels : bool
-        Whether every block comes with labels.
-    origin : dict
-        What else must be the same for a run to be resumed.
+        Directory that is to be.
+    description : dict
+        As `describe` makes it.
     resume : bool
         Go on from the last whole part of an earlier run, if there is one.
+    partial : Path, optional
+        Where to write; by default a hidden name beside `path`.
     """
 
     def __init__(
         self,
         path: Path,
-        basis: MonomialBasis,
-        index_dtype: np.dtype[Any],
-        dtype: np.dtype[Any],
+        description: dict[str, Any],
         *,
-        has_labels: bool,
-        origin: dict[str, Any],
         resume: bool = False,
+        partial: Path | None = None,
     ) -> None:
-        self.path, self.partial = path, path.with_name(f"{path.name}.partial")
-        self.basis = basis
-        self.description: dict[str, Any] = {
-            "format": "polysparse.store",
-            "version": VERSION,
-            "basis": basis_as_dict(basis),
-            "index_dtype": index_dtype.str,
-            "dtype": dtype.str,
-            "labels": has_labels,
-        }
-        self.origin = origin
+        self.path, self.partial = path, partial or beside(path, "partial")
+        self.description = description
         self.part_ends: list[list[int]] = []  # [rows, stored values] before the end of each part
-        found = self._progress() if resume else None
-        if found is None:
-            shutil.rmtree(self.partial, ignore_errors=True)
-            self.partial.mkdir(parents=True)
-        else:
-            self.part_ends = found
+        self.n_rows = self.nnz = 0
+        self.arrays: dict[str, GrowingArray] = {}
+        index_dtype, dtype = np.dtype(description["index_dtype"]), np.dtype(description["dtype"])
+        self.bytes_per_value: int = index_dtype.itemsize + dtype.itemsize
+        self.bytes_per_row: int = index_dtype.itemsize + 8 * bool(description["labels"])
+        self.is_sealed = False
+        is_new = not (resume and self._find())
+        try:
+            if is_new:
+                remove(self.partial)
+                self.partial.mkdir()
+                self._write_json(PROGRESS, {})
+            if not self.is_sealed:
+                self._open(index_dtype, dtype)
+        except BaseException:
+            if is_new:
+                self.discard()
+            else:
+                self.leave()
+            raise
+
+    def _find(self) -> bool:
+        """Take over the whole parts of an earlier run, if there was one."""
+        name = next((n for n in (MANIFEST, PROGRESS) if (self.partial / n).exists()), None)
+        if name is None:
+            return False
+        with _damage_to(self.partial):
+            found = json.loads((self.partial / name).read_text())
+            require_part_ends(found["part_ends"])
+        if not fits_description(found, self.description):
+            raise ValueError(
+                f"{self.partial} was begun with other parameters or from another input: it cannot "
+                "be resumed. Run without --resume to begin anew."
+            )
+        self.is_sealed = name == MANIFEST
+        if self.is_sealed:
+            with _damage_to(self.partial):
+                _open_arrays(self.partial)
+        self.part_ends = found["part_ends"]
         self.n_rows, self.nnz = self.part_ends[-1] if self.part_ends else [0, 0]
-        lengths = {"indptr": self.n_rows and self.n_rows + 1, "indices": self.nnz, "data": self.nnz}
-        dtypes = {"indptr": index_dtype, "indices": index_dtype, "data": dtype}
-        if has_labels:
-            lengths["labels"], dtypes["labels"] = self.n_rows, np.dtype(np.float64)
-        self.arrays = {
-            name: GrowingArray(self.partial / f"{name}.npy", dtypes[name], lengths[name])
-            for name in dtypes
+        return True
+
+    def _open(self, index_dtype: np.dtype[Any], dtype: np.dtype[Any]) -> None:
+        """Open the arrays, at the end of the last whole part."""
+        wanted = {
+            "indptr": (index_dtype, self.n_rows and self.n_rows + 1),
+            "indices": (index_dtype, self.nnz),
+            "data": (dtype, self.nnz),
         }
-        if self.n_rows == 0:
-            self.arrays["indptr"].append(np.zeros(1, dtype=index_dtype))
-        self.bytes_per_value = index_dtype.itemsize + dtype.itemsize
-        self.bytes_per_row = index_dtype.itemsize + 8 * has_labels
+        if self.description["labels"]:
+            wanted["labels"] = (np.dtype(np.float64), self.n_rows)
+        with _damage_to(self.partial):
+            for name, (of, length) in wanted.items():
+                self.arrays[name] = GrowingArray(self.partial / f"{name}.npy", of, length)
+            if self.n_rows == 0:
+                self.arrays["indptr"].append(np.zeros(1, dtype=index_dtype))
+            elif self.arrays["indptr"].last() != self.nnz:
+                raise ValueError(
+                    f"indptr.npy does not have {self.nnz:,} after {self.n_rows:,} rows"
+                )
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
         """Append a block of rows, ending parts where they are full."""
@@ -166,36 +261,34 @@ class StoreWriter:
 
     def _end_part(self) -> None:
         self.part_ends.append([self.n_rows, self.nnz])
-        self._write_json(PROGRESS, {**self.description, "origin": self.origin})
+        self._write_json(PROGRESS, {})
 
-    def _write_json(self, name: str, content: dict[str, Any]) -> None:
+    def _write_json(self, name: str, more: dict[str, Any]) -> None:
         aside = self.partial / f"{name}.new"
-        aside.write_text(json.dumps({**content, "part_ends": self.part_ends}))
+        content = {**self.description, **more, "part_ends": self.part_ends}
+        aside.write_text(json.dumps(content))
         aside.replace(self.partial / name)
 
-    def _progress(self) -> list[list[int]] | None:
-        """Ends of the whole parts of an earlier run with the same parameters, or None."""
-        try:
-            found = json.loads((self.partial / PROGRESS).read_text())
-        except (OSError, ValueError):
-            return None
-        part_ends = found.pop("part_ends", None)
-        if found != json.loads(json.dumps({**self.description, "origin": self.origin})):
-            raise ValueError(
-                f"{self.partial} was begun with other parameters or from another input: it cannot "
-                "be resumed. Run without --resume to begin anew."
-            )
-        return part_ends  # type: ignore[no-any-return]
+    def seal(self) -> None:
+        """Close the arrays and write the manifest: from here on the directory is whole."""
+        if not self.is_sealed:
+            if self.n_rows > (self.part_ends[-1][0] if self.part_ends else 0):
+                self.part_ends.append([self.n_rows, self.nnz])
+            for array in self.arrays.values():
+                array.close()
+            self._write_json(MANIFEST, {"shape": self.shape, "nnz": self.nnz})
+            self.is_sealed = True
+        for name in (PROGRESS, f"{PROGRESS}.new"):
+            (self.partial / name).unlink(missing_ok=True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of what is written so far."""
+        return self.n_rows, MonomialBasis(**self.description["basis"]).n_columns
 
     def finish(self) -> None:
         """Close the arrays and give the directory its name."""
-        if self.n_rows > (self.part_ends[-1][0] if self.part_ends else 0):
-            self.part_ends.append([self.n_rows, self.nnz])
-        for array in self.arrays.values():
-            array.close()
-        shape = [self.n_rows, self.basis.n_columns]
-        self._write_json(MANIFEST, {**self.description, "shape": shape, "nnz": self.nnz})
-        (self.partial / PROGRESS).unlink(missing_ok=True)
+        self.seal()
         replace_directory(self.partial, self.path)
 
     def leave(self) -> None:
@@ -211,13 +304,45 @@ class StoreWriter:
 
 def replace_directory(new: Path, path: Path) -> None:
     """Rename a directory, over an old one if there is: at no moment is a half one at `path`."""
-    if not path.exists():
+    old = beside(path, "old")
+    remove(old)
+    try:
+        if path.exists():
+            path.rename(old)
         new.rename(path)
-        return
-    old = path.with_name(f"{path.name}.old")
-    path.rename(old)
-    new.rename(path)
-    shutil.rmtree(old) if old.is_dir() else old.unlink()
+    except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        raise
+    remove(old)
+
+
+@contextmanager
+def _damage_to(folder: Path) -> Iterator[None]:
+    """Say that what cannot be gone on with is damaged, and the way out."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
+        raise ValueError(
+            f"{folder} is damaged: {_reason(error)}. Run without --resume to begin anew."
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    """An error within a sentence."""
+    return (str(error) if isinstance(error, ValueError) else repr(error)).rstrip(".")
+
+
+def require_part_ends(part_ends: Any) -> None:
+    """Raise unless they are pairs of rows and stored values, and rise."""
+    if not isinstance(part_ends, list) or not all(
+        isinstance(end, list) and len(end) == 2 and all(type(n) is int for n in end)
+        for end in part_ends
+    ):
+        raise ValueError("part_ends must be pairs of integers")
+    for before, after in pairwise([[0, 0], *part_ends]):
+        if before[0] >= after[0] or before[1] > after[1]:
+            raise ValueError(f"part_ends must rise, but {after} follows {before}")
 
 
 def basis_as_dict(basis: MonomialBasis) -> dict[str, Any]:
@@ -247,33 +372,67 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ValueError(
             f"{folder} has version {manifest.get('version')}; this polysparse reads {VERSION}."
         )
+    try:
+        MonomialBasis(**manifest["basis"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{folder / MANIFEST} is damaged: basis: {_reason(error)}.") from None
     return manifest
 
 
 def _open_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Manifest and memory-mapped arrays; what can be checked without reading them is checked."""
     manifest, folder = read_manifest(path), Path(path)
     try:
-        n_rows, nnz = int(manifest["shape"][0]), int(manifest["nnz"])
-        wanted = {
-            "indptr": (manifest["index_dtype"], n_rows + 1),
-            "indices": (manifest["index_dtype"], nnz),
-            "data": (manifest["dtype"], nnz),
-        }
-        if manifest["labels"]:
-            wanted["labels"] = ("<f8", n_rows)
-        manifest["part_ends"], manifest["shape"][1], manifest["basis"]
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise ValueError(f"{folder / MANIFEST} is damaged: {error!r}.") from None
-    arrays = {}
-    for name, (dtype, length) in wanted.items():
-        file = folder / f"{name}.npy"
-        arrays[name] = np.load(file, mmap_mode="r" if length else None, allow_pickle=False)
-        if arrays[name].dtype != np.dtype(dtype) or arrays[name].shape != (length,):
-            raise ValueError(
-                f"{file} holds {arrays[name].dtype} of shape {arrays[name].shape}; the manifest "
-                f"says {np.dtype(dtype)} of shape ({length},). The directory is damaged."
-            )
+        wanted = _wanted_arrays(manifest)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{folder / MANIFEST} is damaged: {_reason(error)}.") from None
+    arrays = {name: _open_array(folder / f"{name}.npy", *wanted[name]) for name in wanted}
+    ends = [int(arrays["indptr"][i]) for i in (0, -1)]
+    if ends != [0, manifest["nnz"]]:
+        raise ValueError(
+            f"{folder / 'indptr.npy'} goes from {ends[0]} to {ends[1]}; it must go from 0 to "
+            f"{manifest['nnz']}. The directory is damaged."
+        )
     return manifest, arrays
+
+
+def _wanted_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any], int]]:
+    """Types and lengths of the arrays; raise if the manifest contradicts itself."""
+    (n_rows, n_columns), nnz = manifest["shape"], manifest["nnz"]
+    if not all(type(n) is int and n >= 0 for n in (n_rows, n_columns, nnz)):
+        raise ValueError("shape and nnz must be integers")
+    if n_columns != MonomialBasis(**manifest["basis"]).n_columns:
+        raise ValueError(f"shape has {n_columns} columns, the basis has another number")
+    require_part_ends(manifest["part_ends"])
+    if [[0, 0], *manifest["part_ends"]][-1] != [n_rows, nnz]:
+        raise ValueError(f"part_ends must end at {[n_rows, nnz]}")
+    index_dtype, dtype = np.dtype(manifest["index_dtype"]), np.dtype(manifest["dtype"])
+    if index_dtype not in INDEX_DTYPES or dtype not in VALUE_DTYPES:
+        raise ValueError(f"there are no expansions of {dtype} with indices of {index_dtype}")
+    wanted = {"indptr": (index_dtype, n_rows + 1), "indices": (index_dtype, nnz)}
+    wanted["data"] = (dtype, nnz)
+    if manifest["labels"]:
+        wanted["labels"] = (np.dtype(np.float64), n_rows)
+    return wanted
+
+
+def _open_array(file: Path, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
+    """Memory-map a .npy file, unless it is empty; never a pickle."""
+    array: NDArray[Any]
+    try:
+        if length:
+            array = np.lib.format.open_memmap(file, mode="r")
+        else:
+            with open(file, "rb") as opened:
+                array = np.lib.format.read_array(opened, allow_pickle=False)
+    except (ValueError, EOFError, OverflowError, TypeError) as error:
+        raise ValueError(f"{file} is damaged: {str(error).rstrip('.')}.") from None
+    if array.dtype != dtype or array.shape != (length,):
+        raise ValueError(
+            f"{file} holds {array.dtype} of shape {array.shape}; the manifest "
+            f"says {dtype} of shape ({length},). The directory is damaged."
+        )
+    return array
 
 
 @overload
@@ -339,20 +498,22 @@ def iter_load(
     ...     model.partial_fit(part, labels, classes=[0, 1])
     """
     manifest, arrays = _open_arrays(path)
-    return _parts(manifest, arrays)
+    return _parts(Path(path), manifest, arrays)
 
 
-def _parts(manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Iterator[Any]:
-    first_row = first = 0
-    for end_row, end in manifest["part_ends"]:
+def _parts(
+    folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> Iterator[Any]:
+    n_columns, labels = manifest["shape"][1], arrays.get("labels")
+    for (first_row, first), (end_row, end) in pairwise([[0, 0], *manifest["part_ends"]]):
+        indptr = np.array(arrays["indptr"][first_row : end_row + 1]) - first
+        indices, data = np.array(arrays["indices"][first:end]), np.array(arrays["data"][first:end])
         rows = slice(first_row, end_row)
-        part = as_csr(
-            (end_row - first_row, manifest["shape"][1]),
-            arrays["indptr"][first_row : end_row + 1] - arrays["indptr"][first_row],
-            np.array(arrays["indices"][first:end]),
-            np.array(arrays["data"][first:end]),
-            is_array=True,
-        )
-        labels = arrays.get("labels")
+        try:
+            rising, _ = _inspect(indptr, indices, data, n_columns, "column")
+        except ValueError as error:
+            raise ValueError(f"{folder} is damaged, in rows {first_row} on: {error}") from None
+        if not rising:
+            raise ValueError(f"{folder / 'indices.npy'} is damaged: a row's columns do not rise.")
+        part = as_csr((end_row - first_row, n_columns), indptr, indices, data, is_array=True)
         yield rows, part, None if labels is None else np.array(labels[rows])
-        first_row, first = end_row, end

@@ -11,6 +11,7 @@ import gzip
 import io
 import os
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
@@ -64,18 +65,21 @@ class SvmlightSummary:
     n_stored: int
     min_index: int
     max_index: int
-    row_lengths: NDArray[np.int64]
+    row_lengths: tuple[tuple[int, int], ...]  # a length, and how many rows have it
     has_labels: bool
     has_qid: bool
     n_bytes: int  # of text: a gzip file is smaller
 
 
-def open_svmlight(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file of text, plain or gzip as its first bytes say; "-" is standard input."""
+def open_svmlight(path: str | os.PathLike[str], name: str | None = None) -> BinaryIO:
+    """Open a file of text, plain or gzip as its first bytes say; "-" is standard input.
+
+    Errors call it by `name`, or by its path.
+    """
     if path == "-":
-        name, file = "standard input", open(0, "rb", closefd=False)  # noqa: SIM115
+        name, file = name or "standard input", open(0, "rb", closefd=False)  # noqa: SIM115
     else:
-        name, file = os.fspath(path), open(path, "rb")  # noqa: SIM115
+        name, file = name or os.fspath(path), open(path, "rb")  # noqa: SIM115
     try:
         is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
     except BaseException:
@@ -101,23 +105,22 @@ def iter_blocks(
 def summarize(
     file: BinaryIO, *, block_bytes: int = BLOCK_BYTES, n_threads: int = 1
 ) -> SvmlightSummary:
-    """Read a file once, keeping no more than the length of each row. Every line is checked."""
+    """Read a file once, keeping no more than which lengths its rows have. Every line is checked."""
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     lines = _Lines(file, block_bytes)
-    lengths = [np.empty(0, np.int64)]
+    lengths: Counter[int] = Counter()
     lowest, highest, block = [], [], None
     for block in _iter_blocks(lines, n_threads, 0):
-        lengths.append(np.diff(block.indptr))
+        lengths.update(dict(_kernels.count_row_lengths(block.indptr)))
         if len(block.indices):
             lowest.append(int(block.indices.min()))
             highest.append(int(block.indices.max()))
-    row_lengths = np.concatenate(lengths)
     return SvmlightSummary(
-        n_rows=len(row_lengths),
-        n_stored=int(row_lengths.sum()),
+        n_rows=lengths.total(),
+        n_stored=sum(n * rows for n, rows in lengths.items()),
         min_index=min(lowest, default=-1),
         max_index=max(highest, default=-1),
-        row_lengths=row_lengths,
+        row_lengths=tuple(sorted(lengths.items())),
         has_labels=block is not None and block.labels is not None,
         has_qid=block is not None and block.qid is not None,
         n_bytes=lines.n_bytes,
