@@ -252,7 +252,11 @@ def test_parquet_of_every_kind_of_list_and_number(tmp_path):
                 "indices": pa.array(rows, make(index)),
                 "values": pa.array(values, make(number)),
             }
-            path = written(tmp_path, "in.parquet", parquet(**columns))
+            try:
+                path = written(tmp_path, "in.parquet", parquet(**columns))
+            except pa.ArrowNotImplementedError:  # an older pyarrow has list views in memory only
+                assert "view" in str(columns["indices"].type)
+                continue
             np.testing.assert_array_equal(read(path)[0], expected, err_msg=str((make, number)))
             np.testing.assert_array_equal(read(path, block_bytes=1, skip_rows=1)[0], expected[1:])
 
