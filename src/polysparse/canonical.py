@@ -90,7 +90,7 @@ def as_canonical_csr(X: Any, n_jobs: int | None = None) -> CanonicalCsr:
         X = as_checked_csr(X)
     indptr, indices, data = _compressed_arrays(X, n_rows, "row")
     data = data.astype(dtype, copy=False)
-    rising, stored_zeros = _inspect(indptr, indices, data, n_columns, "column", n_jobs)
+    rising, stored_zeros = inspect_arrays(indptr, indices, data, n_columns, "column", n_jobs)
     if not rising or stored_zeros:
         own = sparse.csr_matrix((data, indices, indptr), shape=(n_rows, n_columns), copy=True)
         own.sum_duplicates()
@@ -111,7 +111,7 @@ def as_checked_csr(X: Any) -> Any:
     _require_two_dimensions(X)
     if X.format == "csc":
         indptr, indices, data = _compressed_arrays(X, X.shape[1], "column")
-        _inspect(indptr, indices, np.zeros(len(data), np.float32), X.shape[0], "row")
+        inspect_arrays(indptr, indices, np.zeros(len(data), np.float32), X.shape[0], "row")
     elif X.format == "bsr":
         block = X.data.shape[1:]
         if len(block) != 2 or 0 in block:
@@ -119,7 +119,7 @@ def as_checked_csr(X: Any) -> Any:
         n_block_rows, n_block_columns = X.shape[0] // block[0], X.shape[1] // block[1]
         indptr, indices, data = _compressed_arrays(X, n_block_rows, "block row")
         zeros = np.zeros(len(data), np.float32)
-        _inspect(indptr, indices, zeros, n_block_columns, "block column")
+        inspect_arrays(indptr, indices, zeros, n_block_columns, "block column")
     else:
         if X.format == "lil" and list(map(len, X.rows)) != list(map(len, X.data)):
             raise ValueError("X.rows and X.data differ in length: the matrix is malformed.")
@@ -169,7 +169,7 @@ def _as_index(array: Any, argument: str) -> NDArray[Any]:
     return np.ascontiguousarray(array)
 
 
-def _inspect(
+def inspect_arrays(
     indptr: NDArray[Any],
     indices: NDArray[Any],
     data: NDArray[Any],

@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -157,7 +158,12 @@ class WholeSource(Source):
     def _read_mtx(self) -> tuple[Any, None]:
         from scipy.io import mmread
 
-        with (gzip.open if self.path.suffix == ".gz" else open)(self.place, "rb") as file:
+        with (
+            (gzip.open if self.path.suffix == ".gz" else open)(self.place, "rb") as file,
+            warnings.catch_warnings(),
+        ):
+            # of SciPy 1.18, about which family mmread will return one day: either will do
+            warnings.simplefilter("ignore", DeprecationWarning)
             matrix = mmread(io.BufferedReader(_EndedLines(file), 2**20))
         if not sparse.issparse(matrix):
             raise ValueError("holds a dense array; write it in coordinate format.")

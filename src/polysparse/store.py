@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis import MonomialBasis
-from polysparse.canonical import INDEX_DTYPES, VALUE_DTYPES, _inspect, as_csr
+from polysparse.canonical import INDEX_DTYPES, VALUE_DTYPES, as_csr, inspect_arrays
 
 VERSION = 1
 PART_BYTES = 2**26
@@ -510,7 +510,7 @@ def _parts(
         indices, data = np.array(arrays["indices"][first:end]), np.array(arrays["data"][first:end])
         rows = slice(first_row, end_row)
         try:
-            rising, _ = _inspect(indptr, indices, data, n_columns, "column")
+            rising, _ = inspect_arrays(indptr, indices, data, n_columns, "column")
         except ValueError as error:
             raise ValueError(f"{folder} is damaged, in rows {first_row} on: {error}") from None
         if not rising:
