@@ -207,11 +207,14 @@ def test_only_high_degrees(degree, interaction_only, n_jobs):
 
 def test_a_basis_of_another_width_is_refused():
     from polysparse.canonical import as_canonical
+    from polysparse.columns import AllColumns
     from polysparse.expansion import expand_in
 
     for X in (np.ones((2, 4)), sparse.csr_array(np.ones((2, 4)))):
         with pytest.raises(ValueError, match="X has 4 features; the basis has 3"):
-            expand_in(polysparse.MonomialBasis(3), as_canonical(X), n_jobs=1, max_bytes=None)
+            expand_in(
+                AllColumns(polysparse.MonomialBasis(3)), as_canonical(X), n_jobs=1, max_bytes=None
+            )
 
 
 def test_sparse_frames_stay_sparse_and_masks_are_not_lost():

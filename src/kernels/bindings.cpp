@@ -12,15 +12,21 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "count.hpp"
 #include "csr_view.hpp"
 #include "dense.hpp"
 #include "fill.hpp"
+#include "hash.hpp"
+#include "lookup.hpp"
+#include "observe.hpp"
+#include "select.hpp"
 #include "simplex.hpp"
 #include "svmlight.hpp"
 #include "svmlight_text.hpp"
+#include "tally.hpp"
 
 namespace nb = nanobind;
 using namespace polysparse;
@@ -62,6 +68,25 @@ void require(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
 
+/// Calls f with the CSR matrix of these arrays.
+template <class F>
+auto with_csr(const In& row_offsets, const In& columns, const In& values, int64_t n_columns,
+              F&& f) {
+    require(row_offsets.size() > 0 && columns.size() == values.size(), "malformed CSR arrays");
+    return with_index(row_offsets.dtype(), [&](auto offset) {
+        return with_index(columns.dtype(), [&](auto index) {
+            return with_value(values.dtype(), [&](auto value) {
+                using Offset = decltype(offset);
+                using Index = decltype(index);
+                using Value = decltype(value);
+                return f(CsrView<Offset, Index, Value>{
+                    static_cast<int64_t>(row_offsets.size()) - 1, n_columns,
+                    data_of<Offset>(row_offsets), data_of<Index>(columns), data_of<Value>(values)});
+            });
+        });
+    });
+}
+
 /// Asks Python, a few times a second, whether a signal handler raised. To be called without the
 /// GIL by the thread that entered the kernel.
 class Signals {
@@ -94,23 +119,11 @@ void run_without_gil(const Work& work) {
 
 std::tuple<CsrFault, int64_t, bool, int64_t> py_inspect(In row_offsets, In columns, In values,
                                                         int64_t n_columns, int64_t n_threads) {
-    require(row_offsets.size() > 0 && columns.size() == values.size() && n_threads >= 1,
-            "malformed CSR arrays");
-    return with_index(row_offsets.dtype(), [&](auto offset) {
-        return with_index(columns.dtype(), [&](auto index) {
-            return with_value(values.dtype(), [&](auto value) {
-                using Offset = decltype(offset);
-                using Index = decltype(index);
-                using Value = decltype(value);
-                const CsrView<Offset, Index, Value> x{
-                    static_cast<int64_t>(row_offsets.size()) - 1, n_columns,
-                    data_of<Offset>(row_offsets), data_of<Index>(columns), data_of<Value>(values)};
-                nb::gil_scoped_release release;
-                const CsrReport report =
-                    inspect(x, static_cast<int64_t>(columns.size()), n_threads);
-                return std::tuple{report.fault, report.where, report.rising, report.stored_zeros};
-            });
-        });
+    require(n_threads >= 1, "n_threads must be positive");
+    return with_csr(row_offsets, columns, values, n_columns, [&](const auto& x) {
+        nb::gil_scoped_release release;
+        const CsrReport report = inspect(x, static_cast<int64_t>(columns.size()), n_threads);
+        return std::tuple{report.fault, report.where, report.rising, report.stored_zeros};
     });
 }
 
@@ -136,35 +149,162 @@ void py_fill_row_offsets(const Basis& basis, In row_offsets, Out out_offsets) {
 
 void py_fill(const Basis& basis, In row_offsets, In columns, In values, int64_t n_columns,
              Out out_offsets, Out out_columns, Out out_values, int64_t n_threads, int64_t task) {
-    require(row_offsets.size() > 0 && columns.size() == values.size() &&
-                out_offsets.size() == row_offsets.size() &&
-                out_columns.size() == out_values.size() && n_columns == basis.n_features &&
-                n_threads >= 1,
+    require(out_offsets.size() == row_offsets.size() && out_columns.size() == out_values.size() &&
+                n_columns == basis.n_features && n_threads >= 1,
             "malformed CSR arrays");
-    const auto n_rows = static_cast<int64_t>(row_offsets.size()) - 1;
-    with_index(row_offsets.dtype(), [&](auto offset) {
-        with_index(columns.dtype(), [&](auto index) {
-            with_index(out_columns.dtype(), [&](auto out_index) {
-                with_value(values.dtype(), [&](auto value) {
-                    using Offset = decltype(offset);
-                    using Index = decltype(index);
-                    using OutIndex = decltype(out_index);
-                    using Value = decltype(value);
-                    const CsrView<Offset, Index, Value> x{
-                        n_rows, basis.n_features, data_of<Offset>(row_offsets),
-                        data_of<Index>(columns), data_of<Value>(values)};
-                    const OutIndex* offsets = data_of<OutIndex>(out_offsets);
-                    require(static_cast<uint64_t>(offsets[n_rows]) == out_columns.size(),
-                            "the output is not of the counted size");
-                    const Slots<OutIndex, Value> out{data_of<OutIndex>(out_columns),
-                                                     data_of<Value>(out_values)};
-                    run_without_gil([&](Signals& signals) {
-                        return fill(basis, x, offsets, out, n_threads, task, signals);
-                    });
-                });
+    with_csr(row_offsets, columns, values, n_columns, [&](const auto& x) {
+        with_index(out_columns.dtype(), [&](auto out_index) {
+            using OutIndex = decltype(out_index);
+            using Value = std::remove_cvref_t<decltype(*x.values)>;
+            const OutIndex* offsets = data_of<OutIndex>(out_offsets);
+            require(static_cast<uint64_t>(offsets[x.n_rows]) == out_columns.size(),
+                    "the output is not of the counted size");
+            const Slots<OutIndex, Value> out{data_of<OutIndex>(out_columns),
+                                             data_of<Value>(out_values)};
+            run_without_gil([&](Signals& signals) {
+                return fill(basis, x, offsets, out, n_threads, task, signals);
             });
         });
     });
+}
+
+using Lookup = std::variant<BitLookup, HashLookup>;
+
+void py_lookup_init(Lookup* self, const Basis& basis, Columns columns) {
+    const auto n = static_cast<int64_t>(columns.size());
+    const int64_t n_basis_columns = basis.highest < basis.lowest
+                                        ? basis.include_bias
+                                        : static_cast<int64_t>(basis.degree_end[basis.highest]);
+    const int64_t* const begin = columns.data();
+    require(n < int64_t{not_chosen} / 2 && std::is_sorted(begin, begin + n) &&
+                (n == 0 || (begin[0] >= 0 && begin[n - 1] < n_basis_columns)),
+            "columns must rise and be in the basis");
+    nb::gil_scoped_release release;
+    if (BitLookup::bytes(n_basis_columns) <= 20 * n + 1024)
+        new (self) Lookup(std::in_place_type<BitLookup>, begin, n, n_basis_columns);
+    else
+        new (self) Lookup(std::in_place_type<HashLookup>, begin, n);
+}
+
+/// Outputs written, or -1 if there is no room for all. Of the matrix's longest row, `row_maker(n)`
+/// gets the stored values.
+template <class X, class MakeRowMaker>
+int64_t select_rows(const Basis& basis, const X& x, const Out& out_offsets, const Out& out_columns,
+                    const Out& out_values, int64_t n_threads, int64_t task,
+                    const MakeRowMaker& row_maker) {
+    using Value = std::remove_cvref_t<decltype(*x.values)>;
+    require(out_offsets.size() == static_cast<size_t>(x.n_rows) + 1 &&
+                out_columns.size() == out_values.size() && n_threads >= 1,
+            "malformed CSR arrays");
+    const Slots<int32_t, Value> out{data_of<int32_t>(out_columns), data_of<Value>(out_values)};
+    const auto n_slots = static_cast<int64_t>(out_columns.size());
+    return with_index(out_offsets.dtype(), [&](auto out_offset) {
+        auto* const offsets = data_of<decltype(out_offset)>(out_offsets);
+        bool is_full = false;
+        run_without_gil([&](Signals& signals) {
+            int64_t longest = 0;
+            for (int64_t r = 0; r < x.n_rows; ++r)
+                longest = std::max<int64_t>(longest, x.row_offsets[r + 1] - x.row_offsets[r]);
+            std::vector<decltype(row_maker(longest, Value{}))> rows;
+            for (int64_t worker = 0; worker < n_threads; ++worker)
+                rows.push_back(row_maker(longest, Value{}));
+            const Selection selection =
+                fill_selected(basis, x, rows, offsets, out, n_slots, task, signals);
+            is_full = selection == Selection::full;
+            return selection != Selection::stopped;
+        });
+        return is_full ? int64_t{-1} : static_cast<int64_t>(offsets[x.n_rows]);
+    });
+}
+
+int64_t py_fill_chosen(const Basis& basis, const Lookup& lookup, In row_offsets, In columns,
+                       In values, Out out_offsets, Out out_columns, Out out_values,
+                       int64_t n_threads, int64_t task) {
+    return with_csr(row_offsets, columns, values, basis.n_features, [&](const auto& x) {
+        return std::visit(
+            [&]<class L>(const L& table) {
+                return select_rows(basis, x, out_offsets, out_columns, out_values, n_threads, task,
+                                   [&]<class Value>(int64_t longest, Value) {
+                                       return ChosenRow<L, Value>(basis, table, longest);
+                                   });
+            },
+            lookup);
+    });
+}
+
+int64_t py_fill_hashed(const Basis& basis, const Hasher& hasher, In row_offsets, In columns,
+                       In values, Out out_offsets, Out out_columns, Out out_values,
+                       int64_t n_threads, int64_t task) {
+    return with_csr(row_offsets, columns, values, basis.n_features, [&](const auto& x) {
+        return select_rows(basis, x, out_offsets, out_columns, out_values, n_threads, task,
+                           [&]<class Value>(int64_t longest, Value) {
+                               return HashedRow<Value>(basis, hasher, longest);
+                           });
+    });
+}
+
+/// Rows of `tuples` are rising and padded behind with -1. Writes buckets and whether they are
+/// negative.
+void py_hash(const Hasher& hasher, Tuples tuples, OutColumns buckets, OutColumns signs) {
+    require(tuples.shape(0) == buckets.size() && tuples.shape(0) == signs.size(),
+            "arrays of unequal length");
+    const auto width = static_cast<int64_t>(tuples.shape(1));
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i < buckets.size(); ++i) {
+        const int64_t* tuple = tuples.data() + i * width;
+        int64_t k = 0;
+        while (k < width && tuple[k] >= 0) ++k;
+        const uint64_t h = hasher(tuple, k);
+        buckets.data()[i] = hasher.bucket(h);
+        signs.data()[i] = hasher.is_negative(h) ? -1 : 1;
+    }
+}
+
+/// False if more than `most` columns were found, or memory ran out: the tally is as it was.
+bool py_tally_observe(Tally<>& tally, const Basis& basis, In row_offsets, In columns, int64_t most,
+                      int64_t n_threads, int64_t task) {
+    require(row_offsets.size() > 0 && n_threads >= 1, "malformed CSR arrays");
+    return with_index(row_offsets.dtype(), [&](auto offset) {
+        return with_index(columns.dtype(), [&](auto index) {
+            const auto* const offsets = data_of<decltype(offset)>(row_offsets);
+            const auto n_rows = static_cast<int64_t>(row_offsets.size()) - 1;
+            require(0 <= offsets[0] && offsets[0] <= offsets[n_rows] &&
+                        static_cast<uint64_t>(offsets[n_rows]) <= columns.size() &&
+                        n_rows < int64_t{1} << 32 &&
+                        offsets[n_rows] - offsets[0] < int64_t{1} << 32,
+                    "malformed row offsets");
+            bool is_full = false;
+            run_without_gil([&](Signals& signals) {
+                Run<uint32_t> run;
+                try {
+                    if (!observe(basis, offsets, n_rows, data_of<decltype(index)>(columns), most,
+                                 n_threads, task, signals, run))
+                        return false;
+                    tally.add(std::move(run));
+                } catch (const std::bad_alloc&) {
+                    is_full = true;
+                }
+                return true;
+            });
+            return !is_full;
+        });
+    });
+}
+
+void py_tally_add(Tally<>& tally, Columns columns, Columns counts) {
+    require(columns.size() == counts.size() &&
+                std::is_sorted(columns.data(), columns.data() + columns.size()),
+            "columns must rise");
+    nb::gil_scoped_release release;
+    tally.add_counts(columns.data(), counts.data(), static_cast<int64_t>(columns.size()));
+}
+
+void py_tally_write(const Tally<>& tally, uint64_t least, int64_t n_ties, OutColumns columns,
+                    OutColumns counts) {
+    const auto n = static_cast<int64_t>(columns.size());
+    require(columns.size() == counts.size(), "arrays of unequal length");
+    nb::gil_scoped_release release;
+    tally.write({least, n_ties, n}, columns.data(), counts.data());
 }
 
 void py_fill_dense(const Basis& basis, nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> x,
@@ -271,24 +411,14 @@ int64_t py_write_svmlight(In row_offsets, In columns, In values, Doubles labels,
                 static_cast<int64_t>(out.size()) >=
                     n_stored * svmlight_bytes_per_value + n_rows * svmlight_bytes_per_row,
             "malformed CSR arrays, or too little room");
-    return with_index(row_offsets.dtype(), [&](auto offset) {
-        return with_index(columns.dtype(), [&](auto index) {
-            return with_value(values.dtype(), [&](auto value) {
-                using Offset = decltype(offset);
-                using Index = decltype(index);
-                using Value = decltype(value);
-                const CsrView<Offset, Index, Value> x{n_rows, 0, data_of<Offset>(row_offsets),
-                                                      data_of<Index>(columns),
-                                                      data_of<Value>(values)};
-                require(x.row_offsets[0] == 0 && x.row_offsets[n_rows] == n_stored &&
-                            std::is_sorted(x.row_offsets, x.row_offsets + n_rows + 1),
-                        "malformed row offsets");
-                nb::gil_scoped_release release;
-                char* const begin = reinterpret_cast<char*>(out.data());
-                const double* const label = labels.size() == 0 ? nullptr : labels.data();
-                return static_cast<int64_t>(write_svmlight(x, label, first_column, begin) - begin);
-            });
-        });
+    return with_csr(row_offsets, columns, values, 0, [&](const auto& x) {
+        require(x.row_offsets[0] == 0 && x.row_offsets[n_rows] == n_stored &&
+                    std::is_sorted(x.row_offsets, x.row_offsets + n_rows + 1),
+                "malformed row offsets");
+        nb::gil_scoped_release release;
+        char* const begin = reinterpret_cast<char*>(out.data());
+        const double* const label = labels.size() == 0 ? nullptr : labels.data();
+        return static_cast<int64_t>(write_svmlight(x, label, first_column, begin) - begin);
     });
 }
 
@@ -328,6 +458,47 @@ NB_MODULE(_kernels, m) {
           nb::arg("out_values").noconvert(), nb::arg("n_threads"), nb::arg("task"));
     m.def("fill_dense", &py_fill_dense, nb::arg("basis"), nb::arg("x").noconvert(),
           nb::arg("out").noconvert(), nb::arg("n_threads"));
+    nb::class_<Lookup>(m, "Lookup", "Where chosen columns of a basis stand among each other.")
+        .def("__init__", &py_lookup_init, nb::arg("basis"), nb::arg("columns").noconvert());
+    m.def("fill_chosen", &py_fill_chosen, nb::arg("basis"), nb::arg("lookup"),
+          nb::arg("row_offsets").noconvert(), nb::arg("columns").noconvert(),
+          nb::arg("values").noconvert(), nb::arg("out_offsets").noconvert(),
+          nb::arg("out_columns").noconvert(), nb::arg("out_values").noconvert(),
+          nb::arg("n_threads"), nb::arg("task"));
+    nb::class_<Hasher>(m, "Hasher", "Where monomials go, and with which sign.")
+        .def(nb::init<int64_t, bool, uint64_t>(), nb::arg("n_columns"), nb::arg("alternate_sign"),
+             nb::arg("seed"))
+        .def("hash", &py_hash, nb::arg("tuples").noconvert(), nb::arg("buckets").noconvert(),
+             nb::arg("signs").noconvert());
+    m.def("fill_hashed", &py_fill_hashed, nb::arg("basis"), nb::arg("hasher"),
+          nb::arg("row_offsets").noconvert(), nb::arg("columns").noconvert(),
+          nb::arg("values").noconvert(), nb::arg("out_offsets").noconvert(),
+          nb::arg("out_columns").noconvert(), nb::arg("out_values").noconvert(),
+          nb::arg("n_threads"), nb::arg("task"));
+    nb::class_<Tally<>>(m, "Tally", "In how many rows each column of an expansion occurs.")
+        .def(nb::init<>())
+        .def_prop_ro("n_entries", &Tally<>::n_entries)
+        .def("observe", &py_tally_observe, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
+             nb::arg("columns").noconvert(), nb::arg("most"), nb::arg("n_threads"), nb::arg("task"))
+        .def("add", &py_tally_add, nb::arg("columns").noconvert(), nb::arg("counts").noconvert())
+        .def("add_all_of", &Tally<>::add_all_of, nb::arg("other"),
+             nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "take_all_of",
+            [](Tally<>& tally, Tally<>& other) { tally.take_all_of(std::move(other)); },
+            nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
+        .def("settle", &Tally<>::settle, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "choose",
+            [](const Tally<>& tally, uint64_t min_count, int64_t max_columns) {
+                const Kept kept = tally.choose(min_count, max_columns);
+                return std::tuple{kept.least, kept.n_ties, kept.n_columns};
+            },
+            nb::arg("min_count"), nb::arg("max_columns"), nb::call_guard<nb::gil_scoped_release>())
+        .def("write", &py_tally_write, nb::arg("least"), nb::arg("n_ties"),
+             nb::arg("columns").noconvert(), nb::arg("counts").noconvert());
+    m.def("observing_bytes", &observing_bytes, nb::arg("basis"), nb::arg("index_size"),
+          nb::arg("n_threads"));
     nb::enum_<SvmlightFault>(m, "SvmlightFault", "Which word of a line cannot be right.")
         .value("none", SvmlightFault::none)
         .value("label", SvmlightFault::label)

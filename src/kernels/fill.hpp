@@ -12,25 +12,35 @@
 
 namespace polysparse {
 
+/// Room for so many columns and values.
+template <class Index, class Value>
+class SlotArrays {
+  public:
+    explicit SlotArrays(int64_t size)
+        : columns_(std::make_unique_for_overwrite<Index[]>(size)),
+          values_(std::make_unique_for_overwrite<Value[]>(size)) {}
+
+    Slots<Index, Value> slots() const { return {columns_.get(), values_.get()}; }
+
+  private:
+    std::unique_ptr<Index[]> columns_;
+    std::unique_ptr<Value[]> values_;
+};
+
 /// Room for the degrees from 2 to below the lowest of a row with n stored values.
 template <class Index, class Value>
 class Scratch {
   public:
     Scratch(const Basis& basis, int64_t n)
         : half_(largest_below_lowest(basis, 2, n) + lanes),  // a group may spill
-          columns_(std::make_unique_for_overwrite<Index[]>(2 * half_)),
-          values_(std::make_unique_for_overwrite<Value[]>(2 * half_)) {}
+          arrays_(2 * half_) {}
 
-    ScratchSlots<Index, Value> slots() const {
-        const Slots<Index, Value> even{columns_.get(), values_.get()};
-        return {even, even + half_};
-    }
+    ScratchSlots<Index, Value> slots() const { return {arrays_.slots(), arrays_.slots() + half_}; }
     int64_t size() const { return 2 * half_; }
 
   private:
     int64_t half_;
-    std::unique_ptr<Index[]> columns_;
-    std::unique_ptr<Value[]> values_;
+    SlotArrays<Index, Value> arrays_;
 };
 
 /// How much one task fills: enough to be worth handing out, little enough to share and to stop.

@@ -9,6 +9,17 @@
 #define POLYSPARSE_INLINE __forceinline
 #endif
 
+namespace polysparse {
+
+/// Has a cache line fetched that will be read soon.
+POLYSPARSE_INLINE void prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(address);
+#endif
+}
+
+}  // namespace polysparse
+
 // Function multiversioning needs the loader's help (ifunc), which sanitizers do not survive.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(POLYSPARSE_SANITIZED)

@@ -19,13 +19,17 @@ from polysparse.expansion import expand, iter_expand, plan
 from polysparse.planning import ExpansionPlan
 
 if TYPE_CHECKING:
+    from polysparse.hashed import HashedPolynomialFeatures
+    from polysparse.observed import ObservedPolynomialFeatures
     from polysparse.store import iter_load, load
     from polysparse.transformers import PolynomialFeatures
 
 __version__ = _version("polysparse")
 __all__ = [
     "ExpansionPlan",
+    "HashedPolynomialFeatures",
     "MonomialBasis",
+    "ObservedPolynomialFeatures",
     "PolynomialFeatures",
     "expand",
     "iter_expand",
@@ -36,6 +40,8 @@ __all__ = [
 
 # Names that not everybody needs load on first use.
 _LAZY = {
+    "HashedPolynomialFeatures": "polysparse.hashed",
+    "ObservedPolynomialFeatures": "polysparse.observed",
     "PolynomialFeatures": "polysparse.transformers",
     "iter_load": "polysparse.store",
     "load": "polysparse.store",

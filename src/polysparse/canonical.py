@@ -99,6 +99,11 @@ def as_canonical_csr(X: Any, n_jobs: int | None = None) -> CanonicalCsr:
     return CanonicalCsr((n_rows, n_columns), indptr, indices, data, is_array)
 
 
+def as_sparse(x: CanonicalCsr | NDArray[Any]) -> CanonicalCsr:
+    """What `as_canonical` made as CSR, also if it is dense."""
+    return x if isinstance(x, CanonicalCsr) else as_canonical_csr(sparse.csr_matrix(x))
+
+
 def _require_two_dimensions(X: Any) -> None:
     if X.ndim != 2:
         raise ValueError(

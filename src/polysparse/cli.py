@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import polysparse
+from polysparse.columns import AllColumns
 from polysparse.machine import available_bytes, format_bytes
 from polysparse.progress import Progress
 from polysparse.sinks import UnwritableTarget, can_resume, locked, require_writable_target
@@ -145,7 +146,7 @@ def run_plan(options: argparse.Namespace) -> None:
     source = _open_source(options)
     try:
         basis = _basis(options, source.summary.n_features)
-        plan = source.plan(basis, np.dtype(options.dtype))
+        plan = source.plan(AllColumns(basis), np.dtype(options.dtype))
         has_labels, is_upper_bound = source.summary.has_labels, _is_upper_bound(source)
         _print_notes(source)
     finally:

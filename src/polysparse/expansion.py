@@ -9,29 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse import _kernels
-from polysparse.basis import Degree, MonomialBasis
+from polysparse.basis import Degree
 from polysparse.blocks import RowBlocks
-from polysparse.canonical import CanonicalCsr, as_canonical, as_canonical_csr, as_csr
+from polysparse.canonical import CanonicalCsr, as_canonical, as_canonical_csr, as_csr, as_sparse
+from polysparse.columns import ColumnSpace, CsrArrays, as_column_space
 from polysparse.machine import require_memory, threads_for
-from polysparse.planning import ExpansionPlan
+from polysparse.planning import ExpansionPlan, index_dtype_for
 
 # Outputs in one task of a thread; 0 lets the kernel choose. Lowered in tests.
 TASK_OUTPUTS = 0
+
+# Of the indices of selected columns, as the kernels write them.
+NATIVE = np.dtype(np.int32)
 
 # Reused blocks of this size stay in cache: 2 to 4 times as fast as memory, measured with 2 threads.
 CACHE_PER_THREAD = 2**23
 
 
 def plan(
-    X: Any, degree: Degree = 2, *, interaction_only: bool = False, include_bias: bool = True
+    X: Any,
+    degree: Degree = 2,
+    *,
+    interaction_only: bool = False,
+    include_bias: bool = True,
+    columns: Any = None,
 ) -> ExpansionPlan:
-    """Say what `expand` would return, without computing it.
+    """Say what `expand` would return, without holding it.
 
     Parameters
     ----------
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
-    degree, interaction_only, include_bias
-        As in `expand`.
+    degree, interaction_only, include_bias, columns
+        As in `expand`. Without `columns` nothing is computed but the sizes of rows; which of the
+        chosen or hashed ones a row has shows only in making it, so with `columns` that is done, a
+        few rows at a time.
 
     Returns
     -------
@@ -46,10 +57,15 @@ def plan(
     88008
     """
     x = as_canonical(X)
-    basis = MonomialBasis(
-        x.shape[1], degree, interaction_only=interaction_only, include_bias=include_bias
+    space = as_column_space(
+        columns,
+        x.shape[1],
+        degree,
+        interaction_only=interaction_only,
+        include_bias=include_bias,
     )
-    return plan_expansion(basis, x)
+    planned = plan_expansion(space, x)
+    return planned if space.is_exact else count_stored(planned, x)
 
 
 def expand(
@@ -58,6 +74,7 @@ def expand(
     *,
     interaction_only: bool = False,
     include_bias: bool = True,
+    columns: Any = None,
     n_jobs: int | None = None,
     max_bytes: int | str | None = "available",
 ) -> Any:
@@ -74,6 +91,10 @@ def expand(
         Only products of distinct features.
     include_bias : bool, default=True
         Whether to prepend a column of ones.
+    columns : array-like of int, ObservedPolynomialFeatures or HashedPolynomialFeatures, optional
+        Which columns the result has; by default all. An array names columns of the full expansion,
+        rising. An estimator has a degree, interaction_only and include_bias of its own. With
+        `columns` the result is sparse, also for a dense X.
     n_jobs : int, optional
         Threads to use. By default every core that this process may use, lowered by
         OMP_NUM_THREADS. The result does not depend on it.
@@ -102,40 +123,88 @@ def expand(
            [ 5.,  0.,  0., 25.,  0.,  0.,  0.,  0.,  0.]])
     """
     x = as_canonical(X, n_jobs)
-    basis = MonomialBasis(
-        x.shape[1], degree, interaction_only=interaction_only, include_bias=include_bias
+    space = as_column_space(
+        columns,
+        x.shape[1],
+        degree,
+        interaction_only=interaction_only,
+        include_bias=include_bias,
     )
-    return expand_in(basis, x, n_jobs=n_jobs, max_bytes=max_bytes)
+    return expand_in(space, x, n_jobs=n_jobs, max_bytes=max_bytes)
 
 
-def plan_expansion(basis: MonomialBasis, x: CanonicalCsr | NDArray[Any]) -> ExpansionPlan:
-    """Plan of canonical input in a given basis."""
-    if x.shape[1] != basis.n_features:
-        raise ValueError(f"X has {x.shape[1]} features; the basis has {basis.n_features}.")
+def plan_expansion(columns: ColumnSpace, x: CanonicalCsr | NDArray[Any]) -> ExpansionPlan:
+    """Plan of canonical input in given columns; an upper bound if they are not exact."""
+    n_features = columns.basis.n_features
+    if x.shape[1] != n_features:
+        raise ValueError(f"X has {x.shape[1]} features; the basis has {n_features}.")
+    if not isinstance(x, CanonicalCsr) and not columns.is_exact:
+        x = as_sparse(x)
     lengths = None
     if isinstance(x, CanonicalCsr):
         lengths = tuple(_kernels.count_row_lengths(x.indptr))
-    return ExpansionPlan(basis, x.shape[0], x.dtype, lengths)
+    return ExpansionPlan(columns, x.shape[0], x.dtype, lengths)
+
+
+def count_stored(planned: ExpansionPlan, x: CanonicalCsr | NDArray[Any]) -> ExpansionPlan:
+    """The exact plan of columns that are not, by making every row once."""
+    ends = planned.columns.degree_ends
+    below, nnz = dict.fromkeys(ends, 0), 0  # stored values before the end of each degree, and all
+    blocks = iter_expand_in(planned.columns, as_sparse(x), n_jobs=None, max_bytes=2**62, reuse=True)
+    for _, block in blocks:
+        nnz += block.nnz
+        for d, end in ends.items():
+            below[d] += int(np.count_nonzero(block.indices < end))
+    return planned.with_found(below, nnz)
 
 
 def expand_in(
-    basis: MonomialBasis,
+    columns: ColumnSpace,
     x: CanonicalCsr | NDArray[Any],
     *,
     n_jobs: int | None,
     max_bytes: int | str | None,
     order: str = "C",
 ) -> Any:
-    """Expansion of canonical input in a given basis."""
-    planned = plan_expansion(basis, x)
-    planned.require_fits(max_bytes)
+    """Expansion of canonical input in given columns."""
+    planned = plan_expansion(columns, x)
     n_threads = threads_for(n_jobs, planned.nnz)
+    if not columns.is_exact:
+        return _expand_selected(planned, as_sparse(x), n_threads, max_bytes)
+    planned.require_fits(max_bytes)
     if isinstance(x, CanonicalCsr):
         room = Room(planned.n_rows, planned.nnz, planned.index_dtype, planned.dtype)
-        return expand_rows(basis, x, slice(0, planned.n_rows), room, n_threads)
+        return expand_rows(columns, x, slice(0, planned.n_rows), room, n_threads)
     out = allocate(planned.shape, x.dtype, order)
-    _kernels.fill_dense(basis.native, x, out, n_threads)
+    _kernels.fill_dense(columns.basis.native, x, out, n_threads)
     return out
+
+
+def _expand_selected(
+    planned: ExpansionPlan, x: CanonicalCsr, n_threads: int, max_bytes: int | str | None
+) -> Any:
+    """Expansion whose size shows only when it is made.
+
+    Room is set aside for the largest that it can be, or that is allowed, but memory is taken only
+    by what is written.
+    """
+    planned.require_countable()
+    most = planned.most_stored(max_bytes)
+    room = Room(planned.n_rows, most, NATIVE, planned.dtype, index_dtype_for(most))
+    rows = slice(0, planned.n_rows)
+    nnz = planned.columns.fill(x, rows, room.arrays, n_threads, TASK_OUTPUTS)
+    if nnz < 0:
+        planned.refuse(max_bytes, "more than ", most * planned.bytes_per_value)
+    room.trim(nnz)
+    return _as_selected(planned.columns, room.arrays, x.is_array)
+
+
+def _as_selected(columns: ColumnSpace, arrays: CsrArrays, is_array: bool) -> Any:
+    """CSR of selected columns, with indices as wide as they must be."""
+    indptr, indices, data = arrays
+    index_dtype = index_dtype_for(max(columns.n_columns, len(data)))
+    indptr, indices = (a.astype(index_dtype, copy=False) for a in (indptr, indices))
+    return as_csr((len(indptr) - 1, columns.n_columns), indptr, indices, data, is_array=is_array)
 
 
 def iter_expand(
@@ -144,6 +213,7 @@ def iter_expand(
     *,
     interaction_only: bool = False,
     include_bias: bool = True,
+    columns: Any = None,
     n_jobs: int | None = None,
     max_bytes: int = 2**28,
     reuse: bool = False,
@@ -153,10 +223,10 @@ def iter_expand(
     Parameters
     ----------
     X : sparse matrix or array of shape (n_rows, n_features)
-    degree, interaction_only, include_bias, n_jobs
+    degree, interaction_only, include_bias, columns, n_jobs
         As in `expand`.
     max_bytes : int, default=2**28
-        No block is larger than this.
+        No block is larger than this, nor would be with all columns.
     reuse : bool, default=False
         Build every block in the memory of the one before, and keep blocks small enough for the
         processor's cache, whatever max_bytes is. It is two to four times as fast, because fresh
@@ -182,30 +252,38 @@ def iter_expand(
     slice(998, 1000, None) 6
     """
     x = as_canonical_csr(X, n_jobs)
-    basis = MonomialBasis(
-        x.shape[1], degree, interaction_only=interaction_only, include_bias=include_bias
+    space = as_column_space(
+        columns,
+        x.shape[1],
+        degree,
+        interaction_only=interaction_only,
+        include_bias=include_bias,
     )
-    return iter_expand_in(basis, x, n_jobs=n_jobs, max_bytes=max_bytes, reuse=reuse)
+    return iter_expand_in(space, x, n_jobs=n_jobs, max_bytes=max_bytes, reuse=reuse)
 
 
 def iter_expand_in(
-    basis: MonomialBasis, x: CanonicalCsr, *, n_jobs: int | None, max_bytes: int, reuse: bool
+    columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None, max_bytes: int, reuse: bool
 ) -> Iterator[tuple[slice, Any]]:
-    """Blocks of canonical input in a given basis. What is wrong is raised before the first."""
-    planned = plan_expansion(basis, x)
+    """Blocks of canonical input in given columns. What is wrong is raised before the first."""
+    planned = plan_expansion(columns, x)
     planned.require_countable()
     offsets = np.empty(x.shape[0] + 1, dtype=np.int64)
-    _kernels.fill_row_offsets(basis.native, x.indptr, offsets)
+    _kernels.fill_row_offsets(columns.counting, x.indptr, offsets)
     n_threads = threads_for(n_jobs, planned.nnz)
     wanted_bytes = CACHE_PER_THREAD * n_threads if reuse else None
-    blocks = RowBlocks(offsets, basis.n_columns, x.dtype, max_bytes, wanted_bytes)
+    blocks = RowBlocks(offsets, columns.n_columns, x.dtype, max_bytes, wanted_bytes)
     require_memory(min(blocks.limit, planned.nbytes), "A block", "Give a lower max_bytes.")
+    index_dtype = blocks.index_dtype if columns.is_exact else NATIVE
+
+    def room_for(n_rows: int, nnz: int) -> Room:
+        return Room(n_rows, nnz, index_dtype, x.dtype, blocks.index_dtype)
 
     def expanded() -> Iterator[tuple[slice, Any]]:
-        shared = Room(*blocks.largest_size, blocks.index_dtype, x.dtype) if reuse else None
+        shared = room_for(*blocks.largest_size) if reuse else None
         for rows in blocks:
-            room = shared or Room(*blocks.size_of(rows), blocks.index_dtype, x.dtype)
-            yield rows, expand_rows(basis, x, rows, room, n_threads)
+            room = shared or room_for(*blocks.size_of(rows))
+            yield rows, expand_rows(columns, x, rows, room, n_threads)
 
     return expanded()
 
@@ -219,33 +297,36 @@ class Room:
     """Arrays for a CSR result of at most so many rows and stored values."""
 
     def __init__(
-        self, n_rows: int, nnz: int, index_dtype: np.dtype[Any], dtype: np.dtype[Any]
+        self,
+        n_rows: int,
+        nnz: int,
+        index_dtype: np.dtype[Any],
+        dtype: np.dtype[Any],
+        offset_dtype: np.dtype[Any] | None = None,
     ) -> None:
-        self.indptr = allocate(n_rows + 1, index_dtype)
+        self.indptr = allocate(n_rows + 1, offset_dtype or index_dtype)
         self.indices = allocate(nnz, index_dtype)
         self.data = allocate(nnz, dtype)
 
+    @property
+    def arrays(self) -> CsrArrays:
+        """indptr, indices and data."""
+        return self.indptr, self.indices, self.data
+
+    def trim(self, nnz: int) -> None:
+        """Give back what is not used. Nobody else may hold the arrays."""
+        for array in (self.indices, self.data):
+            array.resize(nnz, refcheck=False)
+
 
 def expand_rows(
-    basis: MonomialBasis, x: CanonicalCsr, rows: slice, room: Room, n_threads: int
+    columns: ColumnSpace, x: CanonicalCsr, rows: slice, room: Room, n_threads: int
 ) -> Any:
-    """Count and fill some rows of x, in the room given."""
-    row_offsets = x.indptr[rows.start : rows.stop + 1]
+    """Fill some rows of x, in room that is large enough."""
     n_rows = rows.stop - rows.start
-    indptr = room.indptr[: n_rows + 1]
-    _kernels.fill_row_offsets(basis.native, row_offsets, indptr)
-    nnz = int(indptr[-1])
-    indices, data = room.indices[:nnz], room.data[:nnz]
-    _kernels.fill(
-        basis.native,
-        row_offsets,
-        x.indices,
-        x.data,
-        x.shape[1],
-        indptr,
-        indices,
-        data,
-        n_threads,
-        TASK_OUTPUTS,
-    )
-    return as_csr((n_rows, basis.n_columns), indptr, indices, data, is_array=x.is_array)
+    indptr, indices, data = room.indptr[: n_rows + 1], room.indices, room.data
+    nnz = columns.fill(x, rows, (indptr, indices, data), n_threads, TASK_OUTPUTS)
+    arrays = indptr, indices[:nnz], data[:nnz]
+    if not columns.is_exact:
+        return _as_selected(columns, arrays, x.is_array)
+    return as_csr((n_rows, columns.n_columns), *arrays, is_array=x.is_array)

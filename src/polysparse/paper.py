@@ -22,6 +22,7 @@ from scipy import sparse
 from sklearn.preprocessing import PolynomialFeatures
 
 from polysparse.basis import MonomialBasis
+from polysparse.columns import AllColumns
 from polysparse.expansion import expand
 from polysparse.planning import ExpansionPlan
 
@@ -55,7 +56,9 @@ class Point:
     def plan(self, side: str) -> ExpansionPlan:
         """What that side will write, known without a matrix."""
         lengths = None if side in (DENSE, FILL) else ((self.row_length, self.N),)
-        return ExpansionPlan(MonomialBasis(self.D, self.K), self.N, np.dtype(np.float64), lengths)
+        return ExpansionPlan(
+            AllColumns(MonomialBasis(self.D, self.K)), self.N, np.dtype(np.float64), lengths
+        )
 
     def matrix(self, repetition: int) -> Any:
         """One of the matrices of this point, the same in every run."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from polysparse.basis import MonomialBasis
+from polysparse.columns import AllColumns, ColumnSpace
 from polysparse.machine import available_if_less, format_bytes, format_count
 from polysparse.simplex import count_monomials
 
@@ -25,12 +26,17 @@ class ExpansionPlan:
 
     Attributes
     ----------
-    basis : MonomialBasis
+    columns : AllColumns, ChosenColumns or HashedColumns
+        Which columns there are.
     n_rows : int
     dtype : numpy.dtype
         Of the values.
     row_lengths : tuple of (int, int), or None
         How many rows have how many stored values; None for dense input.
+    found : dict of int, or None
+        Stored values of each degree, if they had to be found by making the rows.
+    n_merged : int
+        How many of them fall into the same hashed column as another of the same row.
 
     Examples
     --------
@@ -50,15 +56,35 @@ class ExpansionPlan:
     CSR, 2 x 35, float64 values, int32 indices
     """
 
-    basis: MonomialBasis
+    columns: ColumnSpace
     n_rows: int
     dtype: np.dtype[Any]
     row_lengths: tuple[tuple[int, int], ...] | None
+    found: dict[int, int] | None = None
+    n_merged: int = 0
+
+    @property
+    def basis(self) -> MonomialBasis:
+        """The monomials that are made."""
+        return self.columns.basis
 
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of the result."""
-        return self.n_rows, self.basis.n_columns
+        return self.n_rows, self.columns.n_columns
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether there may be fewer stored values: nobody has made the rows yet."""
+        return not self.columns.is_exact and self.found is None
+
+    def with_found(self, below: dict[int, int], nnz: int) -> ExpansionPlan:
+        """The exact plan, from the stored values in columns before the end of each degree."""
+        if not below:  # columns have no degree
+            return replace(self, found=self.nnz_by_degree, n_merged=self.nnz - nnz)
+        before = [0, *below.values()]
+        found = {d: stored - before[i] for i, (d, stored) in enumerate(below.items())}
+        return replace(self, found=found)
 
     @property
     def is_sparse(self) -> bool:
@@ -67,7 +93,9 @@ class ExpansionPlan:
 
     @cached_property
     def nnz_by_degree(self) -> dict[int, int]:
-        """Stored values of each degree; degree 0 is the bias."""
+        """Stored values of each degree; degree 0 is the bias. Of hashed ones, before they merge."""
+        if self.found is not None:
+            return self.found
         basis, lengths = self.basis, self.row_lengths
         if lengths is None:
             lengths = ((basis.n_features, self.n_rows),)
@@ -80,12 +108,12 @@ class ExpansionPlan:
     @cached_property
     def nnz(self) -> int:
         """Stored values in all."""
-        return sum(self.nnz_by_degree.values())
+        return sum(self.nnz_by_degree.values()) - self.n_merged
 
     @property
     def index_dtype(self) -> np.dtype[Any]:
         """Of indices and indptr: int32 if columns and stored values both fit."""
-        return index_dtype_for(max(self.basis.n_columns, self.nnz))
+        return index_dtype_for(max(self.columns.n_columns, self.nnz))
 
     @property
     def bytes_per_value(self) -> int:
@@ -101,25 +129,40 @@ class ExpansionPlan:
     def require_fits(self, max_bytes: int | str | None) -> None:
         """Raise if the result cannot be indexed, or is larger than max_bytes allows."""
         self.require_countable()
-        if max_bytes is None:
-            return
-        if max_bytes == "available":
-            limit, which = available_if_less(self.nbytes), "are available"
-        else:
-            allowed = as_byte_limit(max_bytes)
-            limit, which = allowed, f"are allowed (max_bytes={allowed})"
+        limit = self._limit(max_bytes)
+        if limit is not None and self.nbytes > limit:
+            self.refuse(max_bytes, "", self.nbytes)
+
+    def most_stored(self, max_bytes: int | str | None) -> int:
+        """How many stored values of a result that may be smaller than planned are allowed."""
+        limit = self._limit(max_bytes)
         if limit is None or self.nbytes <= limit:
-            return
+            return self.nnz
+        offsets = self.nbytes - self.nnz * self.bytes_per_value
+        return max(0, (limit - offsets) // self.bytes_per_value)
+
+    def _limit(self, max_bytes: int | str | None) -> int | None:
+        """Bytes that the result may have; None if it may be as large as it is."""
+        if max_bytes is None:
+            return None
+        return (
+            available_if_less(self.nbytes) if max_bytes == "available" else as_byte_limit(max_bytes)
+        )
+
+    def refuse(self, max_bytes: int | str | None, more_than: str, needed: int) -> NoReturn:
+        """Raise, with the bytes that are needed and allowed, and the ways out."""
+        limit = self._limit(max_bytes) or 0
+        which = "are available" if max_bytes == "available" else f"are allowed (max_bytes={limit})"
         raise MemoryError(
-            f"The expansion of shape {self.shape[0]:,} x {self.shape[1]:,} would need "
-            f"{format_bytes(self.nbytes)}; {format_bytes(limit)} {which}. "
+            f"The expansion of shape {self.shape[0]:,} x {self.shape[1]:,} would need {more_than}"
+            f"{format_bytes(needed)}; {format_bytes(limit)} {which}. "
             f"What fits instead: {'; '.join(self._ways_out(limit))}. "
             "polysparse.expand(..., max_bytes=None) tries all the same."
         )
 
     def require_countable(self) -> None:
         """Raise if columns or stored values are more than int64 can number."""
-        self.basis.require_indexable()
+        self.columns.require_indexable()
         if self.nnz > MAX_STORED:
             raise MemoryError(
                 f"The expansion would have {format_count(self.nnz)} stored values, more than can "
@@ -135,11 +178,12 @@ class ExpansionPlan:
             other_basis = MonomialBasis(
                 basis.n_features, degree, interaction_only=interaction_only, include_bias=bias
             )
-            return replace(self, basis=other_basis)
+            return replace(self, columns=AllColumns(other_basis))
 
         smaller = {"float32 values": replace(self, dtype=np.dtype(np.float32))}
-        smaller["interaction_only=True"] = other((low, high), True)
-        if high > 1:
+        if self.columns.is_exact:
+            smaller["interaction_only=True"] = other((low, high), True)
+        if self.columns.is_exact and high > 1:
             smaller[f"degree={high - 1}"] = other((min(low, high - 1), high - 1), interaction_only)
         ways = [
             f"{name} would need {format_bytes(plan.nbytes)}"
@@ -152,11 +196,13 @@ class ExpansionPlan:
 
     def __str__(self) -> str:
         rows = [("degree", "columns", "stored values", "bytes")]
+        ends, before = self.columns.degree_ends, 0
         for d, stored in self.nnz_by_degree.items():
-            columns = self.basis.count(self.basis.n_features, d)
+            columns = format_count(ends[d] - before) if ends else ""
+            before = ends.get(d, 0)
             size = format_bytes(stored * self.bytes_per_value)
-            rows.append((str(d), format_count(columns), format_count(stored), size))
-        total = format_count(self.basis.n_columns), format_count(self.nnz)
+            rows.append((str(d), columns, format_count(stored), size))
+        total = format_count(self.columns.n_columns), format_count(self.nnz)
         rows.append(("all", *total, format_bytes(self.nbytes)))
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [
@@ -167,7 +213,10 @@ class ExpansionPlan:
         kind = "CSR" if self.is_sparse else "dense"
         indices = f", {self.index_dtype} indices" if self.is_sparse else ""
         shape = f"{self.shape[0]:,} x {format_count(self.shape[1])}"
-        return "\n".join([*lines, f"{kind}, {shape}, {self.dtype} values{indices}"])
+        lines.append(f"{kind}, {shape}, {self.dtype} values{indices}")
+        if self.n_merged:
+            lines.append(f"{format_count(self.n_merged)} fall into the same column as another")
+        return "\n".join(lines)
 
 
 def index_dtype_for(n: int) -> np.dtype[Any]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polysparse import _kernels
-from polysparse.basis import MonomialBasis
+from polysparse.columns import ColumnSpace
 from polysparse.machine import threads_for
 from polysparse.planning import ExpansionPlan
 
@@ -90,9 +90,9 @@ class Source:
         """CSR blocks of rows and their labels, or None, from a row on."""
         raise NotImplementedError
 
-    def plan(self, basis: MonomialBasis, dtype: np.dtype[Any]) -> ExpansionPlan:
+    def plan(self, columns: ColumnSpace, dtype: np.dtype[Any]) -> ExpansionPlan:
         """What the expansion of the whole file will be, or at most, if `is_upper_bound`."""
-        return ExpansionPlan(basis, self.summary.n_rows, dtype, self.summary.row_lengths)
+        return ExpansionPlan(columns, self.summary.n_rows, dtype, self.summary.row_lengths)
 
     def identity(self) -> dict[str, Any]:
         """What must not change for a run to be resumed."""

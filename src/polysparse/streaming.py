@@ -9,6 +9,7 @@ import numpy as np
 
 from polysparse.basis import MonomialBasis
 from polysparse.canonical import as_canonical_csr
+from polysparse.columns import AllColumns
 from polysparse.expansion import iter_expand_in
 from polysparse.machine import format_bytes
 from polysparse.planning import ExpansionPlan, index_dtype_for
@@ -37,7 +38,7 @@ def stream_expansion(
 
     A run that is to be resumed leaves what it had, aside.
     """
-    plan = source.plan(basis, dtype)
+    plan = source.plan(AllColumns(basis), dtype)
     require_room_for_rows(plan, max_memory)
     description = describe(
         basis,
@@ -79,7 +80,7 @@ def _fill(
     for X, labels in source.blocks(sink.n_rows, max(max_memory // READ_PART, 2**16)):
         x = as_canonical_csr(X.astype(plan.dtype, copy=False), n_jobs)
         blocks = iter_expand_in(
-            plan.basis, x, n_jobs=n_jobs, max_bytes=max_memory // FILL_PART, reuse=True
+            plan.columns, x, n_jobs=n_jobs, max_bytes=max_memory // FILL_PART, reuse=True
         )
         for rows, block in blocks:
             sink.write(block, None if labels is None else labels[rows])

@@ -19,7 +19,8 @@ from sklearn.utils.validation import (
 )
 
 from polysparse.basis import Degree, MonomialBasis
-from polysparse.canonical import as_canonical, as_checked_csr
+from polysparse.canonical import CanonicalCsr, as_canonical, as_checked_csr, as_sparse
+from polysparse.columns import AllColumns
 from polysparse.expansion import expand_in
 from polysparse.machine import require_memory
 from polysparse.names import find_clash
@@ -134,7 +135,8 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
         if X.dtype == np.float16 and not sparse.issparse(X):
             return super().transform(given)
         x = as_canonical(X, self.n_jobs)
-        out = expand_in(self.basis_, x, n_jobs=self.n_jobs, max_bytes="available", order=self.order)
+        columns = AllColumns(self.basis_)
+        out = expand_in(columns, x, n_jobs=self.n_jobs, max_bytes="available", order=self.order)
         if not sparse.issparse(X):
             return out
         if X.format == "csc":
@@ -145,7 +147,7 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
                 "Give X in CSR format.",
             )
             out = out.tocsc()
-        return _as_configured(out)
+        return as_configured(out)
 
     @property
     def powers_(self) -> NDArray[np.int64]:
@@ -172,16 +174,34 @@ class PolynomialFeatures(_SklearnPolynomialFeatures):  # type: ignore[misc]
         feature_names_out : ndarray of str objects
         """
         check_is_fitted(self, "basis_")
-        if input_features is None and not hasattr(self, "feature_names_in_"):
-            return self.basis_.names()
-        features = _check_feature_names_in(self, input_features)
-        names, columns = self.basis_.names_that_may_clash(None, features)
-        clash = find_clash(names, features, columns)
-        if clash is not None:
-            warnings.warn(f"Output {clash}", stacklevel=2)
-        out = np.empty(len(names), dtype=object)
-        out[:] = names
-        return out
+        return feature_names(self, self.basis_, None, input_features)
+
+
+def feature_names(
+    estimator: Any,
+    basis: MonomialBasis,
+    columns: NDArray[np.int64] | None,
+    input_features: ArrayLike | None,
+) -> NDArray[np.object_]:
+    """Names of columns of a basis, or of all, after those of an estimator's features."""
+    if input_features is None and not hasattr(estimator, "feature_names_in_"):
+        return basis.names(columns)
+    features = _check_feature_names_in(estimator, input_features)
+    names, numbers = basis.names_that_may_clash(columns, features)
+    clash = find_clash(names, features, numbers)
+    if clash is not None:
+        warnings.warn(f"Output {clash}", stacklevel=3)
+    out = np.empty(len(names), dtype=object)
+    out[:] = names
+    return out
+
+
+def validate_sparse(estimator: Any, X: Any, *, reset: bool) -> CanonicalCsr:
+    """An estimator's input as CSR that the kernels can trust, also if it is dense."""
+    if sparse.issparse(X) and X.ndim == 2 and X.format != "csr":
+        X = as_checked_csr(X)
+    X = validate_data(estimator, X, reset=reset, dtype=FLOAT_DTYPES, accept_sparse="csr")
+    return as_sparse(as_canonical(X, estimator.n_jobs))
 
 
 def _is_foreign_array(X: Any) -> bool:
@@ -193,7 +213,7 @@ def _is_foreign_array(X: Any) -> bool:
     )
 
 
-def _as_configured(X: Any) -> Any:
+def as_configured(X: Any) -> Any:
     """X in the container family that scikit-learn is set to produce, where it has that setting."""
     interface = get_config().get("sparse_interface")
     if interface is None or sparse.isspmatrix(X) == (interface == "spmatrix"):

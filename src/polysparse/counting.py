@@ -1,0 +1,108 @@
+"""Which columns of an expansion occur, and in how many rows, without making the expansion."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse import _kernels, expansion
+from polysparse.basis import MonomialBasis
+from polysparse.canonical import CanonicalCsr
+from polysparse.columns import AllColumns
+from polysparse.expansion import plan_expansion
+from polysparse.machine import available_bytes, format_bytes, threads_for
+
+# Memory to work in, beside what is counted. Lowered in tests.
+WORKING_BYTES = 2**28
+
+# Of a counted column: its number and its count, and as much again while they are merged.
+ENTRY_BYTES = 24
+
+MOST = 2**63 - 1
+
+
+class ColumnTally:
+    """Counts of the columns that occur, over any number of matrices.
+
+    It takes about 24 bytes for each distinct column, whatever the size of the expansion.
+    """
+
+    def __init__(self, basis: MonomialBasis) -> None:
+        self.basis = basis
+        self.native = _kernels.Tally()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"basis": self.basis, "entries": self.chosen(1, None)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["basis"])  # type: ignore[misc]
+        self.add(*state["entries"])
+
+    def count(
+        self, x: CanonicalCsr, n_jobs: int | None = None, max_bytes: int | None = None
+    ) -> None:
+        """Count the rows of a matrix, too: all of them, or, if that fails, none.
+
+        MemoryError is raised if there is no memory for all columns, or if max_bytes are too little.
+        """
+        planned = plan_expansion(AllColumns(self.basis), x)
+        planned.require_countable()
+        n_threads = threads_for(n_jobs, planned.nnz)
+        native, fresh = self.basis.native, _kernels.Tally()
+        stored_bytes = _kernels.observing_bytes(native, x.indices.itemsize, n_threads)
+        for rows in _batches(x.indptr, max(1, WORKING_BYTES // stored_bytes)):
+            limit = available_bytes()
+            if max_bytes is not None:
+                limit = max_bytes - ENTRY_BYTES * (self.n_entries + fresh.n_entries)
+            most = MOST if limit is None else max(0, limit) // ENTRY_BYTES
+            row_offsets = x.indptr[rows.start : rows.stop + 1]
+            task = expansion.TASK_OUTPUTS
+            if not fresh.observe(native, row_offsets, x.indices, most, n_threads, task):
+                self._refuse(self.n_entries + fresh.n_entries + most)
+        self.native.take_all_of(fresh)
+
+    def _refuse(self, most: int) -> NoReturn:
+        basis = self.basis
+        raise MemoryError(
+            f"More than {most:,} columns occur; {format_bytes(ENTRY_BYTES * most)} are there to "
+            f"count them, {ENTRY_BYTES} bytes for each. Lower the degree, now "
+            f"({basis.min_degree}, {basis.max_degree}), set interaction_only=True, or use "
+            "HashedPolynomialFeatures, which counts nothing."
+        )
+
+    def add(self, columns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        """Add counts of rising columns."""
+        self.native.add(columns, counts)
+
+    def merge(self, other: ColumnTally) -> None:
+        """Add the counts of another tally, which stays as it is."""
+        self.native.add_all_of(other.native)
+
+    def chosen(
+        self, min_count: int, max_columns: int | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Columns in at least so many rows, or the most frequent of them; and their counts."""
+        self.native.settle()
+        most = MOST if max_columns is None else max_columns
+        least, n_ties, n = self.native.choose(min_count, most)
+        columns, counts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        self.native.write(least, n_ties, columns, counts)
+        return columns, counts
+
+    @property
+    def n_entries(self) -> int:
+        """How many columns are held: all that occurred, some of them twice before they merge."""
+        return self.native.n_entries
+
+
+def _batches(row_offsets: NDArray[Any], n_stored: int) -> list[slice]:
+    """Rows of at most so many stored values, or single ones that have more."""
+    batches, start, n_rows = [], 0, len(row_offsets) - 1
+    while start < n_rows:
+        reach = int(row_offsets[start]) + n_stored
+        stop = int(np.searchsorted(row_offsets, reach, side="right")) - 1
+        batches.append(slice(start, max(start + 1, min(stop, start + 2**31))))
+        start = batches[-1].stop
+    return batches

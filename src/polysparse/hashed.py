@@ -1,0 +1,285 @@
+"""The scikit-learn estimator whose columns are hashed monomials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+
+from polysparse.basis import Degree, MonomialBasis
+from polysparse.canonical import CanonicalCsr, as_canonical, as_sparse
+from polysparse.columns import MAX_SELECTED, HashedColumns
+from polysparse.counting import ColumnTally
+from polysparse.expansion import expand_in
+from polysparse.transformers import as_configured, validate_sparse
+from polysparse.tuples import as_rising
+
+ANY_FEATURES = 2**63 - 1  # as many as an index can name
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """How monomials share columns. Made by `HashedPolynomialFeatures.collisions`.
+
+    Attributes
+    ----------
+    n_monomials : int
+        Distinct monomials that occur.
+    n_columns : int
+        Columns that at least one of them goes to.
+    n_sharing : int
+        Monomials whose column is that of another one, too.
+    """
+
+    n_monomials: int
+    n_columns: int
+    n_sharing: int
+
+
+class HashedPolynomialFeatures(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Polynomial and interaction features, hashed to a fixed number of columns.
+
+    Nothing is learnt, and nothing can be too wide: any number of input features, any degree. Every
+    product of input features goes to one of `n_columns` columns by a hash of those features alone,
+    so the same product goes to the same column in every data set, however many features that has.
+    Different products may share a column; within a row their values are added up.
+
+    Parameters
+    ----------
+    degree : int or tuple (min_degree, max_degree), default=2
+        Degrees of the features. An int is the maximum.
+    interaction_only : bool, default=False
+        Only products of distinct input features.
+    include_bias : bool, default=True
+        Whether to include a one in every row; it is hashed, too.
+    n_columns : int, default=2**20
+        Columns of the output, up to 2**31 - 1. More columns mean fewer that are shared.
+    alternate_sign : bool, default=True
+        Negate the values of every second product, as its hash says. So what falls together cancels
+        on average, and inner products of rows are preserved in expectation. Without it, what is
+        not negative stays so.
+    seed : int, default=0
+        Chooses the hash function, from 0 to 2**64 - 1.
+    n_jobs : int, optional
+        Threads to use. By default every core that this process may use, lowered by
+        OMP_NUM_THREADS. The result does not depend on it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str objects
+
+    See Also
+    --------
+    ObservedPolynomialFeatures : A column for each product that occurs, none shared.
+
+    Notes
+    -----
+    The function is part of the interface and will not change. All arithmetic is on unsigned
+    64-bit integers, modulo 2**64; of a product's features, with repetitions, the largest comes
+    first::
+
+        def mix(z):                       # the finaliser of splitmix64
+            z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
+            z = (z ^ (z >> 27)) * 0x94D049BB133111EB
+            return z ^ (z >> 31)
+
+        salt = mix(seed + 0x9E3779B97F4A7C15)
+        h = mix(salt)
+        for j in sorted(features, reverse=True):
+            h = (h ^ mix(salt + j)) * 0xD1342543DE82EF95
+        column = ((h >> 32) * n_columns) >> 32
+        sign = -1 if alternate_sign and (h >> 31) & 1 else 1
+
+    Once it was fitted it takes only matrices of as many features, as every estimator does;
+    `transform` does not need `fit`.
+
+    Examples
+    --------
+    >>> from polysparse import HashedPolynomialFeatures
+    >>> from scipy.sparse import csr_array
+    >>> X = csr_array([[0.0, 1.0, 2.0]])
+    >>> poly = HashedPolynomialFeatures(n_columns=8, interaction_only=True)
+    >>> poly.transform(X).shape
+    (1, 8)
+    """
+
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
+        "degree": [Interval(Integral, 0, None, closed="left"), "array-like"],
+        "interaction_only": ["boolean"],
+        "include_bias": ["boolean"],
+        "n_columns": [Interval(Integral, 1, MAX_SELECTED, closed="both")],
+        "alternate_sign": ["boolean"],
+        "seed": [Interval(Integral, 0, 2**64 - 1, closed="both")],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        degree: Degree = 2,
+        *,
+        interaction_only: bool = False,
+        include_bias: bool = True,
+        n_columns: int = 2**20,
+        alternate_sign: bool = True,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.degree = degree
+        self.interaction_only = interaction_only
+        self.include_bias = include_bias
+        self.n_columns = n_columns
+        self.alternate_sign = alternate_sign
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
+        """Check the parameters and remember the number of features; nothing is learnt.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        x = validate_sparse(self, X, reset=True)
+        self.column_space(x.shape[1])
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
+        """The same as `fit`: nothing is learnt.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        return self.fit(X, y)
+
+    def transform(self, X: Any) -> Any:
+        """Expand X into hashed columns.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        XP : sparse matrix of shape (n_samples, n_columns)
+            CSR, of X's container family.
+        """
+        x = validate_sparse(self, X, reset=False)
+        columns = self.column_space(x.shape[1])
+        return as_configured(expand_in(columns, x, n_jobs=self.n_jobs, max_bytes="available"))
+
+    def column_space(self, n_features: int) -> HashedColumns:
+        """The columns as the functions of polysparse take them."""
+        self._validate_params()
+        basis = MonomialBasis(
+            n_features,
+            self.degree,
+            interaction_only=self.interaction_only,
+            include_bias=self.include_bias,
+        )
+        return HashedColumns(basis, int(self.n_columns), bool(self.alternate_sign), int(self.seed))
+
+    def column_of(self, tuples: Any, *, return_sign: bool = False) -> Any:
+        """Where products of input features go.
+
+        Parameters
+        ----------
+        tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
+            One product, or several, as tuples of input features in any order; the empty one is the
+            bias. In an array, rows may end in -1 to mark lower degrees.
+        return_sign : bool, default=False
+            Whether to return, too, what their values are multiplied by.
+
+        Returns
+        -------
+        column : int, or ndarray of int64 of shape (n,)
+        sign : int, or ndarray of int64 of shape (n,)
+            1 or -1. Only if `return_sign` is true.
+
+        Examples
+        --------
+        >>> from polysparse import HashedPolynomialFeatures
+        >>> poly = HashedPolynomialFeatures(n_columns=2**20)
+        >>> poly.column_of((3, 17)) == poly.column_of((17, 3))
+        True
+        """
+        n_features = getattr(self, "n_features_in_", ANY_FEATURES)
+        space = self.column_space(n_features)
+        rising, one = as_rising(space.basis, tuples)
+        columns, signs = (np.empty(len(rising), dtype=np.int64) for _ in range(2))
+        space.hasher.hash(rising, columns, signs)
+        found = tuple(int(a[0]) if one else a for a in (columns, signs))
+        return found if return_sign else found[0]
+
+    def collisions(self, X: Any) -> Collisions:
+        """Count the products in X that share a column.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Collisions
+            With n_monomials, n_columns and n_sharing.
+
+        Examples
+        --------
+        >>> from polysparse import HashedPolynomialFeatures
+        >>> from scipy.sparse import csr_array
+        >>> X = csr_array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+        >>> HashedPolynomialFeatures(n_columns=1).collisions(X)
+        Collisions(n_monomials=9, n_columns=1, n_sharing=9)
+        """
+        x = as_sparse(as_canonical(X, self.n_jobs))
+        hasher = self.column_space(x.shape[1]).hasher
+        # The features that occur, numbered from 0, have a basis that can be counted.
+        features, numbers = np.unique(x.indices, return_inverse=True)
+        shape = x.shape[0], len(features)
+        compact = CanonicalCsr(shape, x.indptr, numbers.astype(np.int64), x.data, x.is_array)
+        basis = self.column_space(len(features)).basis
+        tally = ColumnTally(basis)
+        tally.count(compact, self.n_jobs)
+        observed = tally.chosen(1, None)[0]
+        parts = []
+        step = max(1, 2**22 // max(1, basis.highest))
+        for start in range(0, len(observed), step):
+            tuples = basis.unrank(observed[start : start + step])
+            named = np.where(tuples >= 0, features.astype(np.int64)[tuples], -1)
+            columns, signs = (np.empty(len(named), dtype=np.int64) for _ in range(2))
+            hasher.hash(np.ascontiguousarray(named), columns, signs)
+            parts.append(columns.astype(np.int32))
+        counts = np.unique(np.concatenate([np.empty(0, np.int32), *parts]), return_counts=True)[1]
+        return Collisions(len(observed), len(counts), int(counts[counts > 1].sum()))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_columns
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.requires_fit = False
+        return tags

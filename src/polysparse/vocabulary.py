@@ -1,0 +1,91 @@
+"""Observed columns in a file: an .npz of plain arrays, for any machine, without pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.basis import MonomialBasis
+from polysparse.columns import as_ranks
+from polysparse.store import basis_as_dict, beside
+
+FORMAT, VERSION = "polysparse.vocabulary", 1
+
+
+def write_vocabulary(
+    path: str | os.PathLike[str],
+    basis: MonomialBasis,
+    columns: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    more: dict[str, Any],
+) -> None:
+    """Write a vocabulary, whole or not at all; `more` is kept beside it, as JSON."""
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "basis": basis_as_dict(basis),
+        "n_columns": len(columns),
+        **more,
+    }
+    text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
+    target = Path(path)
+    aside = beside(target, "partial")
+    try:
+        with open(aside, "wb") as file:
+            little = columns.astype("<i8", copy=False), counts.astype("<i8", copy=False)
+            np.savez(file, description=text, columns=little[0], counts=little[1])
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def read_vocabulary(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], MonomialBasis, NDArray[np.int64], NDArray[np.int64]]:
+    """Description, basis, columns and counts; raise for a file that is damaged or not ours."""
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it is no .npz archive")
+            description = _read_description(archive)
+            columns, counts = (_read_integers(archive, name) for name in ("columns", "counts"))
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+        reason = str(error).strip("'\".") or type(error).__name__
+        raise ValueError(
+            f"{os.fspath(path)} is no vocabulary of polysparse, or damaged: {reason}."
+        ) from None
+    try:
+        basis = MonomialBasis(**description["basis"])
+        basis.require_indexable()
+        if not len(columns) == len(counts) == description["n_columns"]:
+            raise ValueError(f"it should have {description['n_columns']} columns")
+        as_ranks(basis, columns)
+        if np.any(counts < 1):
+            raise ValueError("a count is not positive")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)} is damaged: {str(error).rstrip('.')}.") from None
+    return description, basis, columns, counts
+
+
+def _read_description(archive: Any) -> dict[str, Any]:
+    description = json.loads(archive["description"].tobytes())
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise ValueError("it has another format")
+    if description.get("version") != VERSION:
+        raise ValueError(
+            f"it has version {description.get('version')}, and this polysparse reads {VERSION}"
+        )
+    return description
+
+
+def _read_integers(archive: Any, name: str) -> NDArray[np.int64]:
+    array = archive[name]
+    if array.dtype != np.dtype("<i8") or array.ndim != 1:
+        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, not int64")
+    return np.ascontiguousarray(array, dtype=np.int64)
