@@ -176,7 +176,7 @@ void py_lookup_init(Lookup* self, const Basis& basis, Columns columns) {
                                         ? basis.include_bias
                                         : static_cast<int64_t>(basis.degree_end[basis.highest]);
     const int64_t* const begin = columns.data();
-    require(n < int64_t{not_chosen} / 2 && std::is_sorted(begin, begin + n) &&
+    require(n < int64_t{1} << 31 && std::is_sorted(begin, begin + n) &&
                 (n == 0 || (begin[0] >= 0 && begin[n - 1] < n_basis_columns)),
             "columns must rise and be in the basis");
     nb::gil_scoped_release release;

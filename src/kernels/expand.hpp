@@ -195,7 +195,7 @@ POLYSPARSE_TARGETS void fill_rows(const Basis& basis, const CsrView<Offset, Inde
     }
 }
 
-/// Outputs [begin, end) of a row's P_d, which begins at `out`, from what ends at `tail_end`.
+/// Outputs [begin, end) of a row's P_d, at `out`, from what ends at `tail_end`.
 template <class Index, class Value, class TailIndex, class OutIndex>
 POLYSPARSE_TARGETS void fill_part(const Basis& basis, int64_t d, Row<Index, Value> row,
                                   ConstSlots<TailIndex, Value> tail_end, Slots<OutIndex, Value> out,
@@ -206,7 +206,8 @@ POLYSPARSE_TARGETS void fill_part(const Basis& basis, int64_t d, Row<Index, Valu
         const int64_t done = begin - runs.start(a);
         const int64_t here = std::min(n - done, end - begin);
         const uint64_t shift = runs.shift(row.begin.columns[a]);
-        scale_shift<false>(tail_end - (n - done), here, shift, row.begin.values[a], out + begin);
+        scale_shift<false>(tail_end - (n - done), here, shift, row.begin.values[a], out);
+        out = out + here;
         begin += here;
     }
 }

@@ -72,10 +72,10 @@ class LongRow {
             const auto first = fill_bias(*basis_, out_);
             if (basis_->lowest == 1) fill_first_degree<false>(*basis_, row_, first);
         } else if (d == 2) {
-            fill_part(*basis_, d, row_, row_.end(), place(d), begin, end);
+            fill_part(*basis_, d, row_, row_.end(), place(d) + begin, begin, end);
         } else {
             const ConstSlots<OutIndex, Value> tail_end = place(d - 1) + size(d - 1);
-            fill_part(*basis_, d, row_, tail_end, place(d), begin, end);
+            fill_part(*basis_, d, row_, tail_end, place(d) + begin, begin, end);
         }
     }
 

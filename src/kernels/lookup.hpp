@@ -1,18 +1,19 @@
-// From a column of the basis to its place among chosen ones.
+// From columns of the basis to their places among chosen ones.
 //
-// Two structures, of at most about 20 bytes for each chosen column: where the chosen ones are dense
+// Two structures, of at most about 26 bytes for each chosen column: where the chosen ones are dense
 // among all, bits with running counts, and where they are sparse, a hash table of cache lines.
+// Either is asked for many columns at once, so that it can have memory fetched ahead.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
 
+#include "expand.hpp"
 #include "targets.hpp"
 
 namespace polysparse {
-
-constexpr uint32_t not_chosen = ~uint32_t{0};
 
 /// A bit for each column of the basis; and, beside every 64, how many were set before.
 class BitLookup {
@@ -24,8 +25,7 @@ class BitLookup {
     /// Needs: the n columns rise, and are below n_basis_columns.
     BitLookup(const int64_t* columns, int64_t n, int64_t n_basis_columns)
         : words_(std::make_unique<Word[]>(n_basis_columns / 64 + 1)) {
-        for (int64_t i = 0; i < n; ++i)
-            words_[columns[i] / 64].bits |= uint64_t{1} << (columns[i] % 64);
+        for (int64_t i = 0; i < n; ++i) words_[word_of(columns[i])].bits |= bit_of(columns[i]);
         uint32_t before = 0;
         for (int64_t w = 0; w <= n_basis_columns / 64; ++w) {
             words_[w].before = before;
@@ -33,73 +33,127 @@ class BitLookup {
         }
     }
 
-    void expect(int64_t column) const { prefetch(&words_[column / 64]); }
-
-    /// The place of a column, or not_chosen.
-    uint32_t find(int64_t column) const {
-        const Word& word = words_[column / 64];
-        const uint64_t bit = uint64_t{1} << (column % 64);
-        const auto lower = static_cast<uint32_t>(std::popcount(word.bits & (bit - 1)));
-        return (word.bits & bit) != 0 ? word.before + lower : not_chosen;
+    /// Of n outputs those that are chosen, in order, at their new columns. Returns how many.
+    template <class Value>
+    POLYSPARSE_INLINE int64_t choose(ConstSlots<int64_t, Value> from, int64_t n,
+                                     Slots<int32_t, Value> out) const {
+        constexpr int64_t group = 16, ahead = 32;
+        int64_t n_chosen = 0, begin = 0;
+        uint32_t places[group];
+        for (; begin + group <= n; begin += group) {
+            const int64_t* const columns = from.columns + begin;
+            uint32_t all = 0;
+            for (int64_t t = 0; t < group; ++t) {
+                if (begin + ahead + group <= n) prefetch(&words_[word_of(columns[t + ahead])]);
+                places[t] = find(columns[t]);
+                all |= places[t];
+            }
+            if (all != not_chosen) {
+                std::copy_n(places, group, out.columns + n_chosen);
+                std::copy_n(from.values + begin, group, out.values + n_chosen);
+                n_chosen += group;
+                continue;
+            }
+            for (int64_t t = 0; t < group; ++t) {
+                out.columns[n_chosen] = static_cast<int32_t>(places[t]);  // may be overwritten
+                out.values[n_chosen] = from.values[begin + t];
+                n_chosen += places[t] != not_chosen;
+            }
+        }
+        for (; begin < n; ++begin) {
+            const uint32_t place = find(from.columns[begin]);
+            out.columns[n_chosen] = static_cast<int32_t>(place);
+            out.values[n_chosen] = from.values[begin];
+            n_chosen += place != not_chosen;
+        }
+        return n_chosen;
     }
 
   private:
+    static constexpr uint32_t not_chosen = ~uint32_t{0};
     struct Word {
         uint64_t bits;
         uint32_t before;
     };
+    static uint64_t word_of(int64_t column) { return static_cast<uint64_t>(column) >> 6; }
+    static uint64_t bit_of(int64_t column) { return uint64_t{1} << (column & 63); }
+
+    POLYSPARSE_INLINE uint32_t find(int64_t column) const {
+        const Word& word = words_[word_of(column)];
+        const auto lower = static_cast<uint32_t>(std::popcount(word.bits & (bit_of(column) - 1)));
+        const auto is_set = static_cast<uint32_t>((word.bits >> (column & 63)) & 1);
+        return (word.before + lower) | (is_set - 1);
+    }
+
     std::unique_ptr<Word[]> words_;
 };
 
-/// Lines of five columns with their places; a column is in the line that its hash says, or, if that
+/// Lines of five columns with their places: a column is in the line that its hash says, or, if that
 /// is full, in one of the next.
 class HashLookup {
   public:
-    /// Needs: the n columns rise.
+    /// Needs: the n columns rise, n < 2^31.
     HashLookup(const int64_t* columns, int64_t n)
-        : shift_(64 - std::bit_width(static_cast<uint64_t>(n) / 3 + 1)),
-          n_lines_((int64_t{1} << (64 - shift_)) + 1),
+        : n_lines_(static_cast<uint64_t>(n) * 2 / 5 + 1),
           lines_(std::make_unique<Line[]>(n_lines_)) {
-        constexpr int64_t ahead = 16;
         for (int64_t i = 0; i < n; ++i) {
-            if (i + ahead < n) expect(columns[i + ahead]);
-            int64_t line = line_of(columns[i]);
-            while (lines_[line].n == per_line) line = next(line);
+            if (i + ahead < n) prefetch(&lines_[line_of(columns[i + ahead])]);
+            uint64_t line = line_of(columns[i]);
+            for (; lines_[line].n == per_line; line = next(line)) lines_[line].is_passed = true;
             Line& here = lines_[line];
             here.columns[here.n] = columns[i];
-            here.places[here.n] = static_cast<uint32_t>(i);
+            here.places[here.n] = static_cast<int32_t>(i);
             ++here.n;
         }
     }
 
-    void expect(int64_t column) const { prefetch(&lines_[line_of(column)]); }
-
-    /// The place of a column, or not_chosen.
-    uint32_t find(int64_t column) const {
-        for (int64_t line = line_of(column);; line = next(line)) {
-            const Line& here = lines_[line];
-            uint32_t place = not_chosen;
-            for (uint32_t i = 0; i < per_line; ++i)
-                if (here.columns[i] == column) place = here.places[i];
-            if (place != not_chosen || here.n < per_line) return place;
+    /// Of n outputs those that are chosen, in order, at their new columns. Returns how many.
+    template <class Value>
+    POLYSPARSE_INLINE int64_t choose(ConstSlots<int64_t, Value> from, int64_t n,
+                                     Slots<int32_t, Value> out) const {
+        const auto expect = [&](int64_t t) POLYSPARSE_INLINE_LAMBDA {
+            if (t < n) prefetch(&lines_[line_of(from.columns[t])]);
+        };
+        int64_t n_chosen = 0;
+        for (int64_t t = 0; t < ahead; ++t) expect(t);
+        for (int64_t t = 0; t < n; ++t) {
+            expect(t + ahead);
+            const int32_t place = find(from.columns[t]);
+            out.columns[n_chosen] = place;  // may be overwritten
+            out.values[n_chosen] = from.values[t];
+            n_chosen += place >= 0;
         }
+        return n_chosen;
     }
 
   private:
+    static constexpr int64_t ahead = 32;
     static constexpr uint32_t per_line = 5;
     struct alignas(64) Line {
         int64_t columns[per_line] = {-1, -1, -1, -1, -1};
-        uint32_t places[per_line] = {};
-        uint32_t n = 0;
+        int32_t places[per_line] = {};
+        uint16_t n = 0;
+        bool is_passed = false;  // a column that belongs here is in one of the next
     };
 
-    int64_t line_of(int64_t column) const {
-        return static_cast<int64_t>((static_cast<uint64_t>(column) * 0x9E3779B97F4A7C15) >> shift_);
+    uint64_t line_of(int64_t column) const {
+        const uint64_t hash = static_cast<uint64_t>(column) * 0x9E3779B97F4A7C15;
+        return ((hash >> 32) * n_lines_) >> 32;
     }
-    int64_t next(int64_t line) const { return line + 1 < n_lines_ ? line + 1 : 0; }
+    uint64_t next(uint64_t line) const { return line + 1 < n_lines_ ? line + 1 : 0; }
 
-    int shift_;
-    int64_t n_lines_;
+    /// The place of a column, or -1.
+    POLYSPARSE_INLINE int32_t find(int64_t column) const {
+        for (uint64_t line = line_of(column);; line = next(line)) {
+            const Line& here = lines_[line];
+            int32_t place = -1;
+            for (uint32_t i = 0; i < per_line; ++i)
+                if (here.columns[i] == column) place = here.places[i];
+            if (place >= 0 || !here.is_passed) return place;
+        }
+    }
+
+    uint64_t n_lines_;
     std::unique_ptr<Line[]> lines_;
 };
 

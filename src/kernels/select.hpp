@@ -13,48 +13,87 @@
 #include "csr_view.hpp"
 #include "expand.hpp"
 #include "fill.hpp"
+#include "lookup.hpp"
 #include "threads.hpp"
 
 namespace polysparse {
 
-/// Makes the chosen outputs of a row, for one worker. Lookup: see lookup.hpp.
+/// Outputs of a row that are made before they are looked up.
+constexpr int64_t piece_size = int64_t{1} << 14;
+
+/// The chosen outputs of a row, by way of all of them, in `all`. Returns how many. Behind `row`,
+/// `all` and `lower` there is room to spill.
+template <class Lookup, class Value>
+POLYSPARSE_TARGETS int64_t fill_chosen_row(const Basis& basis, const Lookup& lookup,
+                                           Row<int64_t, Value> row, Slots<int64_t, Value> all,
+                                           ScratchSlots<int64_t, Value> lower,
+                                           Slots<int32_t, Value> out) {
+    fill_row<true>(basis, row, all, lower);
+    return lookup.template choose<Value>(all, row_size(basis, row.n), out);
+}
+
+/// The same in pieces: outputs [begin, end) of P_d, in `piece`.
+template <class Lookup, class Value>
+POLYSPARSE_TARGETS int64_t fill_chosen_part(const Basis& basis, const Lookup& lookup, int64_t d,
+                                            Row<int64_t, Value> row,
+                                            ConstSlots<int64_t, Value> tail_end, int64_t begin,
+                                            int64_t end, Slots<int64_t, Value> piece,
+                                            Slots<int32_t, Value> out) {
+    fill_part(basis, d, row, tail_end, piece, begin, end);
+    return lookup.template choose<Value>(piece, end - begin, out);
+}
+
+/// Makes the chosen outputs of rows, for one worker. Lookup: see lookup.hpp. Of a long row only the
+/// degrees below the highest are held, which is made from them in pieces.
 template <class Lookup, class Value>
 class ChosenRow {
   public:
     ChosenRow(const Basis& basis, const Lookup& lookup, int64_t longest)
         : basis_(&basis),
+          below_(basis),
           lookup_(&lookup),
           row_(longest + lanes),
-          all_(row_size(basis, longest) + lanes),
-          lower_(basis, longest) {}
+          all_(room(basis, longest) + lanes),
+          lower_(basis, longest) {
+        below_.highest = basis.highest - 1;
+    }
 
     /// Writes what is chosen, in order, and returns how much. Needs room for the whole row.
     template <class Index>
     int64_t fill(Row<Index, Value> row, Slots<int32_t, Value> out) {
-        // A copy, behind which there is room to spill.
+        // A copy, behind which there is room.
         std::copy_n(row.begin.columns, row.n, row_.slots().columns);
         std::copy_n(row.begin.values, row.n, row_.slots().values);
-        fill_row<true>(*basis_, Row<int64_t, Value>{row_.slots(), row.n}, all_.slots(),
-                       lower_.slots());
-        return choose(all_.slots(), row_size(*basis_, row.n), out);
+        const Row<int64_t, Value> copy{row_.slots(), row.n};
+        if (row_size(*basis_, row.n) > piece_size && basis_->highest > 1)
+            return fill_long(copy, out);
+        return fill_chosen_row(*basis_, *lookup_, copy, all_.slots(), lower_.slots(), out);
     }
 
   private:
-    int64_t choose(ConstSlots<int64_t, Value> from, int64_t n, Slots<int32_t, Value> out) const {
-        constexpr int64_t ahead = 32;
-        int64_t n_chosen = 0;
-        for (int64_t t = 0; t < std::min(n, ahead); ++t) lookup_->expect(from.columns[t]);
-        for (int64_t t = 0; t < n; ++t) {
-            if (t + ahead < n) lookup_->expect(from.columns[t + ahead]);
-            const uint32_t place = lookup_->find(from.columns[t]);
-            out.columns[n_chosen] = static_cast<int32_t>(place);  // to be overwritten if not chosen
-            out.values[n_chosen] = from.values[t];
-            n_chosen += place != not_chosen;
-        }
-        return n_chosen;
+    static int64_t room(const Basis& basis, int64_t longest) {
+        const int64_t all = row_size(basis, longest);
+        if (all <= piece_size || basis.highest <= 1) return all;
+        return all - block_size(basis, basis.highest, longest) + piece_size + lanes;
+    }
+
+    int64_t fill_long(Row<int64_t, Value> row, Slots<int32_t, Value> out) {
+        const int64_t d = basis_->highest, n_below = row_size(below_, row.n);
+        const Slots<int64_t, Value> all = all_.slots(), piece = all + n_below + lanes;
+        int64_t n = fill_chosen_row(below_, *lookup_, row, all, lower_.slots(), out);
+        ConstSlots<int64_t, Value> tail_end = row.end();
+        if (d > 2 && d > basis_->lowest) tail_end = all + n_below;
+        if (d > 2 && d == basis_->lowest)
+            tail_end = lower_.slots()[d - 1] + block_size(*basis_, d - 1, row.n);
+        const int64_t size = block_size(*basis_, d, row.n);
+        for (int64_t begin = 0; begin < size; begin += piece_size)
+            n += fill_chosen_part(*basis_, *lookup_, d, row, tail_end, begin,
+                                  std::min(begin + piece_size, size), piece, out + n);
+        return n;
     }
 
     const Basis* basis_;
+    Basis below_;  // without the highest degree
     const Lookup* lookup_;
     SlotArrays<int64_t, Value> row_, all_;
     Scratch<int64_t, Value> lower_;
