@@ -20,6 +20,7 @@
 #include "dense.hpp"
 #include "fill.hpp"
 #include "hash.hpp"
+#include "hashed_row.hpp"
 #include "lookup.hpp"
 #include "observe.hpp"
 #include "select.hpp"

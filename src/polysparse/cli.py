@@ -14,19 +14,37 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import polysparse
-from polysparse.columns import AllColumns
-from polysparse.machine import available_bytes, format_bytes
+from polysparse import naming
+from polysparse.machine import available_bytes, format_bytes, format_count
+from polysparse.options import (
+    Misuse,
+    Request,
+    add_basis,
+    add_columns,
+    add_dtype,
+    add_input,
+    kind_of_columns,
+    require_one_kind_of_columns,
+)
+from polysparse.passes import count_values, memory_for_columns, memory_for_rows
+from polysparse.planning import ExpansionPlan
 from polysparse.progress import Progress
-from polysparse.sinks import UnwritableTarget, can_resume, locked, require_writable_target
-from polysparse.sources import UnknownExtension
-from polysparse.streaming import memory_for_rows, stream_expansion
+from polysparse.sources import Source, UnknownExtension
+from polysparse.streaming import stream_expansion
+from polysparse.targets import (
+    UnwritableTarget,
+    can_resume,
+    locked,
+    require_not_held,
+    require_writable_target,
+    require_writable_vocabulary,
+)
 
 MISUSE, FAILURE, SIGNALLED = 2, 1, 128
 MOST_JOBS = 10_000
 NPY_HEADER = 128  # bytes
+MEMORY = 2**30  # to work in, unless another limit is given
 
 
 EXAMPLES = """\
@@ -37,13 +55,15 @@ examples:
       from one file to another
   polysparse expand clicks.svmlight clicks --degree 3 --max-memory 4GiB --resume
       into a directory; X = polysparse.load("clicks") opens it in Python, without reading it
-  polysparse names clicks --columns 17,4711
+  polysparse expand train.svmlight train --observed --min-count 5
+      only products that occur in 5 rows or more; which they are is in train.vocabulary
+  polysparse expand test.svmlight test --vocabulary train.vocabulary
+      a test set, in the same columns
+  polysparse expand clicks.svmlight hashed --degree 3 --hashed 2^22
+      any number of products in 4,194,304 columns, with nothing to learn
+  polysparse names train --columns 17,4711
       which products stand in two of its columns
 """
-
-
-class Misuse(Exception):
-    """The command was called wrongly: exit code 2."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -97,15 +117,6 @@ def _stopping_cleanly() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-@contextmanager
-def _errors_as_misuse() -> Iterator[None]:
-    """For values that can only have come from the command line."""
-    try:
-        yield
-    except ValueError as error:
-        raise Misuse(error) from None
-
-
 def make_parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     parser = argparse.ArgumentParser(
@@ -118,8 +129,8 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_plan(commands)
     _add_expand(commands)
-    _add_names(commands)
-    _add_rank(commands)
+    naming.add_names(commands)
+    naming.add_rank(commands)
     _add_paper(commands)
     return parser
 
@@ -132,31 +143,51 @@ def _add_plan(commands: Any) -> None:
         "plan",
         help="say what an expansion will be, without making it",
         description="Say what the expansion of a file will be: shape, stored values, bytes, and "
-        "which ways to make it fit in this machine's memory.",
+        "which ways to make it fit in this machine's memory. --observed counts the columns, and "
+        "--vocabulary the stored values, to be exact; --hashed tells at most how many there are.",
     )
-    _add_input(parser)
-    _add_basis(parser)
-    _add_dtype(parser)
+    add_input(parser)
+    add_basis(parser)
+    add_columns(parser)
+    add_dtype(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_plan)
 
 
 def run_plan(options: argparse.Namespace) -> None:
     """Print the plan of a file's expansion."""
-    source = _open_source(options)
+    require_one_kind_of_columns(options)
+    request = Request(options)
+    source = request.source
     try:
-        basis = _basis(options, source.summary.n_features)
-        plan = source.plan(AllColumns(basis), np.dtype(options.dtype))
-        has_labels, is_upper_bound = source.summary.has_labels, _is_upper_bound(source)
+        with Progress(False, source.summary.n_rows) as progress:
+            plan, _ = request.plan(progress)
+            if options.vocabulary is not None:
+                room = memory_for_rows(plan) + memory_for_columns(plan) + MEMORY
+                plan = count_values(source, plan, max_memory=room, n_jobs=None, progress=progress)
+        has_labels = source.summary.has_labels
+        is_upper_bound = plan.found is None and (source.is_upper_bound or plan.is_upper_bound)
         _print_notes(source)
     finally:
         source.close()
+    content = _plan_content(plan, has_labels) | {
+        "columns": kind_of_columns(options),
+        "is_upper_bound": is_upper_bound,
+    }
+    if options.json:
+        print(json.dumps(content))
+    else:
+        _print_plan(plan, content)
+
+
+def _plan_content(plan: ExpansionPlan, has_labels: bool) -> dict[str, Any]:
+    """What a plan says, in numbers."""
     available = available_bytes()
-    content = {
+    in_blocks = memory_for_rows(plan) + memory_for_columns(plan)
+    return {
         "shape": plan.shape,
         "nnz": plan.nnz,
         "nnz_by_degree": plan.nnz_by_degree,
-        "is_upper_bound": is_upper_bound,
         "dtype": str(plan.dtype),
         "index_dtype": str(plan.index_dtype),
         "bytes": plan.nbytes,
@@ -165,20 +196,21 @@ def run_plan(options: argparse.Namespace) -> None:
         "bytes_available": available,
         "fits": {
             "whole": available is None or plan.nbytes <= available,
-            "in blocks": available is None or memory_for_rows(plan) <= available,
+            "in blocks": available is None or in_blocks <= available,
         },
     }
-    if options.json:
-        print(json.dumps(content))
-    else:
-        _print_plan(plan, content)
 
 
-def _print_plan(plan: Any, content: dict[str, Any]) -> None:
+def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
     """The plan, what it takes on disk, and which ways there are to make it."""
     print(plan)
+    if content["columns"] != "all":
+        print(f"columns: {content['columns']}; all would be {format_count(plan.basis.n_columns)}")
     if content["is_upper_bound"]:
-        print("stored values and bytes are at most these: zeros and duplicates in IN are counted")
+        also = "zeros and duplicates in IN"
+        if content["columns"] == "hashed":
+            also = "products of a row that fall into one column, zeros and duplicates in IN"
+        print(f"stored values and bytes are at most these: {also} are counted")
     print(f"on disk: about {format_bytes(content['bytes_on_disk'])} as a directory or .npz")
     if content["bytes_available"] is not None:
         print(f"available memory: {format_bytes(content['bytes_available'])}")
@@ -187,12 +219,8 @@ def _print_plan(plan: Any, content: dict[str, Any]) -> None:
         print(f"{name:<10} {'fits' if content['fits'][name] else 'does not fit'} ({way})")
 
 
-def _is_upper_bound(source: Any) -> bool:
-    return bool(getattr(source, "is_upper_bound", False))
-
-
-def _print_notes(source: Any) -> None:
-    for note in getattr(source, "notes", []):
+def _print_notes(source: Source) -> None:
+    for note in source.notes:
         print(f"polysparse: note: {note}", file=sys.stderr)
 
 
@@ -208,17 +236,19 @@ def _add_expand(commands: Any) -> None:
         "input), SciPy .npz, Matrix Market .mtx(.gz), or Parquet with list columns 'indices' and "
         "'values' and maybe 'label'; .npz and .mtx are read whole. OUT: .npz, .parquet, svmlight "
         "text, or, without an ending, a directory that polysparse.load(OUT) opens memory-mapped. "
-        "Labels are kept. svmlight text counts columns from 1, and has 0 for a missing label.",
+        "Labels are kept. svmlight text counts columns from 1, and has 0 for a missing label. "
+        "With --observed, ObservedPolynomialFeatures.load reads OUT.vocabulary in Python.",
     )
-    _add_input(parser)
+    add_input(parser)
     parser.add_argument("output", metavar="OUT", type=Path, help="file or directory to write")
-    _add_basis(parser)
-    _add_dtype(parser)
+    add_basis(parser)
+    add_columns(parser)
+    add_dtype(parser)
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
         type=_parse_size,
-        default=2**30,
+        default=MEMORY,
         help="memory to work in, e.g. 256MiB (default: 1GiB)",
     )
     parser.add_argument("--jobs", metavar="N", type=int, help="threads (default: every core)")
@@ -236,20 +266,29 @@ def _add_expand(commands: Any) -> None:
 def run_expand(options: argparse.Namespace) -> None:
     """Expand a file."""
     _require_sensible(options)
+    _require_writable(options)
+    with locked(options.output):
+        _require_writable(options)  # another run may have ended in between
+        request = Request(options, options.jobs, options.max_memory)
+        try:
+            _expand(request, options)
+        finally:
+            request.source.close()
+
+
+def _require_writable(options: argparse.Namespace) -> None:
+    """Raise if what is to be written must not be, before anything is read."""
     output, may_exist = options.output, options.force or options.resume
     require_writable_target(output, force=may_exist, source=options.input)
-    with locked(output):
-        # Another run may have ended in between.
-        require_writable_target(output, force=may_exist, source=options.input)
-        source = _open_source(options)
-        try:
-            _expand_source(source, options)
-        finally:
-            source.close()
+    if options.vocabulary is not None:
+        require_not_held(output, options.vocabulary, "the vocabulary")
+    if options.observed:
+        require_writable_vocabulary(output, force=may_exist)
 
 
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise for options that cannot be meant."""
+    require_one_kind_of_columns(options)
     if options.jobs is not None and not 1 <= abs(options.jobs) <= MOST_JOBS:
         raise Misuse(
             f"--jobs={options.jobs} has no meaning: leave it out for every core, or give up to "
@@ -262,16 +301,18 @@ def _require_sensible(options: argparse.Namespace) -> None:
         raise Misuse(f"{options.output} cannot be resumed: only a directory or .npz can.")
 
 
-def _expand_source(source: Any, options: argparse.Namespace) -> None:
-    basis = _basis(options, source.summary.n_features)
+def _expand(request: Request, options: argparse.Namespace) -> None:
+    source = request.source
+    n_rows = source.summary.n_rows
     if not options.quiet:
         _print_notes(source)
-    with Progress(options.quiet, source.summary.n_rows) as progress:
+    with Progress(options.quiet, n_rows) as progress:
+        plan, vocabulary = request.plan(progress)
         stream_expansion(
             source,
             options.output,
-            basis,
-            dtype=np.dtype(options.dtype),
+            plan,
+            vocabulary=vocabulary,
             max_memory=options.max_memory,
             n_jobs=options.jobs,
             force=options.force,
@@ -290,88 +331,6 @@ def _parse_size(text: str) -> int:
     if size < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no size; write it like 256MiB or 1GB")
     return size
-
-
-# -------------------------------------------------------------------------------- names, rank
-
-
-def _add_names(commands: Any) -> None:
-    parser = commands.add_parser(
-        "names",
-        help="name columns of an expansion",
-        description="Say which product of input columns stands in a column of an expansion.",
-    )
-    parser.add_argument("directory", metavar="DIR", nargs="?", help="written by polysparse expand")
-    parser.add_argument(
-        "--n-features", metavar="D", type=_parse_width, help="of a basis, instead of DIR"
-    )
-    _add_basis(parser)
-    parser.add_argument(
-        "--columns", metavar="C,C,...", required=True, type=_parse_integers, help="output columns"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run_names)
-
-
-def run_names(options: argparse.Namespace) -> None:
-    """Print names of columns."""
-    if (options.directory is None) == (options.n_features is None):
-        raise Misuse("give either DIR or --n-features.")
-    if options.directory is not None:
-        if options.degree is not None or options.interaction_only or options.no_bias:
-            raise Misuse("DIR has a basis: leave out --degree, --interaction-only and --no-bias.")
-        manifest = polysparse.store.read_manifest(options.directory)
-        basis = polysparse.MonomialBasis(**manifest["basis"])
-    else:
-        basis = _basis(options, options.n_features)
-    with _errors_as_misuse():
-        rows = [
-            {"column": column, "tuple": basis.unrank(column), "name": str(basis.names([column])[0])}
-            for column in options.columns
-        ]
-    if options.json:
-        print(json.dumps(rows))
-        return
-    for row in rows:
-        print(f"{row['column']}\t{','.join(map(str, row['tuple']))}\t{row['name']}")
-
-
-def _add_rank(commands: Any) -> None:
-    parser = commands.add_parser(
-        "rank",
-        help="find the column of a product of input columns",
-        description="Say in which column of an expansion a product of input columns stands.",
-    )
-    parser.add_argument(
-        "tuples", metavar="J,J,...", nargs="+", type=_parse_integers, help="input columns, from 0"
-    )
-    parser.add_argument(
-        "--n-features", metavar="D", type=_parse_width, required=True, help="input columns in all"
-    )
-    _add_basis(parser, default_degree="as the longest tuple")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run_rank)
-
-
-def run_rank(options: argparse.Namespace) -> None:
-    """Print columns of tuples."""
-    if options.degree is None:
-        options.degree = max(2, max(len(t) for t in options.tuples))
-    basis = _basis(options, options.n_features)
-    with _errors_as_misuse():
-        rows = [{"tuple": t, "column": basis.rank(t)} for t in options.tuples]
-    if options.json:
-        print(json.dumps(rows))
-        return
-    for row in rows:
-        print(f"{','.join(map(str, row['tuple']))}\t{row['column']}")
-
-
-def _parse_integers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers like 3,17") from None
 
 
 # -------------------------------------------------------------------------------------- paper
@@ -396,84 +355,6 @@ def run_paper(options: argparse.Namespace) -> None:
     with Progress(options.quiet, 1000, unit="") as progress:
         page = paper.run(options.out, quick=options.quick, progress=progress.set_fraction)
     print(page)
-
-
-# -------------------------------------------------------------------------------- shared parts
-
-
-def _add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", metavar="IN", help="file to read; - is svmlight on standard input")
-    parser.add_argument(
-        "--n-features",
-        metavar="D",
-        type=_parse_width,
-        help="columns of IN (default: those that occur)",
-    )
-    base = parser.add_mutually_exclusive_group()
-    base.add_argument(
-        "--zero-based",
-        dest="zero_based",
-        action="store_true",
-        default=None,
-        help="svmlight indices begin at 0 (default: if a 0 occurs)",
-    )
-    base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or at 1")
-
-
-def _add_basis(parser: argparse.ArgumentParser, default_degree: str = "2") -> None:
-    parser.add_argument(
-        "--degree",
-        metavar="K",
-        type=_parse_degree,
-        help=f"highest degree, or LOW-HIGH (default: {default_degree})",
-    )
-    parser.add_argument(
-        "--interaction-only", action="store_true", help="only products of distinct columns"
-    )
-    parser.add_argument("--no-bias", action="store_true", help="no column of ones")
-
-
-def _add_dtype(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dtype",
-        choices=["float32", "float64"],
-        default="float64",
-        help="of the values (default: float64)",
-    )
-
-
-def _parse_width(text: str) -> int:
-    if not text.strip().isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of columns: give 1 or more")
-    return int(text)
-
-
-def _parse_degree(text: str) -> int | tuple[int, int]:
-    match = re.fullmatch(r"(\d+)(?:[-,](\d+))?", text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no degree; write it like 3 or 2-3")
-    return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
-
-
-def _basis(options: argparse.Namespace, n_features: int) -> polysparse.MonomialBasis:
-    with _errors_as_misuse():
-        basis = polysparse.MonomialBasis(
-            n_features,
-            2 if options.degree is None else options.degree,
-            interaction_only=options.interaction_only,
-            include_bias=not options.no_bias,
-        )
-    basis.require_indexable()
-    return basis
-
-
-def _open_source(options: argparse.Namespace) -> Any:
-    return polysparse.sources.open_source(
-        options.input,
-        n_features=options.n_features,
-        zero_based=options.zero_based,
-        n_jobs=getattr(options, "jobs", None),
-    )
 
 
 if __name__ == "__main__":

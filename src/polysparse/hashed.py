@@ -93,11 +93,11 @@ class HashedPolynomialFeatures(
             return z ^ (z >> 31)
 
         salt = mix(seed + 0x9E3779B97F4A7C15)
-        h = mix(salt)
+        h = salt
         for j in sorted(features, reverse=True):
             h = (h ^ mix(salt + j)) * 0xD1342543DE82EF95
         column = ((h >> 32) * n_columns) >> 32
-        sign = -1 if alternate_sign and (h >> 31) & 1 else 1
+        sign = -1 if alternate_sign and ((h ^ (h >> 16)) >> 31) & 1 else 1
 
     Once it was fitted it takes only matrices of as many features, as every estimator does;
     `transform` does not need `fit`.

@@ -12,6 +12,7 @@ class Progress:
 
     def __init__(self, quiet: bool, total: int, unit: str = "rows") -> None:
         self.total, self.done, self.stored, self.bytes = total, 0, 0, 0
+        self.phase = ""
         self.bar: Any = None
         if not quiet and sys.stderr.isatty():
             self.bar = _make_bar()
@@ -28,11 +29,12 @@ class Progress:
         if self.bar:
             self.bar.stop()
 
-    def start(self, done: int) -> None:
-        """Begin where an earlier run was: its rows are done, but say nothing of the speed."""
-        self.done = done
+    def start(self, done: int, phase: str = "") -> None:
+        """Begin a phase where an earlier run was: its rows are done, but say nothing of speed."""
+        self.done, self.stored, self.bytes = done, 0, 0
+        self.phase = f"{phase}: " if phase else ""
         if self.bar:
-            self.bar.reset(self.task, completed=done)
+            self.bar.reset(self.task, completed=done, text=f"{self.phase}rows")
 
     def advance(self, rows: int, stored: int, bytes_per_value: int) -> None:
         """Count some rows as done."""
@@ -42,8 +44,14 @@ class Progress:
         if self.bar:
             elapsed = self.bar.tasks[0].elapsed or 1e-9
             speed = f"{self.bytes / elapsed / 1e6:,.0f} MB/s"
-            text = f"{self.done:,} rows, {self.stored:,} values, {speed}"
+            text = f"{self.phase}{self.done:,} rows, {self.stored:,} values, {speed}"
             self.bar.update(self.task, completed=self.done, text=text)
+
+    def advance_to(self, rows: int, text: str) -> None:
+        """So many rows are done in all, and what came of them."""
+        self.done = rows
+        if self.bar:
+            self.bar.update(self.task, completed=rows, text=f"{self.phase}{rows:,} rows, {text}")
 
     def set_fraction(self, fraction: float, text: str) -> None:
         """Show how much of the whole is done, and what is being done."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -17,114 +14,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse import _kernels
-from polysparse.basis import MonomialBasis
-from polysparse.sources import UnknownExtension
-from polysparse.store import (
-    MANIFEST,
-    StoreWriter,
-    _open_arrays,
-    beside,
-    fits_description,
-    is_own,
-    remove,
-)
+from polysparse.description import fits_description, n_columns_in
+from polysparse.store import open_arrays
+from polysparse.store_writer import StoreWriter
+from polysparse.targets import DIRECTORY, NPZ, PARQUET, SVMLIGHT, beside, kind_of, remove
 
-fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
-ASIDES = "partial", "store", "old", "lock"
 ZIP_DATE = 1980, 1, 1, 0, 0, 0  # the same in every run, so that its bytes are
-
-
-class UnwritableTarget(ValueError):
-    """What OUT names cannot be written, or must not be overwritten."""
-
-
-def require_writable_target(path: Path, *, force: bool, source: str) -> None:
-    """Raise if nothing can, or should, be written at a path; looked at before IN is read."""
-    if str(path) == "-" or path.name in ("", ".."):
-        raise UnwritableTarget(f"{str(path)!r} names no file or directory to write.")
-    if not path.parent.is_dir():
-        raise UnwritableTarget(f"{path.parent}: there is no such folder.")
-    if source != "-" and Path(source).resolve().is_relative_to(path.resolve()):
-        raise UnwritableTarget(f"{path} is, or holds, the input: write somewhere else.")
-    if path.is_symlink():
-        raise UnwritableTarget(f"{path} is a symbolic link: name what it points to.")
-    if path.exists():
-        if not force:
-            raise UnwritableTarget(f"{path} exists already: give --force to overwrite it.")
-        _require_replaceable(path)
-    for aside in (beside(path, role) for role in ASIDES):
-        if not is_own(aside):
-            raise UnwritableTarget(f"{aside} is in the way, and not polysparse's: move it away.")
-
-
-def _require_replaceable(path: Path) -> None:
-    """Raise unless what is there is of the kind that the name asks for, and ours if a directory."""
-    if sink_kind(path) is not StoreWriter:
-        if not path.is_file():
-            raise UnwritableTarget(f"{path} is no file, as its ending asks for: it is kept.")
-    elif not path.is_dir():
-        raise UnwritableTarget(f"{path} is no directory, as a name without ending asks for.")
-    elif not is_own(path) or (any(path.iterdir()) and not (path / MANIFEST).exists()):
-        raise UnwritableTarget(f"{path} is a directory that polysparse did not write: it is kept.")
-
-
-def can_resume(path: Path) -> bool:
-    """Whether an interrupted run into a path can be gone on with."""
-    return sink_kind(path) in (StoreWriter, NpzSink)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other runs from writing to the same path."""
-    if fcntl is None:
-        yield
-        return
-    name = beside(path, "lock")
-    while True:
-        with open(name, "wb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise BlockingIOError(f"another run is writing {path}.") from None
-            if not _is_named(lock, name):  # the run that held it has just removed it
-                continue
-            try:
-                yield
-            finally:
-                name.unlink(missing_ok=True)
-            return
-
-
-def _is_named(file: IO[bytes], name: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), name.stat())
-    except FileNotFoundError:
-        return False
 
 
 def is_written(path: Path, description: dict[str, Any]) -> bool:
     """Whether a path holds what a run of that description would write."""
     try:
         if path.is_dir():
-            return fits_description(_open_arrays(path)[0], description)
+            return fits_description(open_arrays(path)[0], description)
         with zipfile.ZipFile(path) as archive:
             return fits_description(json.loads(archive.comment), description)
     except (OSError, ValueError, zipfile.BadZipFile):
         return False
 
 
-def remove_asides(path: Path) -> None:
-    """Remove what a run that was killed at its very end has left."""
-    for role in ("partial", "store", "old"):
-        remove(beside(path, role))
-
-
 class Sink(Protocol):
     """Takes blocks of rows in order. Nothing has the final name before `finish`."""
 
-    n_rows: int  # written, and safe from what was written before
+    aside: Path  # once sealed: what gets the final name
+
+    @property
+    def n_rows(self) -> int: ...  # written, and safe from what was written before
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None: ...
+    def seal(self) -> None: ...
     def finish(self) -> None: ...
     def leave(self) -> None: ...
     def discard(self) -> None: ...
@@ -134,7 +52,7 @@ class NpzSink:
     """SciPy's .npz, uncompressed: a store beside it, packed at the end."""
 
     def __init__(self, path: Path, description: dict[str, Any], *, resume: bool = False) -> None:
-        self.path = path
+        self.path, self.aside = path, beside(path, "partial")
         self.store = StoreWriter(path, description, resume=resume, partial=beside(path, "store"))
 
     @property
@@ -144,14 +62,12 @@ class NpzSink:
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
         self.store.write(block, labels)
 
-    def finish(self) -> None:
+    def seal(self) -> None:
         self.store.seal()
-        aside = beside(self.path, "partial")
-        try:
-            self._pack(aside)
-            aside.replace(self.path)
-        finally:
-            aside.unlink(missing_ok=True)
+        self._pack(self.aside)
+
+    def finish(self) -> None:
+        self.aside.replace(self.path)
         remove(self.store.partial)
 
     def _pack(self, aside: Path) -> None:
@@ -168,9 +84,11 @@ class NpzSink:
 
     def leave(self) -> None:
         self.store.leave()
+        self.aside.unlink(missing_ok=True)
 
     def discard(self) -> None:
         self.store.discard()
+        self.aside.unlink(missing_ok=True)
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
@@ -185,8 +103,10 @@ class FileSink:
         self.n_rows = 0
         self.file: IO[bytes] = open(self.aside, "wb")  # noqa: SIM115
 
-    def finish(self) -> None:
+    def seal(self) -> None:
         self.file.close()
+
+    def finish(self) -> None:
         self.aside.replace(self.path)
 
     def leave(self) -> None:
@@ -251,8 +171,7 @@ class ParquetSink(FileSink):
         ]
         if description["labels"]:
             fields.append(pa.field("label", pa.float64()))
-        n_columns = MonomialBasis(**description["basis"]).n_columns
-        metadata = {"polysparse:n_features": str(n_columns)}
+        metadata = {"polysparse:n_features": str(n_columns_in(description))}
         self.schema = pa.schema(fields, metadata=metadata)
         super().__init__(path)
         self.writer: Any = None
@@ -265,17 +184,17 @@ class ParquetSink(FileSink):
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
         pa, offsets = self.pa, self.pa.array(block.indptr.astype(np.int64))
         columns = [
-            pa.LargeListArray.from_arrays(offsets, pa.array(array))
-            for array in (block.indices, block.data)
+            pa.LargeListArray.from_arrays(offsets, pa.array(array, type=field.type.value_type))
+            for array, field in zip((block.indices, block.data), self.schema, strict=False)
         ]
         if labels is not None:
             columns.append(pa.array(labels))
         self.writer.write_table(pa.Table.from_arrays(columns, schema=self.schema))
         self.n_rows += block.shape[0]
 
-    def finish(self) -> None:
+    def seal(self) -> None:
         self.writer.close()
-        super().finish()
+        super().seal()
 
     def discard(self) -> None:
         if self.writer is not None:
@@ -286,29 +205,11 @@ class ParquetSink(FileSink):
 
 
 def open_sink(path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
-    """Sink for a path, by its ending; a name without one is a directory."""
-    kind = sink_kind(path)
-    if kind is SvmlightSink:
-        return SvmlightSink(path)
-    if kind is ParquetSink:
-        return ParquetSink(path, description)
-    return kind(path, description, resume=resume)  # type: ignore[no-any-return]
-
-
-def sink_kind(path: Path) -> Callable[..., Any]:
-    """Which sink a name asks for."""
-    kinds: dict[str, Callable[..., Any]] = {
-        ".npz": NpzSink,
-        ".parquet": ParquetSink,
-        ".svmlight": SvmlightSink,
-        ".libsvm": SvmlightSink,
-        ".svm": SvmlightSink,
-        ".txt": SvmlightSink,
-        "": StoreWriter,
+    """Sink for a path, by its ending."""
+    kinds: dict[str, Callable[[], Sink]] = {
+        DIRECTORY: lambda: StoreWriter(path, description, resume=resume),
+        NPZ: lambda: NpzSink(path, description, resume=resume),
+        PARQUET: lambda: ParquetSink(path, description),
+        SVMLIGHT: lambda: SvmlightSink(path),
     }
-    if path.suffix not in kinds:
-        raise UnknownExtension(
-            f"{path}: unknown ending. Known are .npz, .parquet, .svmlight, .libsvm, .svm and .txt; "
-            "a name without an ending is a directory of .npy files."
-        )
-    return kinds[path.suffix]
+    return kinds[kind_of(path)]()

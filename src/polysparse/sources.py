@@ -26,6 +26,7 @@ from polysparse import _kernels
 from polysparse.columns import ColumnSpace
 from polysparse.machine import threads_for
 from polysparse.planning import ExpansionPlan
+from polysparse.targets import UnknownExtension as UnknownExtension
 
 ENOUGH_FOR_ALL = 2**60  # outputs: files are read by every thread that may be used
 
@@ -70,16 +71,26 @@ class Source:
     is_upper_bound = False  # whether the plan also counts stored zeros and duplicates
 
     def __init__(
-        self, path: Path, n_features: int | None, zero_based: bool | None, n_threads: int
+        self,
+        path: Path,
+        n_features: int | None,
+        zero_based: bool | None,
+        n_threads: int,
+        least_features: int = 0,
     ) -> None:
         self.path, self.zero_based, self.n_threads = path, zero_based, n_threads
-        self.given_features = n_features
+        self.given_features, self.least_features = n_features, least_features
         self.place = path  # where the bytes are; `path` is what the user calls it
         self._copy: IO[bytes] | None = None
 
     @cached_property
     def summary(self) -> Summary:
         raise NotImplementedError
+
+    @property
+    def base(self) -> int | None:
+        """The number of the first column in the file, in formats where it may be 0 or 1."""
+        return None
 
     @property
     def notes(self) -> list[str]:
@@ -100,9 +111,9 @@ class Source:
         return {"name": self.path.name, "bytes": state.st_size, "modified": state.st_mtime_ns}
 
     def width(self, largest: int) -> int:
-        """n_features, if given and enough, else one more than the largest column."""
+        """n_features, if given and enough, else one more than the largest column, at least."""
         if self.given_features is None:
-            return largest + 1
+            return max(largest + 1, self.least_features)
         if largest >= self.given_features:
             raise FileFault(
                 f"{self.path}: column {largest} occurs, but --n-features={self.given_features} "
@@ -224,14 +235,17 @@ class SvmlightSource(Source):
     def notes(self) -> list[str]:
         return super().notes + ["qid is not kept."] * self._scan.has_qid
 
-    @cached_property
+    @property
     def base(self) -> int:
         """The number of the first column in the file: 0 or 1."""
         lowest = self._scan.min_index
         if self.zero_based is None:
             return int(lowest != 0)
         if lowest == 0 and not self.zero_based:
-            raise FileFault(f"{self.path}: index 0 occurs, but --one-based says they begin at 1.")
+            raise FileFault(
+                f"{self.path}: index 0 occurs, but --one-based, or the vocabulary, says they begin "
+                "at 1."
+            )
         return int(not self.zero_based)
 
     @cached_property
@@ -419,18 +433,24 @@ def open_source(
     n_features: int | None = None,
     zero_based: bool | None = None,
     n_jobs: int | None = None,
+    least_features: int = 0,
 ) -> Source:
-    """Source for a path, by its ending; '-' is svmlight on standard input."""
+    """Source for a path, by its ending; '-' is svmlight on standard input.
+
+    A file that does not say how many features it has is taken to have `least_features`, or more if
+    more occur.
+    """
     kind, n_threads = _kind_of(path), threads_for(n_jobs, ENOUGH_FOR_ALL)
+    options = n_features, zero_based, n_threads, least_features
     if path == "-":
-        source = kind(Path("standard input"), n_features, zero_based, n_threads)
+        source = kind(Path("standard input"), *options)
         if sys.stdin is None:
             raise FileFault("standard input is closed; give a file in place of -.")
         source.spool(sys.stdin.buffer)
         return source
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: there is no such file.")
-    source = kind(Path(path), n_features, zero_based, n_threads)
+    source = kind(Path(path), *options)
     if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe, say
         with open(path, "rb") as stream:
             source.spool(stream)
@@ -449,7 +469,3 @@ def _kind_of(path: str) -> type[Source]:
         f"{path}: unknown ending. Known are .svmlight, .libsvm, .svm, .txt or none (svmlight), "
         ".npz, .mtx and .parquet; svmlight and .mtx also with .gz."
     )
-
-
-class UnknownExtension(ValueError):
-    """A name that does not tell the format."""

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from polysparse.basis import MonomialBasis
-from polysparse.canonical import as_canonical_csr
-from polysparse.columns import AllColumns
-from polysparse.expansion import iter_expand_in
-from polysparse.machine import format_bytes
+from polysparse.description import describe
+from polysparse.passes import (
+    count_values,
+    expand_rows_of,
+    require_room_for_rows,
+    require_unchanged,
+)
 from polysparse.planning import ExpansionPlan, index_dtype_for
 from polysparse.progress import Progress
-from polysparse.sinks import Sink, is_written, open_sink, remove_asides, require_writable_target
+from polysparse.sinks import Sink, is_written, open_sink
 from polysparse.sources import Source
-from polysparse.store import describe
-
-# Input is read in blocks of a 32nd of the memory: as arrays they take up to six times the text.
-READ_PART, FILL_PART = 32, 2
+from polysparse.targets import remove_asides, require_writable_target
+from polysparse.vocabulary_file import Vocabulary, VocabularySink
 
 
 def stream_expansion(
     source: Source,
     path: Path,
-    basis: MonomialBasis,
+    plan: ExpansionPlan,
     *,
-    dtype: np.dtype[Any],
+    vocabulary: Vocabulary | None = None,
     max_memory: int,
     n_jobs: int | None,
     force: bool,
@@ -36,36 +34,59 @@ def stream_expansion(
 ) -> None:
     """Expand a source into a file or directory; on failure nothing is left of it.
 
-    A run that is to be resumed leaves what it had, aside.
+    A vocabulary is written beside it. A run that is to be resumed leaves what it had, aside.
     """
-    plan = source.plan(AllColumns(basis), dtype)
-    require_room_for_rows(plan, max_memory)
+    require_room_for_rows(plan, max_memory, n_jobs)
+    if is_wider_than_its_columns(plan):  # maybe not, once its values are counted
+        plan = count_values(source, plan, max_memory=max_memory, n_jobs=n_jobs, progress=progress)
     description = describe(
-        basis,
+        plan.columns,
         plan.index_dtype,
-        dtype,
+        plan.dtype,
         has_labels=source.summary.has_labels,
         origin={**source.identity(), "zero_based": source.zero_based},
     )
-    if resume and path.exists():
-        if is_written(path, description):
-            remove_asides(path)
-            return
+    is_there = resume and path.exists() and is_written(path, description)
+    if resume and path.exists() and not is_there:
         require_writable_target(path, force=force, source=str(source.path))
-    sink = open_sink(path, description, resume=resume)
-    try:
-        progress.start(sink.n_rows)
-        if sink.n_rows < plan.n_rows:
-            _fill(sink, source, plan, max_memory, n_jobs, progress)
-        if sink.n_rows != plan.n_rows:
-            raise ValueError(f"{source.path} changed while it was read.")
-        sink.finish()
-    except BaseException:
-        if resume:
-            sink.leave()
-        else:
-            sink.discard()
-        raise
+    beside = VocabularySink(path, vocabulary, force=force) if vocabulary else None
+    with beside or nullcontext():
+        if not is_there:
+            sink = open_sink(path, description, resume=resume)
+            try:
+                _write(sink, source, plan, max_memory, n_jobs, progress)
+                _finish(sink, beside)
+            except BaseException:
+                if resume:
+                    sink.leave()
+                else:
+                    sink.discard()
+                raise
+        elif beside:
+            beside.put()
+    remove_asides(path)
+
+
+def is_wider_than_its_columns(plan: ExpansionPlan) -> bool:
+    """Whether indices are int64 only because there may be so many stored values."""
+    columns_alone = index_dtype_for(plan.columns.n_columns)
+    return plan.is_upper_bound and plan.index_dtype != columns_alone
+
+
+def _write(
+    sink: Sink,
+    source: Source,
+    plan: ExpansionPlan,
+    max_memory: int,
+    n_jobs: int | None,
+    progress: Progress,
+) -> None:
+    """Write all rows, and make the sink ready for its name."""
+    progress.start(sink.n_rows)
+    if sink.n_rows < plan.n_rows:
+        _fill(sink, source, plan, max_memory, n_jobs, progress)
+    require_unchanged(source, sink.n_rows)
+    sink.seal()
 
 
 def _fill(
@@ -77,29 +98,22 @@ def _fill(
     progress: Progress,
 ) -> None:
     """Expand what the sink does not have yet."""
-    for X, labels in source.blocks(sink.n_rows, max(max_memory // READ_PART, 2**16)):
-        x = as_canonical_csr(X.astype(plan.dtype, copy=False), n_jobs)
-        blocks = iter_expand_in(
-            plan.columns, x, n_jobs=n_jobs, max_bytes=max_memory // FILL_PART, reuse=True
-        )
-        for rows, block in blocks:
-            sink.write(block, None if labels is None else labels[rows])
-            progress.advance(rows.stop - rows.start, block.nnz, plan.bytes_per_value)
+    stored = 0
+    for block, labels in expand_rows_of(source, plan, sink.n_rows, max_memory, n_jobs):
+        stored += block.nnz
+        if stored > plan.nnz:  # the index dtype was chosen for no more
+            raise ValueError(f"{source.path} changed while it was read.")
+        sink.write(block, labels)
+        progress.advance(block.shape[0], block.nnz, plan.bytes_per_value)
 
 
-def memory_for_rows(plan: ExpansionPlan) -> int:
-    """Memory in which the longest row can be expanded."""
-    longest = max((n for n, _ in plan.row_lengths or ()), default=0)
-    stored = sum(plan.basis.count(longest, d) for d in plan.nnz_by_degree)
-    itemsize = index_dtype_for(max(plan.basis.n_columns, stored)).itemsize
-    return FILL_PART * (stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize)
-
-
-def require_room_for_rows(plan: ExpansionPlan, max_memory: int) -> None:
-    """Raise if a row alone is larger than the memory allows."""
-    needed = memory_for_rows(plan)
-    if needed > max_memory:
-        raise MemoryError(
-            f"--max-memory={max_memory} ({format_bytes(max_memory)}) is too little: the longest "
-            f"row alone needs --max-memory={needed} ({format_bytes(needed)})."
-        )
+def _finish(sink: Sink, vocabulary: VocabularySink | None) -> None:
+    """Give both their names, or neither."""
+    try:
+        if vocabulary:
+            vocabulary.put()
+        sink.finish()
+    except BaseException:
+        if vocabulary and sink.aside.exists():
+            vocabulary.take_back()
+        raise

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from polysparse.basis import MonomialBasis
 from polysparse.columns import as_ranks
-from polysparse.store import basis_as_dict, beside
+from polysparse.description import basis_as_dict
+from polysparse.targets import beside
 
 FORMAT, VERSION = "polysparse.vocabulary", 1
 
@@ -26,6 +27,23 @@ def write_vocabulary(
     more: dict[str, Any],
 ) -> None:
     """Write a vocabulary, whole or not at all; `more` is kept beside it, as JSON."""
+    target = Path(path)
+    aside = beside(target, "partial")
+    try:
+        write_vocabulary_file(aside, basis, columns, counts, more)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_vocabulary_file(
+    path: Path,
+    basis: MonomialBasis,
+    columns: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    more: dict[str, Any],
+) -> None:
+    """Write a vocabulary into a file that nobody reads yet."""
     description = {
         "format": FORMAT,
         "version": VERSION,
@@ -34,15 +52,9 @@ def write_vocabulary(
         **more,
     }
     text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-    target = Path(path)
-    aside = beside(target, "partial")
-    try:
-        with open(aside, "wb") as file:
-            little = columns.astype("<i8", copy=False), counts.astype("<i8", copy=False)
-            np.savez(file, description=text, columns=little[0], counts=little[1])
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)
+    little = columns.astype("<i8", copy=False), counts.astype("<i8", copy=False)
+    with open(path, "wb") as file:
+        np.savez(file, description=text, columns=little[0], counts=little[1])
 
 
 def read_vocabulary(

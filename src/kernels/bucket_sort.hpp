@@ -1,0 +1,131 @@
+// Sorting the outputs of a row by their buckets, which are spread evenly: sharing them out to about
+// as many bins as there are outputs all but sorts them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+#include "expand.hpp"
+#include "targets.hpp"
+
+namespace polysparse {
+
+constexpr int64_t few_buckets = 40;        // so many are sorted by comparing each with each
+constexpr int64_t many_buckets = 1 << 16;  // more are shared out to parts first, for the caches
+constexpr int most_bin_bits = 16;          // a bin is a uint16_t
+constexpr int64_t sort_spill = 32;         // slots behind list and keys that are written
+constexpr int64_t last_key = std::numeric_limits<int64_t>::max();
+
+constexpr int bit_width(int64_t n) {
+    return static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
+}
+
+/// Finds the bin of every bucket, bits [shift, shift + bin_bits) of it, and where each bin begins.
+POLYSPARSE_INLINE void find_bins(const int32_t* __restrict buckets, int64_t n, int shift,
+                                 int bin_bits, uint16_t* __restrict bins,
+                                 uint32_t* __restrict starts) {
+    const int64_t n_bins = int64_t{1} << bin_bits;
+    for (int64_t i = 0; i < n; ++i)
+        bins[i] = static_cast<uint16_t>(buckets[i] >> shift & (n_bins - 1));
+    std::fill_n(starts, n_bins, 0);
+    for (int64_t i = 0; i < n; ++i) ++starts[bins[i]];
+    uint32_t start = 0;
+    for (int64_t b = 0; b < n_bins; ++b) {
+        const uint32_t count = starts[b];
+        starts[b] = start;
+        start += count;
+    }
+}
+
+/// Sorts up to few_buckets keys, which are followed by `lanes` times last_key. The place of a key
+/// is the number of smaller ones; a negative difference, shifted to its sign, is -1.
+POLYSPARSE_INLINE void sort_few(const int64_t* __restrict keys, int64_t n,
+                                int64_t* __restrict sorted) {
+    int64_t places[few_buckets + lanes];
+    const int64_t padded = (n + lanes - 1) / lanes * lanes;
+    std::fill_n(places, padded, 0);
+    for (int64_t j = 0; j < n; j += 4) {
+        const int64_t a = keys[j], b = keys[j + 1], c = keys[j + 2], d = keys[j + 3];
+        for (int64_t i = 0; i < padded; ++i) {
+            const int64_t key = keys[i];
+            places[i] -=
+                ((a - key) >> 63) + ((b - key) >> 63) + ((c - key) >> 63) + ((d - key) >> 63);
+        }
+    }
+    for (int64_t i = 0; i < n; ++i) sorted[places[i]] = keys[i];
+}
+
+/// Sorts keys that are nearly sorted: some rounds of odd-even transposition, which vectorise, and
+/// insertion for the rows that need more. The slots behind them, up to sort_spill, are written.
+POLYSPARSE_INLINE void finish_sorting(int64_t* __restrict keys, int64_t n) {
+    constexpr int64_t step = 16;  // whole vectors of pairs
+    std::fill_n(keys + n, step + 1, last_key);
+    const auto order_pairs = [](int64_t* __restrict pairs, int64_t end) POLYSPARSE_INLINE_LAMBDA {
+        for (int64_t i = 0; i < end; i += 2) {
+            const int64_t a = pairs[i], b = pairs[i + 1];
+            pairs[i] = a < b ? a : b;
+            pairs[i + 1] = a < b ? b : a;
+        }
+    };
+    for (int64_t round = 0; round < 5; ++round)
+        order_pairs(keys + round % 2, (n + step - 1) / step * step);
+    int64_t falls = 0;
+    for (int64_t i = 0; i + 1 < n; ++i) falls |= keys[i] > keys[i + 1];
+    for (int64_t i = 1; falls != 0 && i < n; ++i) {
+        const int64_t key = keys[i];
+        int64_t place = i;
+        for (; place > 0 && keys[place - 1] > key; --place) keys[place] = keys[place - 1];
+        keys[place] = key;
+    }
+}
+
+/// Sorts n buckets that differ in their low `bits` bits. A key is a bucket and, below it, its place
+/// in the list. `bins` and `starts` are scratch.
+POLYSPARSE_INLINE void sort_buckets(const int32_t* __restrict buckets, int64_t n, int bits,
+                                    uint16_t* __restrict bins, uint32_t* __restrict starts,
+                                    int64_t* __restrict sorted) {
+    const auto key = [=](int64_t i)
+                         POLYSPARSE_INLINE_LAMBDA { return int64_t{buckets[i]} << 32 | i; };
+    if (n <= few_buckets) {
+        int64_t keys[few_buckets + lanes];
+        for (int64_t i = 0; i < n; ++i) keys[i] = key(i);
+        std::fill_n(keys + n, lanes, last_key);
+        return sort_few(keys, n, sorted);
+    }
+    const int bin_bits = std::min({bit_width(n), bits, most_bin_bits});
+    find_bins(buckets, n, bits - bin_bits, bin_bits, bins, starts);
+    for (int64_t i = 0; i < n; ++i) sorted[starts[bins[i]]++] = key(i);
+    finish_sorting(sorted, n);
+}
+
+/// The buckets of sorted keys and their values, summed up where they are of one bucket. Returns
+/// how many are left.
+template <class Value>
+POLYSPARSE_INLINE int64_t gather(const int64_t* __restrict keys, int64_t n,
+                                 const Value* __restrict values, Slots<int32_t, Value> out) {
+    int32_t* __restrict columns = out.columns;
+    Value* __restrict sums = out.values;
+    int64_t repeats = 0;
+    for (int64_t i = 0; i + 1 < n; ++i) repeats |= keys[i] >> 32 == keys[i + 1] >> 32;
+    if (repeats == 0) {
+        for (int64_t i = 0; i < n; ++i) columns[i] = static_cast<int32_t>(keys[i] >> 32);
+        for (int64_t i = 0; i < n; ++i) sums[i] = values[static_cast<uint32_t>(keys[i])];
+        return n;
+    }
+    int64_t last = -1;
+    for (int64_t i = 0; i < n; ++i) {
+        const auto bucket = static_cast<int32_t>(keys[i] >> 32);
+        const Value value = values[static_cast<uint32_t>(keys[i])];
+        if (last >= 0 && columns[last] == bucket) {
+            sums[last] += value;
+        } else {
+            columns[++last] = bucket;
+            sums[last] = value;
+        }
+    }
+    return last + 1;
+}
+
+}  // namespace polysparse
