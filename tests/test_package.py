@@ -28,10 +28,23 @@ def test_public_names_are_documented_with_an_example(name):
     assert ">>> " in getattr(polysparse, name).__doc__
 
 
-def test_examples_in_the_readme_run():
-    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["README.md", "docs/columns.md"])
+def test_examples_in_the_pages_run(page):
+    failed, tried = doctest.testfile(str(ROOT / page), module_relative=False)
     assert tried > 0
     assert failed == 0
+
+
+@pytest.mark.no_sanitizer  # which needs memory of its own
+def test_the_example_trains_on_100_000_features_in_less_than_2_gb():
+    script = str(ROOT / "examples/wide_model.py")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    table = [re.split(r"  +", line) for line in lines if re.search(r"  0\.\d{3}  ", line)]
+    accuracy = {name: float(cells[1]) for name, *cells in table}
+    assert accuracy["observed products"] > accuracy["as they are"] + 0.2
+    assert accuracy["hashed products"] > accuracy["as they are"] + 0.2
+    assert float(re.search(r"peak memory.*: ([\d.]+) GB", done.stdout)[1]) < 2
 
 
 def test_the_stub_of_the_compiled_module_is_up_to_date(tmp_path):

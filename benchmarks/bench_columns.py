@@ -1,0 +1,238 @@
+"""What observed and hashed columns reach, against scikit-learn's expansion and a selection from it.
+
+Both sides run in one process, in turn; the best of several times counts; every timed result is
+checked; ratios are printed, with versions, also where they miss their target. The way with
+numpy.unique takes tens of seconds, so it runs once; a faster one, with a bincount as long as the
+expansion is wide, is timed beside it where that fits.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import PolynomialFeatures
+
+import measure
+import polysparse
+from bench_core import DATA, Case, random_csr, say, svmlight, uniform
+from polysparse import HashedPolynomialFeatures, ObservedPolynomialFeatures
+from polysparse.machine import format_bytes, threads_for
+
+UNIQUE, BINCOUNT, FIT_TRANSFORM = "unique", "bincount", "fit_transform"
+SELECT, TRANSFORM, THEIRS = "select", "transform", "scikit-learn"
+EXPAND, HASHED, COUNT, COUNT_1 = "expand", "hashed", "count", "count, n_jobs=1"
+
+N_HASHED = 2**20
+TARGET_FIT, TARGET_TRANSFORM, TARGET_PEAK = 4.0, 4.0, 0.5
+TARGET_OF_EXPAND, TARGET_HASHED, TARGET_THREADS, TARGET_BYTES = 0.3, 2.0, 1.6, 2 * 10**9
+
+
+def suite(data: Path) -> list[Case]:
+    """Real one-hot data, data as of a click log, and rows by chance, where most columns differ."""
+    cases = [
+        Case("20,000 x 1,000, 0.02, K=2", 2, partial(uniform, 20_000, 1_000, 0.02)),
+        Case("100,000 x 10,000, 0.002, K=2", 2, partial(uniform, 100_000, 10_000, 0.002)),
+        Case("100,000 x 20,000, Zipf columns, K=2", 2, partial(zipf_columns, 100_000, 20_000, 30)),
+        Case("20,000 x 2,000, Zipf columns, K=3", 3, partial(zipf_columns, 20_000, 2_000, 20)),
+    ]
+    if (path := data / "a9a").exists():
+        return [*(Case(f"a9a, K={k}", k, partial(svmlight, path)) for k in (2, 3)), *cases]
+    say(f"a9a is left out: there is no {path}; name its folder with --data")
+    return cases
+
+
+def zipf_columns(n_rows: int, n_features: int, n_drawn: int) -> Any:
+    """Rows of so many draws, in which feature j is about 1 / j as frequent as the first."""
+    rng = np.random.default_rng(0)
+    drawn = (n_features + 1.0) ** rng.random((n_rows, n_drawn)) - 1
+    columns = np.minimum(drawn, n_features - 1).astype(np.int32).ravel()
+    row = np.repeat(np.arange(n_rows), n_drawn)
+    X = sparse.coo_array((np.ones(len(row)), (row, columns)), shape=(n_rows, n_features)).tocsr()
+    X.data[:] = rng.integers(1, 256, X.nnz) / 64
+    return X
+
+
+# --------------------------------------------------------------------------------------- measures
+
+
+def select_unique(theirs: PolynomialFeatures, X: Any) -> Any:
+    """Their expansion, and of it the columns that occur."""
+    expanded = theirs.transform(X)
+    return expanded[:, np.unique(expanded.indices)]
+
+
+def select_bincount(theirs: PolynomialFeatures, X: Any) -> Any:
+    """The same, where a counter for every column fits into memory."""
+    expanded = theirs.transform(X)
+    counts = np.bincount(expanded.indices, minlength=expanded.shape[1])
+    return expanded[:, np.flatnonzero(counts)]
+
+
+def time_case(case: Case, repeats: int) -> dict[str, float]:
+    """Best times of all sides."""
+    X, k = sparse.csr_array(case.make()), case.degree
+    theirs, observed = PolynomialFeatures(k).fit(X), ObservedPolynomialFeatures(k).fit(X)
+    kept = observed.columns_
+    hashed = HashedPolynomialFeatures(k, n_columns=N_HASHED)
+    sides: dict[str, Callable[[], Any]] = {
+        UNIQUE: partial(select_unique, theirs, X),
+        BINCOUNT: partial(select_bincount, theirs, X),
+        FIT_TRANSFORM: lambda: ObservedPolynomialFeatures(k).fit_transform(X),
+        SELECT: lambda: theirs.transform(X)[:, kept],
+        TRANSFORM: lambda: observed.transform(X),
+        THEIRS: lambda: theirs.transform(X),
+        EXPAND: lambda: polysparse.expand(X, k),
+        HASHED: lambda: hashed.transform(X),
+        COUNT: lambda: ObservedPolynomialFeatures(k).fit(X).columns_,
+        COUNT_1: lambda: ObservedPolynomialFeatures(k, n_jobs=1).fit(X).columns_,
+    }
+    plan = polysparse.plan(X, k)
+    same = measure.SameResult(plan.index_dtype)
+    same_full = measure.SameResult(plan.index_dtype)
+    same_hashed = measure.SameResult(np.dtype(np.int32))
+    same_hashed("explicit", hash_explicitly(theirs.transform(X), theirs, hashed))
+
+    def check(side: str, result: Any) -> None:
+        if side in (COUNT, COUNT_1):
+            if not np.array_equal(result, kept):
+                raise AssertionError(f"{side} finds other columns")
+        elif side == HASHED:
+            same_hashed(side, result)
+        elif side in (THEIRS, EXPAND):
+            same_full(side, result)
+        else:
+            same(side, result)
+
+    measure.allocate_fresh(plan.nbytes > 5 * 10**7)
+    touched = 3 * plan.nbytes if plan.nbytes > 5 * 10**7 else 0
+    once = (UNIQUE,)
+    return measure.best_times(sides, repeats=repeats, check=check, once=once, touched=touched)
+
+
+def hash_explicitly(
+    expanded: Any, theirs: PolynomialFeatures, hashed: HashedPolynomialFeatures
+) -> Any:
+    """The hashed expansion by the book: the full one, its columns renamed and summed up."""
+    occurring = np.flatnonzero(np.bincount(expanded.indices, minlength=expanded.shape[1]))
+    basis = polysparse.MonomialBasis(theirs.n_features_in_, theirs.degree)
+    columns, signs = hashed.column_of(basis.unrank(occurring), return_sign=True)
+    place = np.searchsorted(occurring, expanded.indices)
+    arrays = expanded.data * signs[place], columns[place].astype(np.int32), expanded.indptr
+    out = sparse.csr_array(arrays, shape=(expanded.shape[0], hashed.n_columns))
+    out.sum_duplicates()
+    return out
+
+
+def peak_of(case: Case, side: str) -> int:
+    """Peak memory of fit and transform, X being there already."""
+    X, k = sparse.csr_array(case.make()), case.degree
+    theirs = PolynomialFeatures(k).fit(X)
+    calls = {
+        UNIQUE: partial(select_unique, theirs),
+        FIT_TRANSFORM: lambda X: ObservedPolynomialFeatures(k).fit_transform(X),
+    }
+    calls[side](X[:100])  # what is loaded or set up once is no part of it
+    return measure.peak_growth(partial(calls[side], X))
+
+
+def peak_of_wide_fit() -> tuple[int, float, int]:
+    """Peak memory and time of a fit whose columns nearly all differ, and how many are kept."""
+    X = random_csr(np.random.default_rng(0), np.full(200_000, 30), 1_000_000)
+    poly = ObservedPolynomialFeatures(min_count=2)
+    poly.fit(X[:100])
+    start = perf_counter()
+    peak = measure.peak_growth(partial(poly.fit, X))
+    return peak, perf_counter() - start, poly.n_output_features_
+
+
+# ----------------------------------------------------------------------------------------- report
+
+
+def ratios_of(times: dict[str, float]) -> dict[str, float]:
+    """What is compared with the targets."""
+    return {
+        "fit_transform": times[UNIQUE] / times[FIT_TRANSFORM],
+        "bincount": times[BINCOUNT] / times[FIT_TRANSFORM],
+        "transform": times[SELECT] / times[TRANSFORM],
+        "of expand": times[EXPAND] / times[HASHED],
+        "hashed": times[THEIRS] / times[HASHED],
+        "threads": times[COUNT_1] / times[COUNT],
+    }
+
+
+def main() -> None:
+    """Measure everything, then report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder that has the file a9a")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds of which the best counts")
+    parser.add_argument("--markdown", action="store_true", help="tables for a README")
+    options = parser.parse_args()
+    cases, rows, all_ratios = suite(options.data), [], {}
+    for case in cases:
+        say(case.name)
+        ratios = all_ratios[case.name] = ratios_of(time_case(case, options.repeats))
+        rows.append([case.name, *(f"{r:.2f}x" if r < 10 else f"{r:.0f}x" for r in ratios.values())])
+    reached = [
+        lowest(all_ratios, "fit_transform", TARGET_FIT, "observed fit_transform, scikit-learn with "
+               "numpy.unique and selection"),
+        lowest(all_ratios, "transform", TARGET_TRANSFORM, "observed transform, scikit-learn with "
+               "selection"),
+        lowest(all_ratios, "of expand", TARGET_OF_EXPAND, "hashed transform, throughput of expand"),
+        lowest(all_ratios, "hashed", TARGET_HASHED, "hashed transform, scikit-learn's exact one"),
+        lowest(all_ratios, "threads", TARGET_THREADS, "counting with two threads over one"),
+    ]  # fmt: skip
+    if measure.can_measure_peaks():
+        say("peak memory")
+        case = next(case for case in cases if "Zipf columns, K=2" in case.name)
+        ours, theirs = (
+            measure.in_new_process(peak_of, case, side) for side in (FIT_TRANSFORM, UNIQUE)
+        )
+        reached.append([
+            f"peak memory of fit_transform, {case.name}",
+            f"at most {TARGET_PEAK:g} of scikit-learn's",
+            mark(f"{ours / theirs:.2f} ({format_bytes(ours)})", ours <= TARGET_PEAK * theirs),
+        ])  # fmt: skip
+        peak, seconds, kept = measure.in_new_process(peak_of_wide_fit)
+        reached.append([
+            "peak memory of fit, 200,000 x 1,000,000, 30 a row, K=2, min_count=2",
+            "at most 2 GB",
+            mark(f"{format_bytes(peak)} ({seconds:.1f} s, {kept:,} kept)", peak <= TARGET_BYTES),
+        ])  # fmt: skip
+    print(measure.describe_machine(threads_for(None, 10**9)))
+    header = [
+        "rows x features, density, degree",
+        "observed fit_transform / with numpy.unique",
+        "/ with bincount",
+        "observed transform / with selection",
+        "hashed / expand",
+        "hashed / scikit-learn",
+        "counting, 2 threads / 1",
+    ]
+    print(f"\n{measure.format_table(header, rows, options.markdown)}\n")
+    print(measure.format_table(["measure", "target", "reached"], reached, options.markdown))
+
+
+def lowest(
+    all_ratios: dict[str, dict[str, float]], name: str, target: float, what: str
+) -> list[str]:
+    """The case that comes off worst."""
+    worst = min(all_ratios, key=lambda case: all_ratios[case][name])
+    ratio = all_ratios[worst][name]
+    text = f"{ratio:.2f}x ({worst})"
+    return [f"{what}: the slowest", f"{target:g}x", mark(text, ratio >= target)]
+
+
+def mark(text: str, met: bool) -> str:
+    """Put a mark on what misses its target."""
+    return text if met else f"{text} *"
+
+
+if __name__ == "__main__":
+    main()
