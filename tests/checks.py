@@ -1,5 +1,7 @@
 """Assertions that several tests share."""
 
+from functools import cache
+
 import numpy as np
 from scipy import sparse
 
@@ -28,3 +30,39 @@ def assert_is_law(result, dense, degree, interaction_only=False, include_bias=Tr
 def bits(result):
     """Everything in a CSR matrix, to be compared."""
     return tuple((a.dtype, a.tobytes()) for a in (result.indptr, result.indices, result.data))
+
+
+@cache
+def zoo_law(build, degree, interaction_only, include_bias):
+    """The law for a matrix of the zoo, worked out once: (values, pattern)."""
+    return reference.expand(build()[1], degree, interaction_only, include_bias)
+
+
+def assert_is_restricted(result, law, columns):
+    """The result has these columns of the law, bit for bit, and is canonical CSR."""
+    values, stored = (a[:, columns] for a in law)
+    rows, places = np.nonzero(stored)
+    assert_is_csr(result, stored.shape, np.searchsorted(rows, range(len(stored) + 1)), places)
+    assert result.dtype == values.dtype
+    assert result.data.tobytes() == values[stored].tobytes()
+
+
+def assert_is_hashed(result, rows, n_columns, dtype):
+    """The result has these rows, each a dict of column to value, and is canonical CSR."""
+    offsets = np.cumsum([0, *map(len, rows)])
+    columns = [column for row in rows for column in row]
+    assert_is_csr(result, (len(rows), n_columns), offsets, columns)
+    assert result.dtype == dtype
+    values = np.array([value for row in rows for value in row.values()], dtype=dtype)
+    assert result.data.tobytes() == values.tobytes()
+
+
+def assert_is_csr(result, shape, offsets, columns):
+    """The result is CSR of this pattern, and says itself that it is canonical."""
+    assert result.shape == shape
+    assert result.format == "csr"
+    assert result.has_canonical_format
+    assert result.indptr.dtype == result.indices.dtype
+    np.testing.assert_array_equal(result.indptr, offsets)
+    np.testing.assert_array_equal(result.indices, columns)
+    assert len(result.data) == len(result.indices)

@@ -10,6 +10,13 @@
 
 #include "dense.hpp"
 #include "fill.hpp"
+#include "hash.hpp"
+#include "hashed_row.hpp"
+#include "lookup.hpp"
+#include "number_set.hpp"
+#include "observe.hpp"
+#include "select.hpp"
+#include "tally.hpp"
 
 using namespace polysparse;
 
@@ -321,6 +328,301 @@ void test_dense(const Basis& basis, int64_t n_rows) {
     }
 }
 
+/// Columns and counts that a tally has, through `choose` and `write`.
+template <class Count>
+std::pair<std::vector<int64_t>, std::vector<int64_t>> written(Tally<Count>& tally,
+                                                              uint64_t min_count, int64_t most) {
+    tally.settle();
+    const Kept kept = tally.choose(min_count, most);
+    std::vector<int64_t> columns(kept.n_columns), counts(kept.n_columns);
+    tally.write(kept, columns.data(), counts.data());
+    return {columns, counts};
+}
+
+/// The same of a map, by sorting.
+std::pair<std::vector<int64_t>, std::vector<int64_t>> chosen_by_brute_force(
+    const std::map<int64_t, int64_t>& all, int64_t min_count, int64_t most) {
+    std::vector<std::pair<int64_t, int64_t>> by_count;  // count, falling; then column
+    for (const auto& [column, count] : all)
+        if (count >= min_count) by_count.emplace_back(-count, column);
+    std::ranges::sort(by_count);
+    if (std::ssize(by_count) > most) by_count.resize(most);
+    std::map<int64_t, int64_t> kept;
+    for (const auto& [count, column] : by_count) kept[column] = -count;
+    std::pair<std::vector<int64_t>, std::vector<int64_t>> out;
+    for (const auto& [column, count] : kept) {
+        out.first.push_back(column);
+        out.second.push_back(count);
+    }
+    return out;
+}
+
+/// Small counters overflow all the time; runs of many sizes are merged.
+template <class Count>
+void test_tally(int64_t n_batches, int64_t n_columns, int64_t largest_count) {
+    subject = "tally";
+    Tally<Count> tally, other;
+    std::map<int64_t, int64_t> expected;
+    for (int64_t b = 0; b < n_batches; ++b) {
+        std::set<int64_t> columns;
+        const auto n = static_cast<size_t>(random_bits() % (2 * n_columns / 3));
+        while (columns.size() < n) columns.insert(random_bits() % n_columns);
+        const std::vector<int64_t> sorted(columns.begin(), columns.end());
+        std::vector<int64_t> counts;
+        for (const int64_t column : sorted) {
+            counts.push_back(1 + random_bits() % largest_count);
+            expected[column] += counts.back();
+        }
+        Tally<Count>& to = b % 3 == 0 ? other : tally;
+        to.add_counts(sorted.data(), counts.data(), std::ssize(sorted));
+    }
+    const int64_t n_other = other.n_entries();
+    Tally<Count> copy = tally;
+    copy.add_all_of(other);
+    check(other.n_entries() == n_other, "the other stays as it is");
+    tally.take_all_of(std::move(other));
+    const int64_t n = std::ssize(expected);
+    for (const int64_t min_count : {int64_t{1}, int64_t{2}, largest_count, 40 * largest_count})
+        for (const int64_t most : {int64_t{1}, n / 3, n - 1, n, INT64_MAX}) {
+            const auto wanted = chosen_by_brute_force(expected, min_count, most);
+            check(written(tally, min_count, most) == wanted, "columns and counts");
+            check(written(copy, min_count, most) == wanted, "columns and counts of a copy");
+        }
+    tally.clear();
+    check(tally.n_entries() == 0 && written(tally, 1, 5).first.empty(), "clear");
+}
+
+void test_number_set() {
+    subject = "number set";
+    for (const int64_t limit : {0, 1, 63, 64, 65, 4096, 300'000, 20'000'000}) {
+        NumberSet set(limit);
+        for (int64_t round = 0; round < 3; ++round) {
+            std::set<uint32_t> expected;
+            for (int64_t i = 0; i < std::min<int64_t>(limit, 500); ++i)
+                expected.insert(i < 2 ? (i == 0 ? 0 : limit - 1) : random_bits() % limit);
+            for (const uint32_t number : expected) set.insert(number);
+            for (const uint32_t number : expected) set.insert(number);
+            std::vector<uint32_t> found;
+            set.drain([&](uint32_t number) { found.push_back(number); });
+            check(std::ranges::equal(found, expected), "in order, once");
+        }
+    }
+}
+
+/// Asks for all that is chosen, for what is beside it, and for others; and for the first n of them.
+template <class Lookup>
+void check_lookup(const Lookup& lookup, const std::vector<int64_t>& chosen, int64_t n_basis) {
+    std::set<int64_t> asked;
+    for (const int64_t column : chosen)
+        for (const int64_t other : {column - 1, column, column + 1})
+            if (other >= 0 && other < n_basis && random_bits() % 4 != 0) asked.insert(other);
+    for (int64_t i = 0; i < 50; ++i) asked.insert(static_cast<int64_t>(random_bits() % n_basis));
+    const std::vector<int64_t> columns(asked.begin(), asked.end());
+    std::vector<double> values(columns.size());
+    for (size_t t = 0; t < values.size(); ++t) values[t] = static_cast<double>(t);
+    for (const size_t n : {columns.size(), columns.size() / 2, size_t{1}, size_t{0}}) {
+        std::vector<int32_t> places(n);
+        std::vector<double> kept(n);
+        const int64_t n_kept = lookup.template choose<double>(
+            ConstSlots<int64_t, double>{columns.data(), values.data()}, n,
+            Slots<int32_t, double>{places.data(), kept.data()});
+        int64_t i = 0;
+        for (size_t t = 0; t < n; ++t) {
+            const auto found = std::ranges::lower_bound(chosen, columns[t]);
+            if (found == chosen.end() || *found != columns[t]) continue;
+            check(i < n_kept && places[i] == found - chosen.begin() && kept[i] == values[t],
+                  "place and value");
+            ++i;
+        }
+        check(i == n_kept, "how many are chosen");
+    }
+}
+
+void test_lookups() {
+    subject = "lookup";
+    for (const int64_t n_basis : {int64_t{1}, int64_t{64}, int64_t{65}, int64_t{5000}, INT64_MAX})
+        for (const int64_t wanted : {0, 1, 2, 3, 5, 17, 64, 700}) {
+            std::set<int64_t> set;
+            while (std::ssize(set) < std::min(wanted, n_basis))
+                set.insert(static_cast<int64_t>(random_bits() % n_basis));
+            const std::vector<int64_t> columns(set.begin(), set.end());
+            check_lookup(HashLookup(columns.data(), std::ssize(columns)), columns, n_basis);
+            if (n_basis < INT64_MAX)
+                check_lookup(BitLookup(columns.data(), std::ssize(columns), n_basis), columns,
+                             n_basis);
+        }
+    // Many that the hash sends to the last lines, which are followed by the first.
+    std::vector<int64_t> crowded;
+    for (int64_t column = 0; std::ssize(crowded) < 400; ++column)
+        if (static_cast<uint64_t>(column) * 0x9E3779B97F4A7C15 >> 56 == 255)
+            crowded.push_back(column);
+    check_lookup(HashLookup(crowded.data(), 400), crowded, INT64_MAX);
+}
+
+/// In how many rows each column of an expansion is.
+template <class OutIndex, class Value>
+std::map<int64_t, int64_t> count_rows(const Matrix<OutIndex, OutIndex, Value>& expanded) {
+    std::map<int64_t, int64_t> counts;
+    for (const OutIndex column : expanded.columns) ++counts[column];
+    return counts;
+}
+
+/// Also of some rows that begin in the middle of the arrays.
+template <class Offset, class Index, class Count>
+void test_observe(const Basis& basis) {
+    const auto x = random_matrix<Offset, Index, double>(14, basis.n_features, 5);
+    for (const int64_t first : {0, 3}) {
+        Matrix<Offset, Index, double> part = x;
+        part.row_offsets.erase(part.row_offsets.begin(), part.row_offsets.begin() + first);
+        const auto expected = count_rows(expand_by_brute_force<int64_t>(basis, part));
+        for (const int64_t n_threads : {1, 2, 5})
+            for (const int64_t wanted : {0, 1, 7}) {
+                StopAt never{-1};
+                Run<Count> run;
+                check(observe(basis, part.row_offsets.data(), part.n_rows(), x.columns.data(),
+                              INT64_MAX, n_threads, wanted, never, run),
+                      "observe");
+                check(size_of(run) == std::ssize(expected), "observe: size");
+                Tally<Count> tally;
+                tally.add(std::move(run));
+                check(written(tally, 1, INT64_MAX) == chosen_by_brute_force(expected, 1, INT64_MAX),
+                      "observe: columns and counts");
+            }
+    }
+}
+
+/// Nobody gets a part of it.
+void test_stopped_and_full_observe(const Basis& basis) {
+    const auto x = random_matrix<int32_t, int32_t, double>(30, basis.n_features, 3);
+    const auto n = std::ssize(count_rows(expand_by_brute_force<int64_t>(basis, x)));
+    const auto observed = [&](int64_t most, int64_t n_threads, StopAt stop) {
+        Run<uint32_t> run;
+        return observe(basis, x.row_offsets.data(), x.n_rows(), x.columns.data(), most, n_threads,
+                       int64_t{2}, stop, run);
+    };
+    int64_t n_stopped = 0;
+    for (int64_t at = 1; at < 40; ++at) {
+        n_stopped += !observed(INT64_MAX, 1, StopAt{at});
+        observed(INT64_MAX, 3, StopAt{at});
+    }
+    check(5 < n_stopped, "observe: stopped");
+    check(observed(n, 3, StopAt{-1}), "observe: just enough");
+    for (const int64_t most : {int64_t{0}, n / 2}) {
+        bool is_full = false;
+        try {
+            is_full = !observed(most, 3, StopAt{-1});
+        } catch (const std::bad_alloc&) {
+            is_full = true;
+        }
+        check(is_full, "observe: too many");
+    }
+}
+
+/// One fill of selected columns; `n_slots` may be too few.
+template <class X, class Value, class MakeRow>
+Selection check_selected(const Basis& basis, const X& x,
+                         const Matrix<int64_t, int32_t, Value>& expected, const MakeRow& make_row,
+                         int64_t n_threads, int64_t wanted, int64_t n_slots, StopAt stop) {
+    std::vector<decltype(make_row())> rows;
+    for (int64_t worker = 0; worker < n_threads; ++worker) rows.push_back(make_row());
+    Guarded<int64_t> offsets(x.n_rows() + 1, 3);
+    Guarded<int32_t> columns(n_slots, 3);
+    Guarded<Value> values(n_slots, 3);
+    const Slots<int32_t, Value> out{columns.data(), values.data()};
+    const Selection selection =
+        fill_selected(basis, x.view(), rows, offsets.data(), out, n_slots, wanted, stop);
+    const bool whole = selection == Selection::whole;
+    if (whole) {
+        offsets.check_against(expected.row_offsets, true, "selected: offsets");
+        columns.check_against(expected.columns, true, "selected: columns");
+        values.check_against(expected.values, true, "selected: values");
+    }
+    return selection;
+}
+
+template <class X, class Value, class MakeRow>
+void check_every_selection(const Basis& basis, const X& x,
+                           const Matrix<int64_t, int32_t, Value>& expected,
+                           const MakeRow& make_row) {
+    const int64_t n = std::ssize(expected.columns);
+    const auto select = [&](int64_t n_threads, int64_t wanted, int64_t n_slots, StopAt stop) {
+        return check_selected(basis, x, expected, make_row, n_threads, wanted, n_slots, stop);
+    };
+    for (const int64_t n_threads : {1, 2, 8})
+        for (const int64_t wanted : {0, 1, 30})
+            check(select(n_threads, wanted, n, StopAt{-1}) == Selection::whole, "selected");
+    for (const int64_t n_slots : {int64_t{0}, n / 2, n - 1})
+        if (n_slots >= 0 && n_slots < n)
+            check(select(3, 1, n_slots, StopAt{-1}) == Selection::full, "selected: full");
+    check(select(1, 1, n, StopAt{1}) == Selection::stopped, "selected: stopped");
+    check(select(3, 1, n, StopAt{2}) != Selection::full, "selected: stopped, unless too late");
+}
+
+/// Every third column, by both lookups.
+template <class Offset, class Index, class Value>
+void test_chosen(const Basis& basis) {
+    const auto x = random_matrix<Offset, Index, Value>(12, basis.n_features, 4);
+    const auto all = expand_by_brute_force<int64_t>(basis, x);
+    const int64_t n_basis = count_columns(basis);
+    const std::set<int64_t> occurring(all.columns.begin(), all.columns.end());
+    std::vector<int64_t> chosen;
+    for (const int64_t column : occurring)
+        if (random_bits() % 3 != 0) chosen.push_back(column);
+    Matrix<int64_t, int32_t, Value> expected{std::ssize(chosen)};
+    for (int64_t r = 0; r < x.n_rows(); ++r) {
+        for (int64_t t = all.row_offsets[r]; t < all.row_offsets[r + 1]; ++t) {
+            const auto found = std::ranges::lower_bound(chosen, all.columns[t]);
+            if (found == chosen.end() || *found != all.columns[t]) continue;
+            expected.columns.push_back(static_cast<int32_t>(found - chosen.begin()));
+            expected.values.push_back(all.values[t]);
+        }
+        expected.row_offsets.push_back(std::ssize(expected.columns));
+    }
+    const int64_t longest = std::min<int64_t>(basis.n_features, 70);
+    const HashLookup hash(chosen.data(), std::ssize(chosen));
+    check_every_selection(basis, x, expected,
+                          [&] { return ChosenRow<HashLookup, Value>(basis, hash, longest); });
+    if (n_basis > 1 << 20) return;
+    const BitLookup bits(chosen.data(), std::ssize(chosen), n_basis);
+    check_every_selection(basis, x, expected,
+                          [&] { return ChosenRow<BitLookup, Value>(basis, bits, longest); });
+}
+
+/// Rows hashed by a map, in the order of the basis.
+template <class Index, class Value>
+void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
+    const auto x = random_matrix<int32_t, Index, Value>(n_rows, basis.n_features, 4);
+    const Hasher hasher(n_columns, true, 5);
+    Matrix<int64_t, int32_t, Value> expected{n_columns};
+    std::vector<int64_t> columns(basis.highest);
+    for (int64_t r = 0; r < n_rows; ++r) {
+        const int64_t start = x.row_offsets[r], n = x.row_offsets[r + 1] - start;
+        std::map<int32_t, Value> sums;
+        const auto put = [&](uint64_t h, Value value) {
+            if (hasher.is_negative(h)) value = -value;
+            const auto [place, is_new] =
+                sums.emplace(static_cast<int32_t>(hasher.bucket(h)), value);
+            if (!is_new) place->second += value;
+        };
+        if (basis.include_bias) put(hasher(columns.data(), 0), 1);
+        for (int64_t d = basis.lowest; d <= basis.highest; ++d)
+            each_tuple(n, d, basis.interaction_only, [&](const auto& tuple) {
+                Value product = 1;
+                for (int64_t m = d; m-- > 0;) product = x.values[start + tuple[m]] * product;
+                for (int64_t m = 0; m < d; ++m) columns[m] = x.columns[start + tuple[m]];
+                put(hasher(columns.data(), d), product);
+            });
+        for (const auto& [column, sum] : sums) {
+            expected.columns.push_back(column);
+            expected.values.push_back(sum);
+        }
+        expected.row_offsets.push_back(std::ssize(expected.columns));
+    }
+    const int64_t longest = std::min<int64_t>(basis.n_features, 70);
+    check_every_selection(basis, x, expected,
+                          [&] { return HashedRow<Value>(basis, hasher, longest); });
+}
+
 template <class Test>
 void for_each_basis(std::initializer_list<int64_t> sizes, int64_t highest, const Test& test) {
     for (const int64_t n : sizes)
@@ -361,5 +663,33 @@ int main() {
     test_stopped_fill(make_basis(9, 1, 3, false, false));
     for_each_basis({1, 6}, 3, [](const Basis& basis) { test_dense<float>(basis, 600); });
     test_dense<double>(make_basis(12, 3, 4, false, true), 300);
+
+    test_number_set();
+    test_lookups();
+    test_tally<uint8_t>(60, 50, 1000);
+    test_tally<uint8_t>(40, 400, 3);
+    test_tally<uint32_t>(5, 200'000, 3);
+    test_tally<uint32_t>(9, 40, int64_t{1} << 34);
+    for_each_basis({0, 1, 9}, 4, test_observe<int32_t, int32_t, uint8_t>);
+    for_each_basis({30}, 2, test_observe<int64_t, int64_t, uint32_t>);
+    test_observe<int32_t, int64_t, uint32_t>(make_basis(4'000'000'000, 0, 2, false, true));
+    test_observe<int64_t, int64_t, uint32_t>(make_basis(INT64_MAX - 1, 1, 1, false, true));
+    test_stopped_and_full_observe(make_basis(40, 1, 2, false, true));
+    test_stopped_and_full_observe(make_basis(12, 2, 4, true, false));
+    for_each_basis({0, 1, 9}, 4, test_chosen<int32_t, int32_t, double>);
+    for_each_basis({8}, 3, test_chosen<int64_t, int64_t, float>);
+    test_chosen<int32_t, int64_t, double>(make_basis(4'000'000'000, 0, 2, false, true));
+    for (const bool interaction_only : {false, true})  // rows of more outputs than a piece
+        for (const int64_t low : {0, 2, 3})
+            test_chosen<int32_t, int32_t, double>(make_basis(80, low, 3, interaction_only, true));
+    test_chosen<int32_t, int32_t, float>(make_basis(24, 4, 4, false, false));
+    test_chosen<int32_t, int32_t, float>(make_basis(30, 3, 4, true, false));
+    for (const int64_t n_columns : {1, 7, 64, 1000, 1 << 20}) {
+        for_each_basis({0, 1, 9}, 4, [&](const Basis& basis) {
+            test_hashed<int32_t, double>(basis, n_columns, 8);
+        });
+        test_hashed<int64_t, float>(make_basis(INT64_MAX, 0, 3, false, true), n_columns, 8);
+    }
+    test_hashed<int32_t, double>(make_basis(90, 1, 3, false, true), 1 << 21, 4);
     std::printf("%lld passed, 0 failed\n", n_passed);
 }

@@ -347,7 +347,7 @@ def test_neighbours_of_the_output_are_left_alone(output, good, tmp_path, capsys)
 
 def test_two_runs_cannot_write_the_same(good, tmp_path, capsys):
     pytest.importorskip("fcntl")
-    with polysparse.sinks.locked(tmp_path / "out"):
+    with polysparse.targets.locked(tmp_path / "out"):
         assert run("expand", good, tmp_path / "out") == 1
         assert capsys.readouterr().err == f"polysparse: another run is writing {tmp_path}/out.\n"
         assert run("expand", good, tmp_path / "other") == 0

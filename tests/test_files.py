@@ -129,7 +129,7 @@ def test_standard_input(tmp_path):
 
 
 def test_a_store_is_memory_mapped_and_its_parts_are_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("polysparse.store.PART_BYTES", 5_000)
+    monkeypatch.setattr("polysparse.store_writer.PART_BYTES", 5_000)
     sparse.save_npz(tmp_path / "in.npz", X)
     run("expand", tmp_path / "in.npz", tmp_path / "out")
     whole = polysparse.load(tmp_path / "out")
@@ -165,7 +165,7 @@ def files_in(path):
 # a write is half done by then.
 KILLED = """
 import itertools, os, pathlib, shutil, signal, sys
-import polysparse.cli, polysparse.store as store
+import polysparse.cli, polysparse.store_writer as store
 moment, count = int(sys.argv[1]), itertools.count(1)
 def deadly(function, half=lambda *arguments: None):
     def call(*arguments, **keywords):
@@ -213,7 +213,7 @@ def test_killed_at_any_moment_and_resumed_it_is_the_same(name, tmp_path):
 
 
 def test_a_run_with_other_parameters_is_not_resumed(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("polysparse.store.PART_BYTES", 1_000)
+    monkeypatch.setattr("polysparse.store_writer.PART_BYTES", 1_000)
     sparse.save_npz(tmp_path / "in.npz", X)
 
     class Full(OSError):
@@ -223,7 +223,7 @@ def test_a_run_with_other_parameters_is_not_resumed(tmp_path, monkeypatch, capsy
         raise Full(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("polysparse.store.StoreWriter.finish", fail)
+        patch.setattr("polysparse.store_writer.StoreWriter.finish", fail)
         run("expand", tmp_path / "in.npz", tmp_path / "out", "--resume", code=1)
     assert "No space left on device" in capsys.readouterr().err
     assert (tmp_path / ".out.polysparse-partial").exists()
@@ -266,11 +266,11 @@ def interrupted_by(error):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr("polysparse.store.PART_BYTES", 1_000)
+    monkeypatch.setattr("polysparse.store_writer.PART_BYTES", 1_000)
 
 
 @pytest.mark.parametrize("output", ["out", "out.npz"])
-@pytest.mark.parametrize("step", ["store.replace_directory", "sinks.NpzSink._pack"])
+@pytest.mark.parametrize("step", ["store_writer.replace_directory", "sinks.NpzSink._pack"])
 def test_a_run_that_had_only_to_be_finished_is_not_read_again(
     output, step, tmp_path, monkeypatch, small_parts
 ):
@@ -328,7 +328,7 @@ def test_a_damaged_beginning_is_not_resumed(
     write_svmlight(tmp_path / "in.svm")
     command = ["expand", tmp_path / "in.svm", tmp_path / "out"]
     with monkeypatch.context() as patch:
-        patch.setattr("polysparse.store.StoreWriter.finish", interrupted_by(OSError("full")))
+        patch.setattr("polysparse.store_writer.StoreWriter.seal", interrupted_by(OSError("full")))
         run(*command, "--resume", code=1)
     damaged = tmp_path / ".out.polysparse-partial" / file
     if change is None:

@@ -177,9 +177,9 @@ inline int64_t observing_bytes(const Basis& basis, int64_t index_size, int64_t n
 }
 
 /// A run of all columns that the rows' expansion has. `stored` arrays are read from row_offsets[0]
-/// on. Stops, with false, when should_stop says so, or when more than `most` columns are found.
-/// Needs: rows inspected and rising, fewer than 2^32 rows and stored values, columns that int64 can
-/// number. Throws bad_alloc, while no thread runs or out of none.
+/// on. Stops, with false, when should_stop says so. Throws bad_alloc, when no thread runs, also if
+/// more than `most` columns are found. Needs: rows inspected and rising, fewer than 2^32 rows and
+/// stored values, columns that int64 can number.
 template <class Count, class Offset, class Index, class Stop>
 bool observe(const Basis& basis, const Offset* row_offsets, int64_t n_rows, const Index* columns,
              int64_t most, int64_t n_threads, int64_t wanted, Stop& should_stop, Run<Count>& run) {

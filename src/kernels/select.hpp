@@ -131,7 +131,7 @@ Selection fill_selected(const Basis& basis, const CsrView<Offset, Index, Value>&
                         Slots<int32_t, Value> out, int64_t n_slots, int64_t wanted,
                         Stop& should_stop) {
     const auto n_threads = static_cast<int64_t>(rows.size());
-    const int64_t share = wanted > 0 ? wanted : int64_t{1} << 16;  // outputs of a task, about
+    const int64_t share = wanted > 0 ? wanted : int64_t{1} << 17;  // outputs of a task, about
     std::vector<int64_t> task_rows{0};                             // where tasks begin
     int64_t in_task = 0, largest_task = 0;
     for (int64_t r = 0; r < x.n_rows; ++r) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -133,6 +134,7 @@ class Tally {
   public:
     /// Needs: the run's columns rise.
     void add(Run<Count>&& run) {
+        require_counts();
         runs_.push_back(std::move(run));
         while (runs_.size() > 1 && size_of(runs_[runs_.size() - 2]) <= 2 * size_of(runs_.back()))
             merge_last();
@@ -159,6 +161,7 @@ class Tally {
 
     /// One run of all.
     void settle() {
+        require_counts();
         while (runs_.size() > 1) merge_last();
     }
 
@@ -197,10 +200,18 @@ class Tally {
     void clear() { runs_.clear(); }
 
   private:
+    /// Runs that memory runs out for are half read: their counts are lost, and nothing more is said
+    /// of them.
     void merge_last() {
         Run<Count> last = std::move(runs_.back());
         runs_.pop_back();
+        is_lost_ = true;
         runs_.back() = merge(std::move(runs_.back()), std::move(last));
+        is_lost_ = false;
+    }
+
+    void require_counts() const {
+        if (is_lost_) throw std::runtime_error("counts were lost when memory ran out: begin anew");
     }
 
     /// Calls f(column, count) in order.
@@ -223,6 +234,7 @@ class Tally {
     }
 
     std::vector<Run<Count>> runs_;
+    bool is_lost_ = false;
 };
 
 }  // namespace polysparse

@@ -189,8 +189,8 @@ class MonomialBasis:
                 f"The expansion would have {format_count(self.n_columns)} columns; "
                 "at most 2**63 - 1 can be "
                 f"indexed. Reduce n_features={self.n_features}, "
-                f"degree=({self.min_degree}, {self.max_degree}), or set interaction_only=True"
-                f" (now {self.interaction_only})."
+                f"degree=({self.min_degree}, {self.max_degree}), set interaction_only=True"
+                f" (now {self.interaction_only}), or hash the columns: HashedPolynomialFeatures."
             )
 
     @cached_property

@@ -39,6 +39,7 @@ from polysparse.targets import (
     require_not_held,
     require_writable_target,
     require_writable_vocabulary,
+    vocabulary_of,
 )
 
 MISUSE, FAILURE, SIGNALLED = 2, 1, 128
@@ -160,7 +161,8 @@ def run_plan(options: argparse.Namespace) -> None:
     request = Request(options)
     source = request.source
     try:
-        with Progress(False, source.summary.n_rows) as progress:
+        is_counted = options.observed or options.vocabulary is not None
+        with Progress(not is_counted, source.summary.n_rows) as progress:
             plan, _ = request.plan(progress)
             if options.vocabulary is not None:
                 room = memory_for_rows(plan) + memory_for_columns(plan) + MEMORY
@@ -222,6 +224,14 @@ def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
 def _print_notes(source: Source) -> None:
     for note in source.notes:
         print(f"polysparse: note: {note}", file=sys.stderr)
+
+
+def _print_stranger(options: argparse.Namespace) -> None:
+    """Warn of a vocabulary beside OUT that belongs to what was there before."""
+    file = vocabulary_of(options.output)
+    is_own = options.observed or options.vocabulary is not None
+    if file.exists() and not is_own:
+        print(f"polysparse: note: {file} is not of this OUT, but it is kept.", file=sys.stderr)
 
 
 # ------------------------------------------------------------------------------------- expand
@@ -306,6 +316,7 @@ def _expand(request: Request, options: argparse.Namespace) -> None:
     n_rows = source.summary.n_rows
     if not options.quiet:
         _print_notes(source)
+        _print_stranger(options)
     with Progress(options.quiet, n_rows) as progress:
         plan, vocabulary = request.plan(progress)
         stream_expansion(

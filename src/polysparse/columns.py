@@ -122,6 +122,13 @@ class ChosenColumns:
     ranks: NDArray[np.int64]
     is_exact = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is derived: the native lookup cannot be pickled."""
+        return {"basis": self.basis, "ranks": self.ranks}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     @property
     def n_columns(self) -> int:
         return len(self.ranks)
@@ -221,9 +228,11 @@ def as_column_space(
     include_bias: bool,
 ) -> ColumnSpace:
     """Read what users give for columns: nothing, ranks, or an estimator that has columns."""
+    if isinstance(columns, type):
+        raise TypeError(f"columns must be an instance; got the class {columns.__name__}.")
     if hasattr(columns, "column_space"):
-        _require_no_contradiction(columns, degree, interaction_only, include_bias)
         space: ColumnSpace = columns.column_space(n_features)
+        _require_no_contradiction(space.basis, degree, interaction_only, include_bias)
         return space
     basis = MonomialBasis(
         n_features, degree, interaction_only=interaction_only, include_bias=include_bias
@@ -232,13 +241,13 @@ def as_column_space(
 
 
 def _require_no_contradiction(
-    estimator: Any, degree: Degree, interaction_only: bool, include_bias: bool
+    basis: MonomialBasis, degree: Degree, interaction_only: bool, include_bias: bool
 ) -> None:
-    """Raise if a parameter was given that the estimator has otherwise."""
+    """Raise if a parameter was given that the columns have otherwise."""
     given = {
-        "degree": (as_degree_range(degree), (0, 2), as_degree_range(estimator.degree)),
-        "interaction_only": (interaction_only, False, estimator.interaction_only),
-        "include_bias": (include_bias, True, estimator.include_bias),
+        "degree": (as_degree_range(degree), (0, 2), (basis.min_degree, basis.max_degree)),
+        "interaction_only": (interaction_only, False, basis.interaction_only),
+        "include_bias": (include_bias, True, basis.include_bias),
     }
     for name, (value, default, own) in given.items():
         if value not in (default, own):

@@ -60,16 +60,17 @@ class ColumnTally:
             row_offsets = x.indptr[rows.start : rows.stop + 1]
             task = expansion.TASK_OUTPUTS
             if not fresh.observe(native, row_offsets, x.indices, most, n_threads, task):
-                self._refuse(self.n_entries + fresh.n_entries + most)
+                self._refuse(None if limit is None else self.n_entries + fresh.n_entries + most)
         self.native.take_all_of(fresh)
 
-    def _refuse(self, most: int) -> NoReturn:
-        basis = self.basis
+    def _refuse(self, most: int | None) -> NoReturn:
+        basis, room = self.basis, "the memory that there is"
+        if most is not None:
+            room = f"{format_bytes(ENTRY_BYTES * most)} of memory, {most:,} columns"
         raise MemoryError(
-            f"More than {most:,} columns occur; {format_bytes(ENTRY_BYTES * most)} are there to "
-            f"count them, {ENTRY_BYTES} bytes for each. Lower the degree, now "
-            f"({basis.min_degree}, {basis.max_degree}), set interaction_only=True, or use "
-            "HashedPolynomialFeatures, which counts nothing."
+            f"More columns occur than fit into {room}, at {ENTRY_BYTES} bytes each. Lower the "
+            f"degree, now ({basis.min_degree}, {basis.max_degree}), set interaction_only=True, or "
+            "use HashedPolynomialFeatures, which counts nothing."
         )
 
     def add(self, columns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
@@ -85,8 +86,8 @@ class ColumnTally:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Columns in at least so many rows, or the most frequent of them; and their counts."""
         self.native.settle()
-        most = MOST if max_columns is None else max_columns
-        least, n_ties, n = self.native.choose(min_count, most)
+        most = MOST if max_columns is None else min(max_columns, MOST)
+        least, n_ties, n = self.native.choose(min(min_count, MOST), most)
         columns, counts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         self.native.write(least, n_ties, columns, counts)
         return columns, counts

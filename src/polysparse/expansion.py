@@ -194,7 +194,7 @@ def _expand_selected(
     rows = slice(0, planned.n_rows)
     nnz = planned.columns.fill(x, rows, room.arrays, n_threads, TASK_OUTPUTS)
     if nnz < 0:
-        planned.refuse(max_bytes, "more than ", most * planned.bytes_per_value)
+        planned.refuse(max_bytes, "at least ", room.nbytes + planned.bytes_per_value)
     room.trim(nnz)
     return _as_selected(planned.columns, room.arrays, x.is_array)
 
@@ -307,6 +307,11 @@ class Room:
         self.indptr = allocate(n_rows + 1, offset_dtype or index_dtype)
         self.indices = allocate(nnz, index_dtype)
         self.data = allocate(nnz, dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays)
 
     @property
     def arrays(self) -> CsrArrays:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 
-from polysparse.basis import Degree, MonomialBasis
+from polysparse.basis import MAX_COLUMNS, Degree, MonomialBasis
 from polysparse.canonical import CanonicalCsr, as_canonical, as_sparse
 from polysparse.columns import MAX_SELECTED, HashedColumns
 from polysparse.counting import ColumnTally
@@ -158,7 +158,7 @@ class HashedPolynomialFeatures(
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
-        """The same as `fit`: nothing is learnt.
+        """Check X as `fit` does: nothing is learnt.
 
         Parameters
         ----------
@@ -169,7 +169,10 @@ class HashedPolynomialFeatures(
         -------
         self : object
         """
-        return self.fit(X, y)
+        is_first = not hasattr(self, "n_features_in_")
+        x = validate_sparse(self, X, reset=is_first, min_samples=0)
+        self.column_space(x.shape[1])
+        return self
 
     def transform(self, X: Any) -> Any:
         """Expand X into hashed columns.
@@ -236,6 +239,7 @@ class HashedPolynomialFeatures(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The products of the features that occur in it must be fewer than 2**63.
 
         Returns
         -------
@@ -257,6 +261,11 @@ class HashedPolynomialFeatures(
         shape = x.shape[0], len(features)
         compact = CanonicalCsr(shape, x.indptr, numbers.astype(np.int64), x.data, x.is_array)
         basis = self.column_space(len(features)).basis
+        if basis.n_columns > MAX_COLUMNS:
+            raise ValueError(
+                f"X has {len(features):,} features that occur: they have more products of degree "
+                f"{basis.max_degree} than can be counted. Give fewer rows."
+            )
         tally = ColumnTally(basis)
         tally.count(compact, self.n_jobs)
         observed = tally.chosen(1, None)[0]

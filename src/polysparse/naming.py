@@ -85,7 +85,7 @@ def _columns_to_name(
         if options.vocabulary is not None:
             raise Misuse(f"{options.directory} has all columns: leave out --vocabulary.")
         return MonomialBasis(**manifest["basis"]), None
-    file = options.vocabulary or vocabulary_of(Path(options.directory))
+    file = options.vocabulary or vocabulary_of(Path(options.directory).resolve())
     if options.vocabulary is None and not file.exists():
         raise FileNotFoundError(
             f"{file}: there is no such vocabulary. Give the one that {options.directory} was "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from polysparse.counting import ColumnTally
 from polysparse.expansion import expand_in
 from polysparse.transformers import as_configured, feature_names, validate_sparse
 from polysparse.vocabulary import read_vocabulary, write_vocabulary
+
+_CHOOSING = Lock()
 
 
 class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -89,8 +92,9 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _tally: ColumnTally | None  # all that was counted, unless it is what was chosen
-    _chosen: tuple[NDArray[np.int64], NDArray[np.int64]] | None  # columns and counts, when needed
+    _chosen: tuple[ChosenColumns, NDArray[np.int64]] | None  # columns and counts, once needed
     _is_all: bool  # whether what was chosen is all that was counted
+    _limits: tuple[int, int | None]  # min_count and max_columns when it was counted
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         "degree": [Interval(Integral, 0, None, closed="left"), "array-like"],
@@ -133,7 +137,7 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         self : object
         """
         self._forget()
-        self.partial_fit(X, y)
+        self._learn(X, min_samples=1)
         if self.n_output_features_ == 0:
             self._forget()
             raise ValueError(
@@ -147,15 +151,19 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A batch may be without rows.
         y : ignored
 
         Returns
         -------
         self : object
         """
+        return self._learn(X, min_samples=0)
+
+    def _learn(self, X: Any, *, min_samples: int) -> ObservedPolynomialFeatures:
         self._validate_params()
         is_first = not self.__sklearn_is_fitted__()
-        x = validate_sparse(self, X, reset=is_first)
+        x = validate_sparse(self, X, reset=is_first, min_samples=min_samples)
         basis = self._make_basis(x.shape[1])
         if is_first:
             tally = ColumnTally(basis)
@@ -167,8 +175,12 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
                 )
             tally = self._open_tally()
         tally.count(x, self.n_jobs)
-        self.basis_, self._tally, self._chosen, self._is_all = basis, tally, None, False
+        self._have_counted(basis, tally)
         return self
+
+    def _have_counted(self, basis: MonomialBasis, tally: ColumnTally) -> None:
+        self._limits = int(self.min_count), self.max_columns and int(self.max_columns)
+        self.basis_, self._tally, self._chosen, self._is_all = basis, tally, None, False
 
     def merge(self, other: ObservedPolynomialFeatures) -> ObservedPolynomialFeatures:
         """Learn what another transformer has learnt from other rows.
@@ -203,7 +215,7 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
             tally.add(*other._all_chosen())
         else:
             tally.merge(other._tally)
-        self.basis_, self._tally, self._chosen, self._is_all = basis, tally, None, False
+        self._have_counted(basis, tally)
         if is_first:
             self.n_features_in_ = other.n_features_in_
             if other_names is not None:
@@ -233,14 +245,15 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         return basis
 
     def _forget(self) -> None:
-        for name in ("basis_", "_tally", "_chosen", "_is_all"):
+        for name in ("basis_", "_tally", "_chosen", "_is_all", "_limits"):
             self.__dict__.pop(name, None)
 
     def _open_tally(self) -> ColumnTally:
         """The counts, to be added to."""
         if self._tally is None:
-            self._tally = ColumnTally(self.basis_)
-            self._tally.add(*self._all_chosen())
+            tally = ColumnTally(self.basis_)
+            tally.add(*self._all_chosen())
+            self._tally = tally
         return self._tally
 
     def _all_chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -250,26 +263,25 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
                 "The counts of columns that were not kept are gone, by forget_rejected or by save "
                 "and load: partial_fit and merge would not be exact. Call fit to begin anew."
             )
-        return self._chosen
+        return self._chosen[0].ranks, self._chosen[1]
 
-    def _choose(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _choose(self) -> tuple[ChosenColumns, NDArray[np.int64]]:
         """Columns and counts that are kept."""
         check_is_fitted(self)
-        if self._chosen is None:
-            tally = self._open_tally()
-            self._chosen = tally.chosen(self.min_count, self.max_columns)
-            self._is_all = len(self._chosen[0]) == tally.n_entries
-            if self._is_all:  # they need not be held twice
-                self._tally = None
-            self.__dict__.pop("_space", None)
-        return self._chosen
+        with _CHOOSING:  # several threads may be the first to ask
+            if self._chosen is None:
+                tally = self._open_tally()
+                columns, counts = tally.chosen(*self._limits)
+                self._is_all = len(columns) == tally.n_entries
+                self._chosen = ChosenColumns(self.basis_, columns), counts
+                if self._is_all:  # they need not be held twice
+                    self._tally = None
+            return self._chosen
 
     def __getstate__(self) -> dict[str, Any]:
         if self.__sklearn_is_fitted__():
             self._choose()
-        state: dict[str, Any] = super().__getstate__()
-        state.pop("_space", None)
-        return state
+        return dict(super().__getstate__())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "basis_")
@@ -279,7 +291,7 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
     @property
     def columns_(self) -> NDArray[np.int64]:
         """The columns of the full expansion that were kept, rising."""
-        return self._choose()[0]
+        return self._choose()[0].ranks
 
     @property
     def counts_(self) -> NDArray[np.int64]:
@@ -289,7 +301,7 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
     @property
     def n_output_features_(self) -> int:
         """Number of columns of the output."""
-        return len(self._choose()[0])
+        return self._choose()[0].n_columns
 
     def column_space(self, n_features: int) -> ChosenColumns:
         """The columns as the functions of polysparse take them."""
@@ -299,10 +311,7 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
                 f"X has {n_features} features, but ObservedPolynomialFeatures was fitted with "
                 f"{self.n_features_in_} features."
             )
-        ranks = self._choose()[0]
-        if "_space" not in self.__dict__:
-            self._space = ChosenColumns(self.basis_, ranks)
-        return self._space
+        return self._choose()[0]
 
     def inverse(self, columns: Any = None) -> Any:
         """The input features whose product stands in output columns.
@@ -358,6 +367,7 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         -------
         feature_names_out : ndarray of str objects
         """
+        check_is_fitted(self)
         return feature_names(self, self.basis_, self.columns_, input_features)
 
     # -------------------------------------------------------------------------------- transform
@@ -390,10 +400,11 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
             File to write, an .npz of plain arrays, or to replace. It appears whole or not at all.
         """
         check_is_fitted(self)
-        columns, counts = self._choose()
+        columns, counts = self.columns_, self.counts_
+        min_count, max_columns = self._limits
         more: dict[str, Any] = {
-            "min_count": int(self.min_count),
-            "max_columns": None if self.max_columns is None else int(self.max_columns),
+            "min_count": min_count,
+            "max_columns": max_columns,
             "is_all": self._is_all,
         }
         if hasattr(self, "feature_names_in_"):
@@ -425,6 +436,8 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
             poly._validate_params()
             names = description.get("feature_names_in")
             if names is not None:
+                if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+                    raise ValueError("the names of features are no strings")
                 if len(names) != basis.n_features:
                     raise ValueError(f"there are {len(names)} names of features")
                 poly.feature_names_in_ = np.array(names, dtype=object)
@@ -432,8 +445,8 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
             reason = str(error).rstrip(".")
             raise ValueError(f"{os.fspath(path)} is damaged: {reason}.") from None
         poly.n_features_in_ = basis.n_features
-        poly.basis_ = basis
-        poly._tally, poly._chosen = None, (columns, counts)
+        poly._have_counted(basis, ColumnTally(basis))
+        poly._tally, poly._chosen = None, (ChosenColumns(basis, columns), counts)
         poly._is_all = description.get("is_all") is True
         return poly
 

@@ -208,7 +208,11 @@ def make_basis(
             include_bias=not options.no_bias,
         )
     if is_indexed:
-        basis.require_indexable()
+        try:
+            basis.require_indexable()
+        except ValueError as error:
+            way_out = " Or give --hashed N." if hasattr(options, "hashed") else ""
+            raise ValueError(f"{error}{way_out}") from None
     return basis
 
 

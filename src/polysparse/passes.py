@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from polysparse.basis import MonomialBasis
 from polysparse.canonical import CanonicalCsr, as_canonical_csr
-from polysparse.columns import ChosenColumns
+from polysparse.columns import ChosenColumns, HashedColumns
 from polysparse.counting import ENTRY_BYTES, ColumnTally, _batches
 from polysparse.expansion import iter_expand_in
-from polysparse.machine import format_bytes, threads_for
+from polysparse.machine import available_bytes, format_bytes, threads_for
 from polysparse.planning import ExpansionPlan, index_dtype_for
 from polysparse.progress import Progress
 from polysparse.sources import Source
@@ -27,7 +27,10 @@ READ_PART, FILL_PART, LEAST_READ = 32, 2, 2**16
 TALLY_PART, OBSERVE_PART, OBSERVING_BYTES = 2, 4, 64
 
 BYTES_PER_CHOSEN = 36  # of a column in a lookup, its rank and its count
-BYTES_IN_SCRATCH = 32  # of an output that may not be kept: each thread makes a row before it is cut
+
+# Of each thread, which makes a row before it is cut or summed up: for each of its outputs, and for
+# each hashed column if the row may have more than one in eight.
+BYTES_IN_SCRATCH, BYTES_PER_BUCKET, FEW_BUCKETS = 50, 9, 8
 
 
 def read_rows(
@@ -85,13 +88,12 @@ def learn_vocabulary(
 ) -> Vocabulary:
     """Which columns occur in a source. Without max_memory, in the memory that is available."""
     tally, n_rows = ColumnTally(basis), 0
-    limit = None if max_memory is None else max_memory // TALLY_PART
     working = 2**30 if max_memory is None else max_memory
     progress.start(0, "counting")
     for x, _ in read_rows(source, 0, working // 2, dtype, n_jobs):
         for rows in _batches(x.indptr, working // OBSERVE_PART // OBSERVING_BYTES):
             try:
-                _count(tally, _rows_of(x, rows), n_jobs, limit)
+                _count(tally, _rows_of(x, rows), n_jobs, max_memory)
             except MemoryError:
                 _refuse(tally, max_memory, n_rows, source.summary.n_rows)
             n_rows += rows.stop - rows.start
@@ -108,17 +110,28 @@ def learn_vocabulary(
     return Vocabulary(ChosenColumns(basis, ranks), counts, more)
 
 
-def _count(tally: ColumnTally, x: CanonicalCsr, n_jobs: int | None, max_bytes: int | None) -> None:
+def _count(tally: ColumnTally, x: CanonicalCsr, n_jobs: int | None, max_memory: int | None) -> None:
     """Count rows, fewer at a time where there is no room for what so many have."""
     try:
-        tally.count(x, n_jobs, max_bytes)
+        tally.count(x, n_jobs, _room_for(tally, max_memory)[0])
     except MemoryError:
         n_rows = x.shape[0]
         if n_rows < 2:
             raise
         tally.native.settle()
         for rows in (slice(0, n_rows // 2), slice(n_rows // 2, n_rows)):
-            _count(tally, _rows_of(x, rows), n_jobs, max_bytes)
+            _count(tally, _rows_of(x, rows), n_jobs, max_memory)
+
+
+def _room_for(tally: ColumnTally, max_memory: int | None) -> tuple[int | None, bool]:
+    """Bytes for the tally with what it has, and whether it is max_memory that allows no more."""
+    share = None if max_memory is None else max_memory // TALLY_PART
+    available = available_bytes()
+    if available is not None:
+        available += ENTRY_BYTES * tally.n_entries
+        if share is None or available < share:
+            return available, False
+    return share, True
 
 
 def _rows_of(x: CanonicalCsr, rows: slice) -> CanonicalCsr:
@@ -133,11 +146,11 @@ def _rows_of(x: CanonicalCsr, rows: slice) -> CanonicalCsr:
     )
 
 
-def _refuse(tally: ColumnTally, max_memory: int | None, done: int, n_rows: int) -> None:
+def _refuse(tally: ColumnTally, max_memory: int | None, done: int, n_rows: int) -> NoReturn:
     """Raise, with what was found so far and the ways out."""
     tally.native.settle()
     what, way_out = "The available memory", ""
-    if max_memory is not None:
+    if max_memory is not None and _room_for(tally, max_memory)[1]:
         what, way_out = f"--max-memory={max_memory} ({format_bytes(max_memory)})", "give more, "
     raise MemoryError(
         f"{what} is too little to count the columns that occur: {tally.n_entries:,} in the first "
@@ -167,7 +180,10 @@ def memory_for_rows(plan: ExpansionPlan, n_jobs: int | None = None) -> int:
     itemsize = index_dtype_for(max(plan.columns.n_columns, stored)).itemsize
     needed = FILL_PART * (stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize)
     if not plan.columns.is_exact:
-        needed += threads_for(n_jobs, plan.nnz) * stored * BYTES_IN_SCRATCH
+        scratch = stored * BYTES_IN_SCRATCH
+        if isinstance(plan.columns, HashedColumns) and stored * FEW_BUCKETS > plan.shape[1]:
+            scratch += plan.shape[1] * BYTES_PER_BUCKET
+        needed += threads_for(n_jobs, plan.nnz) * scratch
     return needed
 
 

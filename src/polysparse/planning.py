@@ -139,7 +139,9 @@ class ExpansionPlan:
         if limit is None or self.nbytes <= limit:
             return self.nnz
         offsets = self.nbytes - self.nnz * self.bytes_per_value
-        return max(0, (limit - offsets) // self.bytes_per_value)
+        if offsets > limit:
+            self.refuse(max_bytes, "at least ", offsets)
+        return (limit - offsets) // self.bytes_per_value
 
     def _limit(self, max_bytes: int | str | None) -> int | None:
         """Bytes that the result may have; None if it may be as large as it is."""

@@ -196,11 +196,18 @@ def feature_names(
     return out
 
 
-def validate_sparse(estimator: Any, X: Any, *, reset: bool) -> CanonicalCsr:
+def validate_sparse(estimator: Any, X: Any, *, reset: bool, min_samples: int = 1) -> CanonicalCsr:
     """An estimator's input as CSR that the kernels can trust, also if it is dense."""
     if sparse.issparse(X) and X.ndim == 2 and X.format != "csr":
         X = as_checked_csr(X)
-    X = validate_data(estimator, X, reset=reset, dtype=FLOAT_DTYPES, accept_sparse="csr")
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=FLOAT_DTYPES,
+        accept_sparse="csr",
+        ensure_min_samples=min_samples,
+    )
     return as_sparse(as_canonical(X, estimator.n_jobs))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,21 @@ from polysparse.description import basis_as_dict
 from polysparse.targets import beside
 
 FORMAT, VERSION = "polysparse.vocabulary", 1
+
+# What NumPy and zipfile raise for files that are not what they seem.
+DAMAGE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    MemoryError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def write_vocabulary(
@@ -62,12 +78,15 @@ def read_vocabulary(
 ) -> tuple[dict[str, Any], MonomialBasis, NDArray[np.int64], NDArray[np.int64]]:
     """Description, basis, columns and counts; raise for a file that is damaged or not ours."""
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        with open(path, "rb") as file:
+            archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it is no .npz archive")
             description = _read_description(archive)
             columns, counts = (_read_integers(archive, name) for name in ("columns", "counts"))
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+    except DAMAGE as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # there is no such file, or it may not be read
         reason = str(error).strip("'\".") or type(error).__name__
         raise ValueError(
             f"{os.fspath(path)} is no vocabulary of polysparse, or damaged: {reason}."

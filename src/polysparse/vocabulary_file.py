@@ -42,7 +42,15 @@ class Vocabulary:
         """Read what ObservedPolynomialFeatures.save or `polysparse expand --observed` wrote."""
         if not os.path.exists(path):
             raise FileNotFoundError(f"{os.fspath(path)}: there is no such vocabulary.")
-        description, basis, ranks, counts = read_vocabulary(path)
+        try:
+            description, basis, ranks, counts = read_vocabulary(path)
+        except (OSError, ValueError, MemoryError):
+            raise
+        except Exception as error:  # whatever else a reader trips over
+            raise ValueError(
+                f"{os.fspath(path)} is no vocabulary of polysparse, or damaged: "
+                f"{type(error).__name__}."
+            ) from None
         return cls(ChosenColumns(basis, ranks), counts, description)
 
     @property
@@ -67,14 +75,14 @@ class Vocabulary:
     def is_in(self, path: Path) -> bool:
         """Whether a file holds just this."""
         try:
-            description, basis, ranks, counts = read_vocabulary(path)
+            other = Vocabulary.read(path)
         except (OSError, ValueError):
             return False
         return (
-            basis == self.columns.basis
-            and np.array_equal(ranks, self.columns.ranks)
-            and np.array_equal(counts, self.counts)
-            and all(description.get(name) == value for name, value in self.more.items())
+            other.columns.basis == self.columns.basis
+            and np.array_equal(other.columns.ranks, self.columns.ranks)
+            and np.array_equal(other.counts, self.counts)
+            and all(other.more.get(name) == value for name, value in self.more.items())
         )
 
 
