@@ -137,8 +137,11 @@ class HashedRow {
         const auto put = [&](int64_t count) POLYSPARSE_INLINE_LAMBDA {
             int32_t buckets[lanes];
             Value with_sign[lanes];
-            for_lanes([&](int64_t u) { buckets[u] = hasher.bucket(h[u]); });
-            for_lanes([&](int64_t u) { with_sign[u] = hasher.with_sign(h[u], values[u]); });
+            for_lanes([&](int64_t u)
+                          POLYSPARSE_INLINE_LAMBDA { buckets[u] = hasher.bucket(h[u]); });
+            for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
+                with_sign[u] = hasher.with_sign(h[u], values[u]);
+            });
             outputs.put(buckets, with_sign, std::min(lanes, count));
         };
         if (basis.include_bias) {
@@ -153,8 +156,11 @@ class HashedRow {
         for (int64_t a = 0; a < row.n; ++a) mixed[a] = static_cast<uint64_t>(row.begin.columns[a]);
         for (int64_t a = 0; a < row.n; ++a) end.values[a] = row.begin.values[a];
         for (int64_t a = 0; a < row.n; a += lanes) {
-            for_lanes([&](int64_t u) { mixed[a + u] = hasher.mix(mixed[a + u]); });
-            for_lanes([&](int64_t u) { h[u] = Hasher::lead(mixed[a + u], hasher.salt); });
+            for_lanes([&](int64_t u)
+                          POLYSPARSE_INLINE_LAMBDA { mixed[a + u] = hasher.mix(mixed[a + u]); });
+            for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
+                h[u] = Hasher::lead(mixed[a + u], hasher.salt);
+            });
             std::copy_n(h, lanes, end.columns + a);
             std::copy_n(end.values + a, lanes, values);
             if (basis.lowest == 1) put(row.n - a);
@@ -170,8 +176,12 @@ class HashedRow {
                 const uint64_t lead = mixed[a];
                 const Value scale = row.begin.values[a];
                 for (int64_t t = 0; t < n; t += lanes) {
-                    for_lanes([&](int64_t u) { h[u] = Hasher::lead(lead, tail.columns[t + u]); });
-                    for_lanes([&](int64_t u) { values[u] = tail.values[t + u] * scale; });
+                    for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
+                        h[u] = Hasher::lead(lead, tail.columns[t + u]);
+                    });
+                    for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
+                        values[u] = tail.values[t + u] * scale;
+                    });
                     if (d < basis.highest) {
                         std::copy_n(h, lanes, end.columns + t);
                         std::copy_n(values, lanes, end.values + t);
