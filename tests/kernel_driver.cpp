@@ -333,9 +333,9 @@ template <class Count>
 std::pair<std::vector<int64_t>, std::vector<int64_t>> written(Tally<Count>& tally,
                                                               uint64_t min_count, int64_t most) {
     tally.settle();
-    const Kept kept = tally.choose(min_count, most);
+    const Kept kept = tally.choose(min_count, most, 2);
     std::vector<int64_t> columns(kept.n_columns), counts(kept.n_columns);
-    tally.write(kept, columns.data(), counts.data());
+    tally.write(kept, columns.data(), counts.data(), 3);
     return {columns, counts};
 }
 
@@ -388,8 +388,8 @@ void test_tally(int64_t n_batches, int64_t n_columns, int64_t largest_count) {
             check(written(tally, min_count, most) == wanted, "columns and counts");
             check(written(copy, min_count, most) == wanted, "columns and counts of a copy");
         }
-    tally.clear();
-    check(tally.n_entries() == 0 && written(tally, 1, 5).first.empty(), "clear");
+    Tally<Count> empty;
+    check(empty.n_entries() == 0 && written(empty, 1, 5).first.empty(), "nothing");
 }
 
 void test_number_set() {
@@ -451,11 +451,13 @@ void test_lookups() {
                 check_lookup(BitLookup(columns.data(), std::ssize(columns), n_basis), columns,
                              n_basis);
         }
-    // Many that the hash sends to the last lines, which are followed by the first.
+    // Many that the hash sends to the last of 161 lines, which are followed by the first.
     std::vector<int64_t> crowded;
-    for (int64_t column = 0; std::ssize(crowded) < 400; ++column)
-        if (static_cast<uint64_t>(column) * 0x9E3779B97F4A7C15 >> 56 == 255)
-            crowded.push_back(column);
+    for (int64_t column = 0; std::ssize(crowded) < 400; ++column) {
+        uint64_t hash = static_cast<uint64_t>(column) * 0x9E3779B97F4A7C15;
+        hash = (hash ^ (hash >> 32)) * 0xD1342543DE82EF95;
+        if (((hash >> 32) * 161) >> 32 > 155) crowded.push_back(column);
+    }
     check_lookup(HashLookup(crowded.data(), 400), crowded, INT64_MAX);
 }
 

@@ -1,5 +1,7 @@
 """expand, iter_expand and plan with columns=...: observed, hashed or ranks, all the same way."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,12 @@ import polysparse
 import reference
 from checks import DEGREES, assert_is_restricted, bits, zoo_law
 from csr_zoo import ZOO, random_dense, raw_csr
-from polysparse import HashedPolynomialFeatures, MonomialBasis, ObservedPolynomialFeatures
+from polysparse import (
+    HashedPolynomialFeatures,
+    MonomialBasis,
+    ObservedPolynomialFeatures,
+    PolynomialFeatures,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
 
@@ -394,3 +401,26 @@ def test_ranks_are_not_changed_and_may_be_read_only():
     assert polysparse.expand(X, columns=columns).shape == (60, 3)
     assert polysparse.expand(X, columns=columns.astype(np.uint8)).shape == (60, 3)
     assert polysparse.expand(X, columns=np.repeat(columns, 2)[::2]).shape == (60, 3)
+
+
+def test_column_spaces_and_plans_can_be_sent_to_other_processes():
+    for poly in (ObservedPolynomialFeatures().fit(X), HashedPolynomialFeatures(n_columns=64)):
+        plan = polysparse.plan(X, columns=poly)
+        again = pickle.loads(pickle.dumps(plan))
+        assert again.nnz == plan.nnz == polysparse.expand(X, columns=poly).nnz
+        assert again.columns.n_columns == poly.column_space(7).n_columns
+
+
+@pytest.mark.parametrize("columns", [PolynomialFeatures(), ObservedPolynomialFeatures], ids=str)
+def test_what_has_no_columns_is_refused(columns):
+    with pytest.raises(TypeError, match=r"columns must be an ObservedPolynomialFeatures.* got"):
+        polysparse.expand(np.eye(2), columns=columns)
+
+
+def test_a_hashed_row_is_never_longer_than_its_columns():
+    """So a long row into few columns fits into little memory."""
+    long = sparse.csr_array(np.ones((1, 3000)))
+    poly = HashedPolynomialFeatures(n_columns=1000)
+    assert polysparse.plan(long, columns=poly).nnz <= 1000
+    ((_, block),) = polysparse.iter_expand(long, columns=poly, max_bytes=20_000)
+    assert bits(block) == bits(polysparse.expand(long, columns=poly, max_bytes=20_000))

@@ -599,3 +599,9 @@ def test_a_fork_after_a_threaded_call_works():
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_frame_needs_no_fit():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.eye(3), columns=list("abc"))
+    assert HashedPolynomialFeatures(n_columns=9).transform(frame).shape == (3, 9)

@@ -832,6 +832,81 @@ def test_a_fork_after_threaded_calls_works():
     assert done.stdout.strip() == "0", done.stderr
 
 
+def test_threads_that_count_and_ask_at_once_lose_nothing():
+    X = polysparse.canonical.as_canonical_csr(random_csr(200, 12, 0.5))
+    basis = MonomialBasis(12, 3)
+    alone, shared = counting.ColumnTally(basis), counting.ColumnTally(basis)
+    alone.count(X)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(shared.chosen, 1, None) for _ in range(8)]
+        list(pool.map(lambda _: shared.count(X, 1), range(40)))
+        assert all(len(columns) == len(counts) for columns, counts in (a.result() for a in asked))
+    columns, counts = alone.chosen(1, None)
+    found = shared.chosen(1, None)
+    np.testing.assert_array_equal(found[0], columns)
+    np.testing.assert_array_equal(found[1], 40 * counts)
+
+
+def test_an_interruption_leaves_a_batch_learnt_not_at_all(monkeypatch):
+    """Ctrl-C may strike when all is counted, but not yet put in its place."""
+    first, second = random_csr(20, 8, 0.5, seed=1), random_csr(30, 8, 0.5, seed=2)
+    poly = ObservedPolynomialFeatures().fit(first)
+    before = vocabulary(poly)
+    count = counting.ColumnTally.count
+
+    def interrupted(self, *arguments):
+        count(self, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(counting.ColumnTally, "count", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            poly.partial_fit(second)
+    assert vocabulary(poly) == before
+    poly.partial_fit(second)
+    together = ObservedPolynomialFeatures().fit(sparse.vstack([first, second], format="csr"))
+    assert vocabulary(poly) == vocabulary(together)
+
+
+@pytest.mark.no_sanitizer  # which needs memory of its own
+def test_a_row_with_too_many_products_is_refused_while_it_is_counted():
+    """79 million products of one row: the limit is looked at long before all are listed."""
+    code = """
+        import resource
+        import numpy as np
+        from scipy import sparse
+        from polysparse import MonomialBasis
+        from polysparse.canonical import as_canonical_csr
+        from polysparse.counting import ColumnTally
+        X = as_canonical_csr(sparse.csr_array(np.ones((1, 98))))
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        try:
+            ColumnTally(MonomialBasis(98, 5)).count(X, max_bytes=24_000)
+        except MemoryError:
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 50_000  # kB; all of them would take a million
+
+
+def test_what_is_kept_cannot_be_changed_from_outside():
+    poly = ObservedPolynomialFeatures().fit(random_csr())
+    for array in (poly.columns_, poly.counts_):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
+def test_a_failed_fit_leaves_no_names_behind():
+    pd = pytest.importorskip("pandas")
+    poly = ObservedPolynomialFeatures(min_count=9)
+    with pytest.raises(ValueError, match="lower min_count"):
+        poly.fit(pd.DataFrame(np.eye(3), columns=list("abc")))
+    other = ObservedPolynomialFeatures().fit(np.ones((10, 4)))
+    assert poly.merge(other).get_feature_names_out()[1] == "x0"
+
+
 def test_threads_may_transform_at_once():
     X = random_csr(400, 20, 0.3)
     poly = ObservedPolynomialFeatures(3, n_jobs=2).fit(X)

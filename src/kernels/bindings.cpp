@@ -7,8 +7,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -177,7 +179,8 @@ void py_lookup_init(Lookup* self, const Basis& basis, Columns columns) {
                                         ? basis.include_bias
                                         : static_cast<int64_t>(basis.degree_end[basis.highest]);
     const int64_t* const begin = columns.data();
-    require(n < int64_t{1} << 31 && std::is_sorted(begin, begin + n) &&
+    require(n < int64_t{1} << 31 &&
+                std::adjacent_find(begin, begin + n, std::greater_equal<>()) == begin + n &&
                 (n == 0 || (begin[0] >= 0 && begin[n - 1] < n_basis_columns)),
             "columns must rise and be in the basis");
     nb::gil_scoped_release release;
@@ -207,7 +210,8 @@ int64_t select_rows(const Basis& basis, const X& x, const Out& out_offsets, cons
             for (int64_t r = 0; r < x.n_rows; ++r)
                 longest = std::max<int64_t>(longest, x.row_offsets[r + 1] - x.row_offsets[r]);
             std::vector<decltype(row_maker(longest, Value{}))> rows;
-            for (int64_t worker = 0; worker < n_threads; ++worker)
+            const int64_t n_workers = std::clamp<int64_t>(x.n_rows, 1, n_threads);
+            for (int64_t worker = 0; worker < n_workers; ++worker)
                 rows.push_back(row_maker(longest, Value{}));
             const Selection selection =
                 fill_selected(basis, x, rows, offsets, out, n_slots, task, signals);
@@ -293,19 +297,21 @@ bool py_tally_observe(Tally<>& tally, const Basis& basis, In row_offsets, In col
 }
 
 void py_tally_add(Tally<>& tally, Columns columns, Columns counts) {
+    const int64_t *const begin = columns.data(), *const end = begin + columns.size();
     require(columns.size() == counts.size() &&
-                std::is_sorted(columns.data(), columns.data() + columns.size()),
+                std::adjacent_find(begin, end, std::greater_equal<>()) == end,
             "columns must rise");
     nb::gil_scoped_release release;
     tally.add_counts(columns.data(), counts.data(), static_cast<int64_t>(columns.size()));
 }
 
+/// The arrays are of the size that `choose` told.
 void py_tally_write(const Tally<>& tally, uint64_t least, int64_t n_ties, OutColumns columns,
-                    OutColumns counts) {
+                    OutColumns counts, int64_t n_threads) {
     const auto n = static_cast<int64_t>(columns.size());
-    require(columns.size() == counts.size(), "arrays of unequal length");
+    require(columns.size() == counts.size() && n_threads >= 1, "arrays of unequal length");
     nb::gil_scoped_release release;
-    tally.write({least, n_ties, n}, columns.data(), counts.data());
+    tally.write({least, n_ties, n}, columns.data(), counts.data(), n_threads);
 }
 
 void py_fill_dense(const Basis& basis, nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> x,
@@ -491,13 +497,14 @@ NB_MODULE(_kernels, m) {
         .def("settle", &Tally<>::settle, nb::call_guard<nb::gil_scoped_release>())
         .def(
             "choose",
-            [](const Tally<>& tally, uint64_t min_count, int64_t max_columns) {
-                const Kept kept = tally.choose(min_count, max_columns);
+            [](const Tally<>& tally, uint64_t min_count, int64_t max_columns, int64_t n_threads) {
+                const Kept kept = tally.choose(min_count, max_columns, n_threads);
                 return std::tuple{kept.least, kept.n_ties, kept.n_columns};
             },
-            nb::arg("min_count"), nb::arg("max_columns"), nb::call_guard<nb::gil_scoped_release>())
+            nb::arg("min_count"), nb::arg("max_columns"), nb::arg("n_threads"),
+            nb::call_guard<nb::gil_scoped_release>())
         .def("write", &py_tally_write, nb::arg("least"), nb::arg("n_ties"),
-             nb::arg("columns").noconvert(), nb::arg("counts").noconvert());
+             nb::arg("columns").noconvert(), nb::arg("counts").noconvert(), nb::arg("n_threads"));
     m.def("observing_bytes", &observing_bytes, nb::arg("basis"), nb::arg("index_size"),
           nb::arg("n_threads"));
     nb::enum_<SvmlightFault>(m, "SvmlightFault", "Which word of a line cannot be right.")

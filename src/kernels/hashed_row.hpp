@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "bucket_sort.hpp"
 #include "count.hpp"
@@ -55,6 +56,11 @@ struct HashedSums {
             sums[buckets[u]] += values[u];
             seen[buckets[u] / 64] |= uint64_t{1} << (buckets[u] % 64);
         }
+    }
+
+    void clear(uint64_t n_columns) {
+        std::fill_n(sums, n_columns, Value(-0.0));
+        std::fill_n(seen, n_columns / 64 + 1, 0);
     }
 
     /// Writes the sums of n_columns buckets that were put to, in order, and clears them.
@@ -102,10 +108,11 @@ class HashedRow {
         }
         if (n_outputs > most_listed()) {
             sums_ = std::make_unique_for_overwrite<Value[]>(hasher.n_columns);
-            std::fill_n(sums_.get(), hasher.n_columns, Value(-0.0));
-            seen_ = std::make_unique<uint64_t[]>(hasher.n_columns / 64 + 1);
+            seen_ = std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1);
         }
     }
+
+    int64_t n_columns() const { return static_cast<int64_t>(hasher_.n_columns); }
 
     /// Sorted, unique buckets and summed values of one row, at `out`. Returns how many; no slot
     /// behind them is written. They are at most row_size(basis, row.n), and at most n_columns.
@@ -113,6 +120,7 @@ class HashedRow {
     POLYSPARSE_TARGETS int64_t fill(Row<Index, Value> row, Slots<int32_t, Value> out) {
         if (row_size(*basis_, row.n) > most_listed()) {
             HashedSums<Value> sums{sums_.get(), seen_.get()};
+            if (!std::exchange(has_sums_, true)) sums.clear(hasher_.n_columns);
             expand(row, sums);
             return sums.take(static_cast<int64_t>(hasher_.n_columns), out);
         }
@@ -245,6 +253,7 @@ class HashedRow {
     std::unique_ptr<int64_t[]> sorted_;
     std::unique_ptr<Value[]> sums_;
     std::unique_ptr<uint64_t[]> seen_;
+    bool has_sums_ = false;  // whether they were cleared: many workers never see such a row
 };
 
 }  // namespace polysparse

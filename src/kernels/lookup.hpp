@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <memory>
 
 #include "expand.hpp"
+#include "huge_array.hpp"
 #include "targets.hpp"
 
 namespace polysparse {
@@ -24,7 +24,8 @@ class BitLookup {
 
     /// Needs: the n columns rise, and are below n_basis_columns.
     BitLookup(const int64_t* columns, int64_t n, int64_t n_basis_columns)
-        : words_(std::make_unique<Word[]>(n_basis_columns / 64 + 1)) {
+        : n_columns_(n), words_(n_basis_columns / 64 + 1) {
+        for (int64_t w = 0; w <= n_basis_columns / 64; ++w) words_[w] = {};
         for (int64_t i = 0; i < n; ++i) words_[word_of(columns[i])].bits |= bit_of(columns[i]);
         uint32_t before = 0;
         for (int64_t w = 0; w <= n_basis_columns / 64; ++w) {
@@ -33,7 +34,10 @@ class BitLookup {
         }
     }
 
-    /// Of n outputs those that are chosen, in order, at their new columns. Returns how many.
+    int64_t n_columns() const { return n_columns_; }
+
+    /// Of n outputs those that are chosen, in order, at their new columns. Returns how many; one
+    /// slot more may be written.
     template <class Value>
     POLYSPARSE_INLINE int64_t choose(ConstSlots<int64_t, Value> from, int64_t n,
                                      Slots<int32_t, Value> out) const {
@@ -85,29 +89,32 @@ class BitLookup {
         return (word.before + lower) | (is_set - 1);
     }
 
-    std::unique_ptr<Word[]> words_;
+    int64_t n_columns_;
+    HugeArray<Word> words_;
 };
 
 /// Lines of five columns with their places: a column is in the line that its hash says, or, if that
-/// is full, in one of the next.
+/// is full, in one of the next, the first coming after the last.
 class HashLookup {
   public:
     /// Needs: the n columns rise, n < 2^31.
     HashLookup(const int64_t* columns, int64_t n)
-        : n_lines_(static_cast<uint64_t>(n) * 2 / 5 + 1),
-          lines_(std::make_unique<Line[]>(n_lines_)) {
+        : n_columns_(n), n_lines_(static_cast<uint64_t>(n) * 2 / 5 + 1), lines_(n_lines_) {
+        for (uint64_t line = 0; line < n_lines_; ++line) lines_[line] = {};
         for (int64_t i = 0; i < n; ++i) {
             if (i + ahead < n) prefetch(&lines_[line_of(columns[i + ahead])]);
             uint64_t line = line_of(columns[i]);
             for (; lines_[line].n == per_line; line = next(line)) lines_[line].is_passed = true;
             Line& here = lines_[line];
             here.columns[here.n] = columns[i];
-            here.places[here.n] = static_cast<int32_t>(i);
-            ++here.n;
+            here.places[here.n++] = static_cast<int32_t>(i);
         }
     }
 
-    /// Of n outputs those that are chosen, in order, at their new columns. Returns how many.
+    int64_t n_columns() const { return n_columns_; }
+
+    /// Of n outputs those that are chosen, in order, at their new columns. Returns how many; one
+    /// slot more may be written.
     template <class Value>
     POLYSPARSE_INLINE int64_t choose(ConstSlots<int64_t, Value> from, int64_t n,
                                      Slots<int32_t, Value> out) const {
@@ -137,7 +144,8 @@ class HashLookup {
     };
 
     uint64_t line_of(int64_t column) const {
-        const uint64_t hash = static_cast<uint64_t>(column) * 0x9E3779B97F4A7C15;
+        uint64_t hash = static_cast<uint64_t>(column) * 0x9E3779B97F4A7C15;
+        hash = (hash ^ (hash >> 32)) * 0xD1342543DE82EF95;
         return ((hash >> 32) * n_lines_) >> 32;
     }
     uint64_t next(uint64_t line) const { return line + 1 < n_lines_ ? line + 1 : 0; }
@@ -153,8 +161,9 @@ class HashLookup {
         }
     }
 
+    int64_t n_columns_;
     uint64_t n_lines_;
-    std::unique_ptr<Line[]> lines_;
+    HugeArray<Line> lines_;
 };
 
 }  // namespace polysparse

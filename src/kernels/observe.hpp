@@ -23,15 +23,40 @@
 
 namespace polysparse {
 
+/// How much all workers have found, and whether they are to stop: looked at from time to time.
+class Watch {
+  public:
+    explicit Watch(int64_t most) : most_(most) {}
+
+    void add(int64_t n_found) {
+        if ((n_found_ += n_found) > most_) is_full_ = true;
+    }
+    void stop() { is_stopped_ = true; }
+    void fill_up() { is_full_ = true; }
+    bool is_over() const { return is_full_ || is_stopped_; }
+    bool is_full() const { return is_full_; }
+
+  private:
+    int64_t most_;
+    std::atomic<int64_t> n_found_{0};
+    std::atomic<bool> is_full_{false}, is_stopped_{false};
+};
+
 /// What one worker needs to count: a counter for each column that occurs, and for each degree but
 /// the first and the highest the spans that the next one is made from.
-template <class Column, class Index, class Count>
+template <class Column, class Index, class Count, class Stop>
 class MonomialCounter {
   public:
-    MonomialCounter(const Basis& basis, const Transposed<Column>& x, const Index* columns)
+    struct Over {};  // is thrown when the watch says so
+
+    /// `should_stop` is asked by this worker, if it is not null.
+    MonomialCounter(const Basis& basis, const Transposed<Column>& x, const Index* columns,
+                    Watch& watch, Stop* should_stop)
         : basis_(&basis),
           x_(&x),
           columns_(columns),
+          watch_(&watch),
+          should_stop_(should_stop),
           n_rows_with_(x.n_columns()),
           seen_(x.n_columns()),
           prefix_(basis.highest + 1),
@@ -55,7 +80,18 @@ class MonomialCounter {
         Chunk<Count> all{{found_[degree].columns.begin(), found_[degree].columns.end()},
                          {found_[degree].counts.begin(), found_[degree].counts.end()}};
         found_[degree].clear();
+        n_reported_ -= std::ssize(all.columns);
         return all;
+    }
+
+    /// Tells the watch what was found.
+    void report() {
+        int64_t n_found = 0;
+        for (const Chunk<Count>& found : found_) n_found += std::ssize(found.columns);
+        watch_->add(n_found - std::exchange(n_reported_, n_found));
+        n_steps_ = 0;
+        if (should_stop_ != nullptr && (*should_stop_)()) watch_->stop();
+        if (watch_->is_over()) throw Over{};
     }
 
   private:
@@ -79,12 +115,19 @@ class MonomialCounter {
     /// with the prefix's last column.
     template <class AnySpan>
     POLYSPARSE_INLINE void extend(int64_t k, const AnySpan* spans, int64_t n) {
+        look_up(n);
         if (n == 1)
             extend_row(k, spans->begin, spans->end);
         else if (k == basis_->highest)
             extend_last(k, spans, n);
         else
             extend_further(k, spans, n);
+    }
+
+    /// Reports every so many spans, or stored values of a row.
+    POLYSPARSE_INLINE void look_up(int64_t n_steps) {
+        n_steps_ += n_steps;
+        if (n_steps_ > reporting_interval) report();
     }
 
     template <class AnySpan, class F>
@@ -147,6 +190,7 @@ class MonomialCounter {
     /// The same if one row alone has the prefix: so every monomial is in one row.
     void extend_row(int64_t k, uint32_t begin, uint32_t end) {
         begin += static_cast<uint32_t>(basis_->interaction_only);
+        look_up(end - begin);
         if (k >= basis_->lowest) {
             const uint64_t base = base_of(k);
             for (uint32_t t = begin; t < end; ++t)
@@ -162,7 +206,13 @@ class MonomialCounter {
 
     const Basis* basis_;
     const Transposed<Column>* x_;
+    static constexpr int64_t reporting_interval = int64_t{1} << 16;
+
     const Index* columns_;
+    Watch* watch_;
+    Stop* should_stop_;
+    int64_t n_steps_ = 0;             // since the last report
+    int64_t n_reported_ = 0;          // of what is in found_
     std::vector<Count> n_rows_with_;  // [number]
     NumberSet seen_;                  // numbers whose counter is not zero
     std::vector<int64_t> prefix_;
@@ -187,9 +237,12 @@ bool observe(const Basis& basis, const Offset* row_offsets, int64_t n_rows, cons
     if (row_offsets[n_rows] == row_offsets[0] || basis.highest < basis.lowest) return true;
     const auto x = transpose(row_offsets, n_rows, columns, n_threads);
     using Column = std::make_unsigned_t<Index>;
-    std::vector<MonomialCounter<Column, Index, Count>> counters;
+    using Counter = MonomialCounter<Column, Index, Count, Stop>;
+    Watch watch(most);
+    std::vector<Counter> counters;
     for (int64_t worker = 0; worker < n_threads; ++worker)
-        counters.emplace_back(basis, x, columns + row_offsets[0]);
+        counters.emplace_back(basis, x, columns + row_offsets[0], watch,
+                              worker == 0 ? &should_stop : nullptr);
 
     // A task has about so many stored values that lead.
     const int64_t n_stored = x.first.back();
@@ -202,24 +255,22 @@ bool observe(const Basis& basis, const Offset* row_offsets, int64_t n_rows, cons
         return std::lower_bound(x.first.begin(), x.first.end() - 1, place) - x.first.begin();
     };
     std::vector<std::vector<Chunk<Count>>> found(n_tasks);
-    std::atomic<int64_t> n_found{0};
-    std::atomic<bool> is_full{false};
     const auto count_task = [&](int64_t worker, int64_t task) {
-        if (is_full) return;
+        if (watch.is_over()) return;
         try {
-            auto& counter = counters[worker];
+            Counter& counter = counters[worker];
             for (int64_t i = first_of(task); i < first_of(task + 1); ++i) counter.count_led_by(i);
-            for (int64_t d = basis.lowest; d <= basis.highest; ++d) {
+            counter.report();
+            for (int64_t d = basis.lowest; d <= basis.highest; ++d)
                 found[task].push_back(counter.take(d));
-                n_found += std::ssize(found[task].back().columns);
-            }
-            if (n_found > most) is_full = true;
+        } catch (const typename Counter::Over&) {
         } catch (const std::bad_alloc&) {
-            is_full = true;
+            watch.fill_up();
         }
     };
     if (!run_tasks(n_tasks, n_threads, count_task, should_stop)) return false;
-    if (is_full) throw std::bad_alloc();
+    if (watch.is_full()) throw std::bad_alloc();
+    if (watch.is_over()) return false;
     for (int64_t d = basis.lowest; d <= basis.highest; ++d)
         for (auto& chunks : found) run.push_back(std::move(chunks[d - basis.lowest]));
     return true;

@@ -58,7 +58,10 @@ class ChosenRow {
         below_.highest = basis.highest - 1;
     }
 
-    /// Writes what is chosen, in order, and returns how much. Needs room for the whole row.
+    int64_t n_columns() const { return lookup_->n_columns(); }
+
+    /// Writes what is chosen, in order, and returns how much; one slot more may be written. Needs
+    /// room for the whole row, or for n_columns, if that is less.
     template <class Index>
     int64_t fill(Row<Index, Value> row, Slots<int32_t, Value> out) {
         // A copy, behind which there is room.
@@ -133,9 +136,9 @@ Selection fill_selected(const Basis& basis, const CsrView<Offset, Index, Value>&
     const auto n_threads = static_cast<int64_t>(rows.size());
     const int64_t share = wanted > 0 ? wanted : int64_t{1} << 17;  // outputs of a task, about
     std::vector<int64_t> task_rows{0};                             // where tasks begin
-    int64_t in_task = 0, largest_task = 0;
+    int64_t in_task = 0, largest_task = 0;                         // outputs, at most
     for (int64_t r = 0; r < x.n_rows; ++r) {
-        in_task += row_size(basis, row_of(x, r).n);
+        in_task += std::min(row_size(basis, row_of(x, r).n), rows[0].n_columns());
         largest_task = std::max(largest_task, in_task);
         if (in_task < share && r + 1 < x.n_rows) continue;
         task_rows.push_back(r + 1);
@@ -149,7 +152,9 @@ Selection fill_selected(const Basis& basis, const CsrView<Offset, Index, Value>&
     Turns turns;
     std::atomic<bool> is_full{false};
     const auto fill_task = [&](int64_t worker, int64_t task) {
-        const Slots<int32_t, Value> room = rooms[worker].slots();
+        // Alone, and as long as there is room for all of a task, it can be made in its place.
+        const bool is_direct = n_threads == 1 && turns.end() + largest_task < n_slots;
+        const Slots<int32_t, Value> room = is_direct ? out + turns.end() : rooms[worker].slots();
         int64_t n = 0;
         for (int64_t r = task_rows[task]; r < task_rows[task + 1] && !is_full; ++r) {
             const int64_t n_here = rows[worker].fill(row_of(x, r), room + n);
@@ -158,7 +163,7 @@ Selection fill_selected(const Basis& basis, const CsrView<Offset, Index, Value>&
         }
         const int64_t begin = turns.take(task, n);
         if (begin + n > n_slots) is_full = true;
-        if (is_full) return;
+        if (is_full || is_direct) return;
         std::memcpy(out.columns + begin, room.columns, n * sizeof(int32_t));
         std::memcpy(out.values + begin, room.values, n * sizeof(Value));
     };

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "simplex.hpp"
+#include "threads.hpp"
 
 namespace polysparse {
 
@@ -59,6 +61,16 @@ class RunReader {
         skip_empty();
     }
 
+    /// What has not been read. Does not allocate.
+    Run<Count> rest() {
+        if (at_end()) return {};
+        Chunk<Count>& first = run_[chunk_];
+        first.columns.erase(first.columns.begin(), first.columns.begin() + place_);
+        first.counts.erase(first.counts.begin(), first.counts.begin() + place_);
+        run_.erase(run_.begin(), run_.begin() + static_cast<int64_t>(chunk_));
+        return std::move(run_);
+    }
+
   private:
     void skip_empty() {
         while (!at_end() && left_in_chunk() == 0) {
@@ -71,13 +83,12 @@ class RunReader {
     int64_t place_ = 0;
 };
 
-/// Both runs as one, with the counts of a column added. Memory: that of the runs, which is given
-/// back as they are read.
+/// Appends both runs, as one, to `out`, with the counts of a column added. Memory: that of the
+/// runs, which is given back as they are read. If it throws bad_alloc, what is in `out` has been
+/// read, and nothing else.
 template <class Count>
-Run<Count> merge(Run<Count>&& left, Run<Count>&& right) {
+void merge(RunReader<Count>& a, RunReader<Count>& b, Run<Count>& out) {
     constexpr uint64_t most = std::numeric_limits<Count>::max();
-    RunReader<Count> a(std::move(left)), b(std::move(right));
-    Run<Count> out;
     Chunk<Count> room;
     room.columns.resize(2 * chunk_size);  // every step writes two, and keeps the second seldom
     room.counts.resize(2 * chunk_size);
@@ -115,7 +126,6 @@ Run<Count> merge(Run<Count>&& left, Run<Count>&& right) {
             rest->advance(n);
         }
     }
-    return out;
 }
 
 /// Which of the counted columns are kept: those in more than `least` rows, and of those in exactly
@@ -126,18 +136,18 @@ struct Kept {
     int64_t n_columns;  // that are kept in all
 };
 
-/// Counts of columns over many batches of rows. Runs are each more than twice as large as the next,
-/// so that a column is merged a logarithmic number of times, and all of them have at most twice as
-/// many entries as there are columns.
+/// Counts of columns over many batches of rows, in runs. Each is more than twice as large as the
+/// next, so that a column is merged a logarithmic number of times, and all of them have at most
+/// twice as many entries as there are columns. If memory runs out nothing is lost: there are only
+/// more runs than that.
 template <class Count = uint32_t>
 class Tally {
   public:
     /// Needs: the run's columns rise.
     void add(Run<Count>&& run) {
-        require_counts();
+        runs_.reserve(runs_.size() + 1);
         runs_.push_back(std::move(run));
-        while (runs_.size() > 1 && size_of(runs_[runs_.size() - 2]) <= 2 * size_of(runs_.back()))
-            merge_last();
+        merge_runs();
     }
 
     /// Needs: the columns rise.
@@ -156,12 +166,14 @@ class Tally {
     void add_all_of(const Tally& other) { take_all_of(Tally(other)); }
 
     void take_all_of(Tally&& other) {
-        for (Run<Count>& run : std::exchange(other.runs_, {})) add(std::move(run));
+        runs_.reserve(runs_.size() + other.runs_.size());
+        for (Run<Count>& run : other.runs_) runs_.push_back(std::move(run));
+        other.runs_.clear();
+        merge_runs();
     }
 
     /// One run of all.
     void settle() {
-        require_counts();
         while (runs_.size() > 1) merge_last();
     }
 
@@ -172,69 +184,143 @@ class Tally {
     }
 
     /// Columns in at least `min_count` rows, or as many of the most frequent, ties in order.
-    /// Needs: settled; so do the others below.
-    Kept choose(uint64_t min_count, int64_t max_columns) const {
-        const auto n_with = [&](uint64_t least) {
-            int64_t n = 0;
-            for_each([&](int64_t, uint64_t count) { n += count >= least; });
-            return n;
+    /// Needs: settled; so does `write`.
+    Kept choose(uint64_t min_count, int64_t max_columns, int64_t n_threads) const {
+        const auto count = [&](uint64_t least) {
+            Numbers all;
+            for (const Numbers& numbers : count_by_chunk(least, n_threads)) all += numbers;
+            return all;
         };
-        const int64_t n = n_with(min_count);
+        const Numbers first = count(min_count);
+        const int64_t n = first.n_above + first.n_ties;
         if (n <= max_columns) return {min_count, n, n};
-        uint64_t largest = min_count;
-        for_each([&](int64_t, uint64_t count) { largest = std::max(largest, count); });
         const auto least = static_cast<uint64_t>(
-            largest_where(static_cast<int64_t>(min_count), static_cast<int64_t>(largest),
-                          [&](int64_t limit) { return n_with(limit) >= max_columns; }));
-        return {least, max_columns - n_with(least + 1), max_columns};
+            largest_where(static_cast<int64_t>(min_count), static_cast<int64_t>(first.largest),
+                          [&](int64_t limit) {
+                              const Numbers numbers = count(static_cast<uint64_t>(limit));
+                              return numbers.n_above + numbers.n_ties >= max_columns;
+                          }));
+        return {least, max_columns - count(least).n_above, max_columns};
     }
 
-    void write(Kept kept, int64_t* columns, int64_t* counts) const {
-        for_each([&](int64_t column, uint64_t count) {
-            if (count < kept.least || (count == kept.least && kept.n_ties-- <= 0)) return;
-            *columns++ = column;
-            *counts++ = static_cast<int64_t>(count);
-        });
+    void write(Kept kept, int64_t* columns, int64_t* counts, int64_t n_threads) const {
+        std::vector<Numbers> before{{}};  // each chunk
+        for (const Numbers& numbers : count_by_chunk(kept.least, n_threads)) {
+            before.push_back(before.back());
+            before.back() += numbers;
+        }
+        const Numbers& all = before.back();
+        if (all.n_above + std::min(all.n_ties, kept.n_ties) != kept.n_columns)
+            throw std::logic_error("the tally has changed since its columns were chosen");
+        const auto write_chunk = [&](int64_t, int64_t chunk) {
+            int64_t n_ties = before[chunk].n_ties;
+            int64_t place = before[chunk].n_above + std::min(n_ties, kept.n_ties);
+            for_each_in(chunk, [&](int64_t column, uint64_t count) {
+                if (count < kept.least || (count == kept.least && n_ties++ >= kept.n_ties)) return;
+                columns[place] = column;
+                counts[place++] = static_cast<int64_t>(count);
+            });
+        };
+        auto never = [] { return false; };
+        run_tasks(std::ssize(before) - 1, n_threads, write_chunk, never);
     }
-
-    void clear() { runs_.clear(); }
 
   private:
-    /// Runs that memory runs out for are half read: their counts are lost, and nothing more is said
-    /// of them.
-    void merge_last() {
-        Run<Count> last = std::move(runs_.back());
-        runs_.pop_back();
-        is_lost_ = true;
-        runs_.back() = merge(std::move(runs_.back()), std::move(last));
-        is_lost_ = false;
-    }
-
-    void require_counts() const {
-        if (is_lost_) throw std::runtime_error("counts were lost when memory ran out: begin anew");
-    }
-
-    /// Calls f(column, count) in order.
-    template <class F>
-    void for_each(const F& f) const {
-        if (runs_.empty()) return;
-        int64_t column = -1;
-        uint64_t count = 0;
-        for (const Chunk<Count>& chunk : runs_.front()) {
-            for (size_t i = 0; i < chunk.columns.size(); ++i) {
-                if (chunk.columns[i] != column) {
-                    if (column >= 0) f(column, count);
-                    column = chunk.columns[i];
-                    count = 0;
-                }
-                count += chunk.counts[i];
-            }
+    /// Merges runs until each is more than twice as large as the next.
+    void merge_runs() {
+        const auto is_larger = [](const Run<Count>& a, const Run<Count>& b) {
+            return size_of(a) > size_of(b);
+        };
+        std::sort(runs_.begin(), runs_.end(), is_larger);
+        for (size_t i = runs_.size(); i-- > 1;) {
+            if (size_of(runs_[i - 1]) > 2 * size_of(runs_[i])) continue;
+            while (runs_.size() > i) merge_last();
         }
-        if (column >= 0) f(column, count);
+    }
+
+    void merge_last() {
+        runs_.reserve(runs_.size() + 1);  // if memory runs out below, there is one run more
+        RunReader<Count> b(std::move(runs_.back()));
+        runs_.pop_back();
+        RunReader<Count> a(std::move(runs_.back()));
+        runs_.pop_back();
+        Run<Count> out;
+        try {
+            merge(a, b, out);
+        } catch (...) {
+            runs_.push_back(std::move(out));
+            runs_.push_back(a.rest());
+            runs_.push_back(b.rest());
+            throw;
+        }
+        runs_.push_back(std::move(out));
+    }
+
+    /// Columns in more than some number of rows, and in exactly so many; and the largest count.
+    struct Numbers {
+        int64_t n_above = 0, n_ties = 0;
+        uint64_t largest = 0;
+
+        void operator+=(const Numbers& other) {
+            n_above += other.n_above;
+            n_ties += other.n_ties;
+            largest = std::max(largest, other.largest);
+        }
+    };
+
+    std::vector<Numbers> count_by_chunk(uint64_t least, int64_t n_threads) const {
+        std::vector<Numbers> numbers(runs_.empty() ? 0 : runs_.front().size());
+        const auto count_chunk = [&](int64_t, int64_t chunk) {
+            Numbers here;
+            for_each_in(chunk, [&](int64_t, uint64_t count) {
+                here.n_above += count > least;
+                here.n_ties += count == least;
+                here.largest = std::max(here.largest, count);
+            });
+            numbers[chunk] = here;
+        };
+        auto never = [] { return false; };
+        run_tasks(std::ssize(numbers), n_threads, count_chunk, never);
+        return numbers;
+    }
+
+    /// Calls f(column, count), in order, for the columns that begin in a chunk of the first run.
+    template <class F>
+    void for_each_in(int64_t chunk, const F& f) const {
+        const Run<Count>& run = runs_.front();
+        const std::vector<int64_t>& columns = run[chunk].columns;
+        const size_t n = columns.size();
+        size_t i = 0;
+        while (i < n && begins_before(chunk, columns[i])) ++i;
+        while (i < n) {
+            const int64_t column = columns[i];
+            uint64_t count = run[chunk].counts[i++];
+            while (i < n && columns[i] == column) count += run[chunk].counts[i++];
+            if (i == n) count += count_behind(chunk, column);
+            f(column, count);
+        }
+    }
+
+    /// Whether a column, the first of a chunk, stands at the end of what is before it.
+    bool begins_before(int64_t chunk, int64_t column) const {
+        const Run<Count>& run = runs_.front();
+        while (chunk > 0 && run[chunk - 1].columns.empty()) --chunk;
+        return chunk > 0 && run[chunk - 1].columns.back() == column;
+    }
+
+    /// The count of a column, the last of a chunk, at the beginning of what is behind it.
+    uint64_t count_behind(int64_t chunk, int64_t column) const {
+        const Run<Count>& run = runs_.front();
+        uint64_t count = 0;
+        for (++chunk; chunk < std::ssize(run); ++chunk)
+            for (size_t i = 0; i < run[chunk].columns.size(); ++i) {
+                if (run[chunk].columns[i] != column) return count;
+                count += run[chunk].counts[i];
+            }
+        return count;
     }
 
     std::vector<Run<Count>> runs_;
-    bool is_lost_ = false;
 };
 
 }  // namespace polysparse

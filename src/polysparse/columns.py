@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -180,6 +180,13 @@ class HashedColumns:
     seed: int
     is_exact = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is derived: the native twins cannot be pickled."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     @cached_property
     def counting(self) -> _kernels.Basis:
         basis = self.basis
@@ -228,9 +235,12 @@ def as_column_space(
     include_bias: bool,
 ) -> ColumnSpace:
     """Read what users give for columns: nothing, ranks, or an estimator that has columns."""
-    if isinstance(columns, type):
-        raise TypeError(f"columns must be an instance; got the class {columns.__name__}.")
-    if hasattr(columns, "column_space"):
+    if isinstance(columns, type) or hasattr(columns, "get_params"):
+        if not hasattr(columns, "column_space") or isinstance(columns, type):
+            raise TypeError(
+                "columns must be an ObservedPolynomialFeatures, a HashedPolynomialFeatures, or "
+                f"rising numbers of columns; got {columns!r}."
+            )
         space: ColumnSpace = columns.column_space(n_features)
         _require_no_contradiction(space.basis, degree, interaction_only, include_bias)
         return space
@@ -257,8 +267,15 @@ def _require_no_contradiction(
 
 
 def as_ranks(basis: MonomialBasis, columns: Any) -> NDArray[np.int64]:
-    """Read rising columns of a basis."""
-    ranks = as_columns(basis, columns)
+    """Read rising columns of a basis; they are copied, so that nobody changes them later."""
+    ranks = np.array(as_columns(basis, columns))
+    require_rising(ranks)
+    ranks.flags.writeable = False
+    return ranks
+
+
+def require_rising(ranks: NDArray[np.int64]) -> None:
+    """Raise unless each column is larger than the one before."""
     falling = np.flatnonzero(ranks[1:] <= ranks[:-1])
     if len(falling):
         i = int(falling[0])
@@ -266,4 +283,3 @@ def as_ranks(basis: MonomialBasis, columns: Any) -> NDArray[np.int64]:
             f"columns must rise, but columns[{i + 1}] is {ranks[i + 1]}, after {ranks[i]}: "
             "sort them, with numpy.unique."
         )
-    return ranks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,6 +33,7 @@ class ColumnTally:
     def __init__(self, basis: MonomialBasis) -> None:
         self.basis = basis
         self.native = _kernels.Tally()
+        self._lock = Lock()  # the kernels let go of the GIL
 
     def __getstate__(self) -> dict[str, Any]:
         return {"basis": self.basis, "entries": self.chosen(1, None)}
@@ -52,7 +54,7 @@ class ColumnTally:
         n_threads = threads_for(n_jobs, planned.nnz)
         native, fresh = self.basis.native, _kernels.Tally()
         stored_bytes = _kernels.observing_bytes(native, x.indices.itemsize, n_threads)
-        for rows in _batches(x.indptr, max(1, WORKING_BYTES // stored_bytes)):
+        for rows in batches_of_rows(x.indptr, max(1, WORKING_BYTES // stored_bytes)):
             limit = available_bytes()
             if max_bytes is not None:
                 limit = max_bytes - ENTRY_BYTES * (self.n_entries + fresh.n_entries)
@@ -61,7 +63,8 @@ class ColumnTally:
             task = expansion.TASK_OUTPUTS
             if not fresh.observe(native, row_offsets, x.indices, most, n_threads, task):
                 self._refuse(None if limit is None else self.n_entries + fresh.n_entries + most)
-        self.native.take_all_of(fresh)
+        with self._lock:
+            self.native.take_all_of(fresh)
 
     def _refuse(self, most: int | None) -> NoReturn:
         basis, room = self.basis, "the memory that there is"
@@ -75,21 +78,38 @@ class ColumnTally:
 
     def add(self, columns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Add counts of rising columns."""
-        self.native.add(columns, counts)
+        with self._lock:
+            self.native.add(columns, counts)
 
     def merge(self, other: ColumnTally) -> None:
         """Add the counts of another tally, which stays as it is."""
-        self.native.add_all_of(other.native)
+        copy = _kernels.Tally()
+        with other._lock:
+            copy.add_all_of(other.native)
+        with self._lock:
+            self.native.take_all_of(copy)
+
+    def take(self, other: ColumnTally) -> None:
+        """Add the counts of another tally, which has none from then on."""
+        with self._lock, other._lock:
+            self.native.take_all_of(other.native)
+
+    def settle(self) -> None:
+        """Hold every column once."""
+        with self._lock:
+            self.native.settle()
 
     def chosen(
-        self, min_count: int, max_columns: int | None
+        self, min_count: int, max_columns: int | None, n_jobs: int | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Columns in at least so many rows, or the most frequent of them; and their counts."""
-        self.native.settle()
         most = MOST if max_columns is None else min(max_columns, MOST)
-        least, n_ties, n = self.native.choose(min(min_count, MOST), most)
-        columns, counts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-        self.native.write(least, n_ties, columns, counts)
+        with self._lock:
+            self.native.settle()
+            n_threads = threads_for(n_jobs, self.native.n_entries)
+            least, n_ties, n = self.native.choose(min(min_count, MOST), most, n_threads)
+            columns, counts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+            self.native.write(least, n_ties, columns, counts, n_threads)
         return columns, counts
 
     @property
@@ -98,7 +118,7 @@ class ColumnTally:
         return self.native.n_entries
 
 
-def _batches(row_offsets: NDArray[Any], n_stored: int) -> list[slice]:
+def batches_of_rows(row_offsets: NDArray[Any], n_stored: int) -> list[slice]:
     """Rows of at most so many stored values, or single ones that have more."""
     batches, start, n_rows = [], 0, len(row_offsets) - 1
     while start < n_rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ def expand(
         OMP_NUM_THREADS. The result does not depend on it.
     max_bytes : int, "available" or None, default="available"
         Refuse, before anything is allocated, a result larger than this many bytes, or than the
-        memory at hand. None: never refuse.
+        memory at hand; with `columns`, as soon as it shows. None: never refuse.
 
     Returns
     -------
@@ -148,10 +148,15 @@ def plan_expansion(columns: ColumnSpace, x: CanonicalCsr | NDArray[Any]) -> Expa
 
 def count_stored(planned: ExpansionPlan, x: CanonicalCsr | NDArray[Any]) -> ExpansionPlan:
     """The exact plan of columns that are not, by making every row once."""
+    blocks = iter_expand_in(planned.columns, as_sparse(x), n_jobs=None, max_bytes=2**62, reuse=True)
+    return count_in_blocks(planned, (block for _, block in blocks))
+
+
+def count_in_blocks(planned: ExpansionPlan, blocks: Iterable[Any]) -> ExpansionPlan:
+    """The exact plan, from all blocks of the expansion."""
     ends = planned.columns.degree_ends
     below, nnz = dict.fromkeys(ends, 0), 0  # stored values before the end of each degree, and all
-    blocks = iter_expand_in(planned.columns, as_sparse(x), n_jobs=None, max_bytes=2**62, reuse=True)
-    for _, block in blocks:
+    for block in blocks:
         nnz += block.nnz
         for d, end in ends.items():
             below[d] += int(np.count_nonzero(block.indices < end))
@@ -194,7 +199,8 @@ def _expand_selected(
     rows = slice(0, planned.n_rows)
     nnz = planned.columns.fill(x, rows, room.arrays, n_threads, TASK_OUTPUTS)
     if nnz < 0:
-        planned.refuse(max_bytes, "at least ", room.nbytes + planned.bytes_per_value)
+        more = room.indices.itemsize + room.data.itemsize
+        planned.refuse(max_bytes, "at least ", room.nbytes + more)
     room.trim(nnz)
     return _as_selected(planned.columns, room.arrays, x.is_array)
 
@@ -270,6 +276,8 @@ def iter_expand_in(
     planned.require_countable()
     offsets = np.empty(x.shape[0] + 1, dtype=np.int64)
     _kernels.fill_row_offsets(columns.counting, x.indptr, offsets)
+    if not columns.is_exact:  # no row has more than there are columns
+        np.cumsum(np.minimum(np.diff(offsets), columns.n_columns), out=offsets[1:])
     n_threads = threads_for(n_jobs, planned.nnz)
     wanted_bytes = CACHE_PER_THREAD * n_threads if reuse else None
     blocks = RowBlocks(offsets, columns.n_columns, x.dtype, max_bytes, wanted_bytes)

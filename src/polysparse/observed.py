@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,77 @@ from polysparse.expansion import expand_in
 from polysparse.transformers import as_configured, feature_names, validate_sparse
 from polysparse.vocabulary import read_vocabulary, write_vocabulary
 
-_CHOOSING = Lock()
+
+class Learnt:
+    """What was counted, and what was chosen of it, once that is asked for.
+
+    It is never added to: who learns more puts another in its place, in one step.
+    """
+
+    def __init__(
+        self,
+        basis: MonomialBasis,
+        tallies: tuple[ColumnTally, ...],
+        limits: tuple[int, int | None],
+        chosen: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+        is_all: bool = False,
+    ) -> None:
+        self.basis = basis
+        self.tallies = tallies  # all that was counted; none if it is what was chosen, or forgotten
+        self.limits = limits  # min_count and max_columns
+        self.is_all = is_all  # whether what was chosen is all that was counted
+        self.chosen = None if chosen is None else self._as_columns(*chosen)
+        self.lock = RLock()  # several threads may be the first to ask
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.choose(None)
+        return {name: value for name, value in self.__dict__.items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, lock=RLock())
+
+    def _as_columns(
+        self, columns: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> tuple[ChosenColumns, NDArray[np.int64]]:
+        columns.flags.writeable = counts.flags.writeable = False
+        return ChosenColumns(self.basis, columns), counts
+
+    def choose(self, n_jobs: int | None) -> tuple[ChosenColumns, NDArray[np.int64]]:
+        """Columns and counts that are kept."""
+        with self.lock:
+            if self.chosen is None:
+                (tally,) = self.reopen()
+                columns, counts = tally.chosen(*self.limits, n_jobs)
+                self.is_all = len(columns) == tally.n_entries
+                self.chosen = self._as_columns(columns, counts)
+                if self.is_all:  # they need not be held twice
+                    self.tallies = ()
+            return self.chosen
+
+    def reopen(self) -> tuple[ColumnTally]:
+        """The counts of all columns, in one tally, to be shared with who learns more."""
+        with self.lock:
+            if not self.tallies:
+                if not self.is_all or self.chosen is None:
+                    raise ValueError(
+                        "The counts of columns that were not kept are gone, by forget_rejected or "
+                        "by save and load: partial_fit and merge would not be exact. Call fit to "
+                        "begin anew."
+                    )
+                tally = ColumnTally(self.basis)
+                tally.add(self.chosen[0].ranks, self.chosen[1])
+                self.tallies, self.chosen = (tally,), None  # to be chosen again, if it is asked for
+            first, *others = self.tallies
+            for other in others:
+                first.take(other)  # an empty one is left, so that nothing counts twice
+            self.tallies = (first,)
+            return self.tallies
+
+    def forget_rejected(self) -> None:
+        """Keep only what was chosen."""
+        with self.lock:
+            self.choose(None)
+            self.tallies = ()
 
 
 class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -88,13 +158,9 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
     array([[1., 2., 3., 6.]])
     """
 
-    basis_: MonomialBasis
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
-    _tally: ColumnTally | None  # all that was counted, unless it is what was chosen
-    _chosen: tuple[ChosenColumns, NDArray[np.int64]] | None  # columns and counts, once needed
-    _is_all: bool  # whether what was chosen is all that was counted
-    _limits: tuple[int, int | None]  # min_count and max_columns when it was counted
+    _learnt: Learnt
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         "degree": [Interval(Integral, 0, None, closed="left"), "array-like"],
@@ -136,13 +202,13 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         -------
         self : object
         """
-        self._forget()
+        for name in ("_learnt", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
         self._learn(X, min_samples=1)
         if self.n_output_features_ == 0:
-            self._forget()
-            raise ValueError(
-                f"No column occurs in min_count={self.min_count} rows: lower min_count."
-            )
+            del self._learnt
+            way_out = "lower min_count" if self.min_count > 1 else "X has no such product"
+            raise ValueError(f"No column occurs in min_count={self.min_count} rows: {way_out}.")
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> ObservedPolynomialFeatures:
@@ -165,22 +231,19 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         is_first = not self.__sklearn_is_fitted__()
         x = validate_sparse(self, X, reset=is_first, min_samples=min_samples)
         basis = self._make_basis(x.shape[1])
-        if is_first:
-            tally = ColumnTally(basis)
-        else:
-            if basis != self.basis_:
-                raise ValueError(
-                    f"The columns of {basis!r} are not those of {self.basis_!r}, which was learnt "
-                    "before: call fit to begin anew."
-                )
-            tally = self._open_tally()
-        tally.count(x, self.n_jobs)
-        self._have_counted(basis, tally)
+        if not is_first and basis != self.basis_:
+            raise ValueError(
+                f"The columns of {basis!r} are not those of {self.basis_!r}, which was learnt "
+                "before: call fit to begin anew."
+            )
+        before = () if is_first else self._learnt.reopen()
+        fresh = ColumnTally(basis)
+        fresh.count(x, self.n_jobs)
+        self._learnt = Learnt(basis, (*before, fresh), self._limits())
         return self
 
-    def _have_counted(self, basis: MonomialBasis, tally: ColumnTally) -> None:
-        self._limits = int(self.min_count), self.max_columns and int(self.max_columns)
-        self.basis_, self._tally, self._chosen, self._is_all = basis, tally, None, False
+    def _limits(self) -> tuple[int, int | None]:
+        return int(self.min_count), None if self.max_columns is None else int(self.max_columns)
 
     def merge(self, other: ObservedPolynomialFeatures) -> ObservedPolynomialFeatures:
         """Learn what another transformer has learnt from other rows.
@@ -205,21 +268,26 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         basis = self._make_basis(other.n_features_in_) if is_first else self.basis_
         names: Any = getattr(self, "feature_names_in_", None)
         other_names: Any = getattr(other, "feature_names_in_", None)
-        if basis != other.basis_ or not (is_first or np.array_equal(names, other_names)):
+        if basis != other.basis_:
             raise ValueError(
                 f"other has learnt {other.basis_!r}, self {basis!r}: only columns of the same "
                 "degree and of the same features can be merged."
             )
-        tally = ColumnTally(basis) if is_first else self._open_tally()
-        if other._tally is None:
-            tally.add(*other._all_chosen())
-        else:
-            tally.merge(other._tally)
-        self._have_counted(basis, tally)
+        if not (is_first or np.array_equal(names, other_names)):
+            raise ValueError(
+                f"other has the features {other_names}, self {names}: only columns of the same "
+                "features can be merged."
+            )
+        before = () if is_first else self._learnt.reopen()
+        copy = ColumnTally(basis)
+        for tally in other._learnt.reopen():
+            copy.merge(tally)
+        self.n_features_in_ = other.n_features_in_
         if is_first:
-            self.n_features_in_ = other.n_features_in_
+            self.__dict__.pop("feature_names_in_", None)
             if other_names is not None:
                 self.feature_names_in_ = other_names
+        self._learnt = Learnt(basis, (*before, copy), self._limits())
         return self
 
     def forget_rejected(self) -> ObservedPolynomialFeatures:
@@ -230,8 +298,7 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         self : object
         """
         check_is_fitted(self)
-        self._choose()
-        self._tally = None
+        self._learnt.forget_rejected()
         return self
 
     def _make_basis(self, n_features: int) -> MonomialBasis:
@@ -244,64 +311,33 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         basis.require_indexable()
         return basis
 
-    def _forget(self) -> None:
-        for name in ("basis_", "_tally", "_chosen", "_is_all", "_limits"):
-            self.__dict__.pop(name, None)
-
-    def _open_tally(self) -> ColumnTally:
-        """The counts, to be added to."""
-        if self._tally is None:
-            tally = ColumnTally(self.basis_)
-            tally.add(*self._all_chosen())
-            self._tally = tally
-        return self._tally
-
-    def _all_chosen(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """What was chosen, if it is all that was counted."""
-        if not self._is_all or self._chosen is None:
-            raise ValueError(
-                "The counts of columns that were not kept are gone, by forget_rejected or by save "
-                "and load: partial_fit and merge would not be exact. Call fit to begin anew."
-            )
-        return self._chosen[0].ranks, self._chosen[1]
-
-    def _choose(self) -> tuple[ChosenColumns, NDArray[np.int64]]:
-        """Columns and counts that are kept."""
-        check_is_fitted(self)
-        with _CHOOSING:  # several threads may be the first to ask
-            if self._chosen is None:
-                tally = self._open_tally()
-                columns, counts = tally.chosen(*self._limits)
-                self._is_all = len(columns) == tally.n_entries
-                self._chosen = ChosenColumns(self.basis_, columns), counts
-                if self._is_all:  # they need not be held twice
-                    self._tally = None
-            return self._chosen
-
-    def __getstate__(self) -> dict[str, Any]:
-        if self.__sklearn_is_fitted__():
-            self._choose()
-        return dict(super().__getstate__())
-
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "basis_")
+        return hasattr(self, "_learnt")
 
     # ---------------------------------------------------------------------------------- columns
 
     @property
+    def basis_(self) -> MonomialBasis:
+        """The full expansion."""
+        check_is_fitted(self)
+        return self._learnt.basis
+
+    @property
     def columns_(self) -> NDArray[np.int64]:
         """The columns of the full expansion that were kept, rising."""
-        return self._choose()[0].ranks
+        check_is_fitted(self)
+        return self._learnt.choose(self.n_jobs)[0].ranks
 
     @property
     def counts_(self) -> NDArray[np.int64]:
         """In how many rows each kept column was seen."""
-        return self._choose()[1]
+        check_is_fitted(self)
+        return self._learnt.choose(self.n_jobs)[1]
 
     @property
     def n_output_features_(self) -> int:
         """Number of columns of the output."""
-        return self._choose()[0].n_columns
+        return len(self.columns_)
 
     def column_space(self, n_features: int) -> ChosenColumns:
         """The columns as the functions of polysparse take them."""
@@ -311,7 +347,7 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
                 f"X has {n_features} features, but ObservedPolynomialFeatures was fitted with "
                 f"{self.n_features_in_} features."
             )
-        return self._choose()[0]
+        return self._learnt.choose(self.n_jobs)[0]
 
     def inverse(self, columns: Any = None) -> Any:
         """The input features whose product stands in output columns.
@@ -401,11 +437,11 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
         """
         check_is_fitted(self)
         columns, counts = self.columns_, self.counts_
-        min_count, max_columns = self._limits
+        min_count, max_columns = self._learnt.limits
         more: dict[str, Any] = {
             "min_count": min_count,
             "max_columns": max_columns,
-            "is_all": self._is_all,
+            "is_all": self._learnt.is_all,
         }
         if hasattr(self, "feature_names_in_"):
             more["feature_names_in"] = list(map(str, self.feature_names_in_))
@@ -445,9 +481,8 @@ class ObservedPolynomialFeatures(TransformerMixin, BaseEstimator):  # type: igno
             reason = str(error).rstrip(".")
             raise ValueError(f"{os.fspath(path)} is damaged: {reason}.") from None
         poly.n_features_in_ = basis.n_features
-        poly._have_counted(basis, ColumnTally(basis))
-        poly._tally, poly._chosen = None, (ChosenColumns(basis, columns), counts)
-        poly._is_all = description.get("is_all") is True
+        is_all = description.get("is_all") is True
+        poly._learnt = Learnt(basis, (), poly._limits(), (columns, counts), is_all)
         return poly
 
     def __sklearn_tags__(self) -> Any:

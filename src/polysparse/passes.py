@@ -11,8 +11,8 @@ import numpy as np
 from polysparse.basis import MonomialBasis
 from polysparse.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.columns import ChosenColumns, HashedColumns
-from polysparse.counting import ENTRY_BYTES, ColumnTally, _batches
-from polysparse.expansion import iter_expand_in
+from polysparse.counting import ENTRY_BYTES, ColumnTally, batches_of_rows
+from polysparse.expansion import count_in_blocks, iter_expand_in
 from polysparse.machine import available_bytes, format_bytes, threads_for
 from polysparse.planning import ExpansionPlan, index_dtype_for
 from polysparse.progress import Progress
@@ -63,16 +63,17 @@ def count_values(
     progress: Progress,
 ) -> ExpansionPlan:
     """The exact plan, by making every row once."""
-    ends, n_rows, nnz = plan.columns.degree_ends, 0, 0
-    below = dict.fromkeys(ends, 0)
+
+    def blocks() -> Iterator[Any]:
+        n_rows = nnz = 0
+        for block, _ in expand_rows_of(source, plan, 0, max_memory, n_jobs):
+            yield block
+            n_rows, nnz = n_rows + block.shape[0], nnz + block.nnz
+            progress.advance_to(n_rows, f"{nnz:,} values")
+        require_unchanged(source, n_rows)
+
     progress.start(0, "counting")
-    for block, _ in expand_rows_of(source, plan, 0, max_memory, n_jobs):
-        n_rows, nnz = n_rows + block.shape[0], nnz + block.nnz
-        for d, end in ends.items():
-            below[d] += int(np.count_nonzero(block.indices < end))
-        progress.advance_to(n_rows, f"{nnz:,} values")
-    require_unchanged(source, n_rows)
-    return plan.with_found(below, nnz)
+    return count_in_blocks(plan, blocks())
 
 
 def learn_vocabulary(
@@ -91,11 +92,11 @@ def learn_vocabulary(
     working = 2**30 if max_memory is None else max_memory
     progress.start(0, "counting")
     for x, _ in read_rows(source, 0, working // 2, dtype, n_jobs):
-        for rows in _batches(x.indptr, working // OBSERVE_PART // OBSERVING_BYTES):
+        for rows in batches_of_rows(x.indptr, working // OBSERVE_PART // OBSERVING_BYTES):
             try:
                 _count(tally, _rows_of(x, rows), n_jobs, max_memory)
             except MemoryError:
-                _refuse(tally, max_memory, n_rows, source.summary.n_rows)
+                _refuse(tally, max_memory, n_rows + rows.stop - rows.start, source.summary.n_rows)
             n_rows += rows.stop - rows.start
             progress.advance_to(n_rows, f"up to {tally.n_entries:,} columns")
     require_unchanged(source, n_rows)
@@ -118,7 +119,7 @@ def _count(tally: ColumnTally, x: CanonicalCsr, n_jobs: int | None, max_memory: 
         n_rows = x.shape[0]
         if n_rows < 2:
             raise
-        tally.native.settle()
+        tally.settle()
         for rows in (slice(0, n_rows // 2), slice(n_rows // 2, n_rows)):
             _count(tally, _rows_of(x, rows), n_jobs, max_memory)
 
@@ -148,14 +149,15 @@ def _rows_of(x: CanonicalCsr, rows: slice) -> CanonicalCsr:
 
 def _refuse(tally: ColumnTally, max_memory: int | None, done: int, n_rows: int) -> NoReturn:
     """Raise, with what was found so far and the ways out."""
-    tally.native.settle()
+    tally.settle()
     what, way_out = "The available memory", ""
     if max_memory is not None and _room_for(tally, max_memory)[1]:
         what, way_out = f"--max-memory={max_memory} ({format_bytes(max_memory)})", "give more, "
     raise MemoryError(
-        f"{what} is too little to count the columns that occur: {tally.n_entries:,} in the first "
-        f"{done:,} of {n_rows:,} rows, at {ENTRY_BYTES} bytes each while they are counted. Ways "
-        f"out: {way_out}lower the degree, --interaction-only, or --hashed, which counts nothing."
+        f"{what} is too little to count the columns that occur: more than {tally.n_entries:,} in "
+        f"the first {done:,} of {n_rows:,} rows, at {ENTRY_BYTES} bytes each while they are "
+        f"counted. Ways out: {way_out}lower the degree, --interaction-only, or --hashed, which "
+        "counts nothing."
     ) from None
 
 

@@ -108,7 +108,8 @@ class ExpansionPlan:
     @cached_property
     def nnz(self) -> int:
         """Stored values in all."""
-        return sum(self.nnz_by_degree.values()) - self.n_merged
+        nnz = sum(self.nnz_by_degree.values()) - self.n_merged
+        return min(nnz, self.n_rows * self.columns.n_columns)
 
     @property
     def index_dtype(self) -> np.dtype[Any]:
@@ -138,10 +139,16 @@ class ExpansionPlan:
         limit = self._limit(max_bytes)
         if limit is None or self.nbytes <= limit:
             return self.nnz
-        offsets = self.nbytes - self.nnz * self.bytes_per_value
-        if offsets > limit:
-            self.refuse(max_bytes, "at least ", offsets)
-        return (limit - offsets) // self.bytes_per_value
+        most = -1
+        for itemsize in (8, 4):  # fewer stored values may have narrower indices
+            room = (limit - (self.n_rows + 1) * itemsize) // (itemsize + self.dtype.itemsize)
+            if itemsize == 4:
+                room = min(room, MAX_INT32)
+            if index_dtype_for(max(self.columns.n_columns, room)).itemsize <= itemsize:
+                most = max(most, room)
+        if most < 0:
+            self.refuse(max_bytes, "at least ", (self.n_rows + 1) * self.index_dtype.itemsize)
+        return min(most, self.nnz)
 
     def _limit(self, max_bytes: int | str | None) -> int | None:
         """Bytes that the result may have; None if it may be as large as it is."""

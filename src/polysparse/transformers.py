@@ -14,6 +14,7 @@ from sklearn.preprocessing import PolynomialFeatures as _SklearnPolynomialFeatur
 from sklearn.utils.validation import (
     FLOAT_DTYPES,
     _check_feature_names_in,
+    check_array,
     check_is_fitted,
     validate_data,
 )
@@ -200,14 +201,11 @@ def validate_sparse(estimator: Any, X: Any, *, reset: bool, min_samples: int = 1
     """An estimator's input as CSR that the kernels can trust, also if it is dense."""
     if sparse.issparse(X) and X.ndim == 2 and X.format != "csr":
         X = as_checked_csr(X)
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=FLOAT_DTYPES,
-        accept_sparse="csr",
-        ensure_min_samples=min_samples,
-    )
+    wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
+    if reset or hasattr(estimator, "n_features_in_"):
+        X = validate_data(estimator, X, reset=reset, **wanted)
+    else:  # there is nothing to compare it with
+        X = check_array(X, estimator=estimator, **wanted)
     return as_sparse(as_canonical(X, estimator.n_jobs))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis import MonomialBasis
-from polysparse.columns import as_ranks
+from polysparse.columns import require_rising
 from polysparse.description import basis_as_dict
 from polysparse.targets import beside
 
@@ -96,7 +96,10 @@ def read_vocabulary(
         basis.require_indexable()
         if not len(columns) == len(counts) == description["n_columns"]:
             raise ValueError(f"it should have {description['n_columns']} columns")
-        as_ranks(basis, columns)
+        require_rising(columns)
+        for column in (*columns[:1], *columns[-1:]):
+            if not 0 <= column < basis.n_columns:
+                raise ValueError(f"column {column} is not in the basis")
         if np.any(counts < 1):
             raise ValueError("a count is not positive")
     except (KeyError, TypeError, ValueError) as error:
