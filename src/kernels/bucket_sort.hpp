@@ -15,8 +15,12 @@ namespace polysparse {
 constexpr int64_t few_buckets = 40;        // so many are sorted by comparing each with each
 constexpr int64_t many_buckets = 1 << 16;  // more are shared out to parts first, for the caches
 constexpr int most_bin_bits = 16;          // a bin is a uint16_t
-constexpr int64_t sort_spill = 32;         // slots behind list and keys that are written
-constexpr int64_t last_key = std::numeric_limits<int64_t>::max();
+constexpr int64_t sort_spill = 48;         // slots behind list and keys that are written
+
+/// Keys are buckets with, in their low bits, their places in the list. Short ones are sorted
+/// faster.
+template <class Key>
+constexpr Key last_key = std::numeric_limits<Key>::max();
 
 constexpr int bit_width(int64_t n) {
     return static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
@@ -41,17 +45,18 @@ POLYSPARSE_INLINE void find_bins(const int32_t* __restrict buckets, int64_t n, i
 
 /// Sorts up to few_buckets keys, which are followed by `lanes` times last_key. The place of a key
 /// is the number of smaller ones; a negative difference, shifted to its sign, is -1.
-POLYSPARSE_INLINE void sort_few(const int64_t* __restrict keys, int64_t n,
-                                int64_t* __restrict sorted) {
-    int64_t places[few_buckets + lanes];
+template <class Key>
+POLYSPARSE_INLINE void sort_few(const Key* __restrict keys, int64_t n, Key* __restrict sorted) {
+    constexpr int sign = 8 * sizeof(Key) - 1;
+    Key places[few_buckets + lanes];
     const int64_t padded = (n + lanes - 1) / lanes * lanes;
     std::fill_n(places, padded, 0);
     for (int64_t j = 0; j < n; j += 4) {
-        const int64_t a = keys[j], b = keys[j + 1], c = keys[j + 2], d = keys[j + 3];
+        const Key a = keys[j], b = keys[j + 1], c = keys[j + 2], d = keys[j + 3];
         for (int64_t i = 0; i < padded; ++i) {
-            const int64_t key = keys[i];
-            places[i] -=
-                ((a - key) >> 63) + ((b - key) >> 63) + ((c - key) >> 63) + ((d - key) >> 63);
+            const Key key = keys[i];
+            places[i] -= ((a - key) >> sign) + ((b - key) >> sign) + ((c - key) >> sign) +
+                         ((d - key) >> sign);
         }
     }
     for (int64_t i = 0; i < n; ++i) sorted[places[i]] = keys[i];
@@ -59,40 +64,43 @@ POLYSPARSE_INLINE void sort_few(const int64_t* __restrict keys, int64_t n,
 
 /// Sorts keys that are nearly sorted: some rounds of odd-even transposition, which vectorise, and
 /// insertion for the rows that need more. The slots behind them, up to sort_spill, are written.
-POLYSPARSE_INLINE void finish_sorting(int64_t* __restrict keys, int64_t n) {
-    constexpr int64_t step = 16;  // whole vectors of pairs
-    std::fill_n(keys + n, step + 1, last_key);
-    const auto order_pairs = [](int64_t* __restrict pairs, int64_t end) POLYSPARSE_INLINE_LAMBDA {
+template <class Key>
+POLYSPARSE_INLINE void finish_sorting(Key* __restrict keys, int64_t n) {
+    constexpr int64_t step = 128 / sizeof(Key);  // whole vectors of pairs
+    std::fill_n(keys + n, step + 1, last_key<Key>);
+    const auto order_pairs = [](Key* __restrict pairs, int64_t end) POLYSPARSE_INLINE_LAMBDA {
         for (int64_t i = 0; i < end; i += 2) {
-            const int64_t a = pairs[i], b = pairs[i + 1];
+            const Key a = pairs[i], b = pairs[i + 1];
             pairs[i] = a < b ? a : b;
             pairs[i + 1] = a < b ? b : a;
         }
     };
     for (int64_t round = 0; round < 5; ++round)
         order_pairs(keys + round % 2, (n + step - 1) / step * step);
-    int64_t falls = 0;
+    Key falls = 0;
     for (int64_t i = 0; i + 1 < n; ++i) falls |= keys[i] > keys[i + 1];
     for (int64_t i = 1; falls != 0 && i < n; ++i) {
-        const int64_t key = keys[i];
+        const Key key = keys[i];
         int64_t place = i;
         for (; place > 0 && keys[place - 1] > key; --place) keys[place] = keys[place - 1];
         keys[place] = key;
     }
 }
 
-/// Sorts n buckets that differ in their low `bits` bits. A key is a bucket and, below it, its place
-/// in the list. `bins` and `starts` are scratch.
+/// Sorts n buckets that differ in their low `bits` bits. A key is a bucket and, in place_bits below
+/// it, its place in the list. `bins` and `starts` are scratch.
+template <class Key>
 POLYSPARSE_INLINE void sort_buckets(const int32_t* __restrict buckets, int64_t n, int bits,
-                                    uint16_t* __restrict bins, uint32_t* __restrict starts,
-                                    int64_t* __restrict sorted) {
-    const auto key = [=](int64_t i)
-                         POLYSPARSE_INLINE_LAMBDA { return int64_t{buckets[i]} << 32 | i; };
+                                    int place_bits, uint16_t* __restrict bins,
+                                    uint32_t* __restrict starts, Key* __restrict sorted) {
+    const auto key = [=](int64_t i) POLYSPARSE_INLINE_LAMBDA {
+        return static_cast<Key>(Key{buckets[i]} << place_bits | static_cast<Key>(i));
+    };
     if (n <= few_buckets) {
-        int64_t keys[few_buckets + lanes];
+        Key keys[few_buckets + lanes];
         for (int64_t i = 0; i < n; ++i) keys[i] = key(i);
-        std::fill_n(keys + n, lanes, last_key);
-        return sort_few(keys, n, sorted);
+        std::fill_n(keys + n, lanes, last_key<Key>);
+        return sort_few<Key>(keys, n, sorted);
     }
     const int bin_bits = std::min({bit_width(n), bits, most_bin_bits});
     find_bins(buckets, n, bits - bin_bits, bin_bits, bins, starts);
@@ -102,26 +110,28 @@ POLYSPARSE_INLINE void sort_buckets(const int32_t* __restrict buckets, int64_t n
 
 /// The buckets of sorted keys and their values, summed up where they are of one bucket. Returns
 /// how many are left.
-template <class Value>
-POLYSPARSE_INLINE int64_t gather(const int64_t* __restrict keys, int64_t n,
+template <class Key, class Value>
+POLYSPARSE_INLINE int64_t gather(const Key* __restrict keys, int64_t n, int place_bits,
                                  const Value* __restrict values, Slots<int32_t, Value> out) {
     int32_t* __restrict columns = out.columns;
     Value* __restrict sums = out.values;
-    int64_t repeats = 0;
-    for (int64_t i = 0; i + 1 < n; ++i) repeats |= keys[i] >> 32 == keys[i + 1] >> 32;
+    const auto places = static_cast<Key>((uint64_t{1} << place_bits) - 1);
+    const auto bucket = [=](int64_t i) POLYSPARSE_INLINE_LAMBDA { return keys[i] >> place_bits; };
+    Key repeats = 0;
+    for (int64_t i = 0; i + 1 < n; ++i) repeats |= bucket(i) == bucket(i + 1);
     if (repeats == 0) {
-        for (int64_t i = 0; i < n; ++i) columns[i] = static_cast<int32_t>(keys[i] >> 32);
-        for (int64_t i = 0; i < n; ++i) sums[i] = values[static_cast<uint32_t>(keys[i])];
+        for (int64_t i = 0; i < n; ++i) columns[i] = static_cast<int32_t>(bucket(i));
+        for (int64_t i = 0; i < n; ++i) sums[i] = values[keys[i] & places];
         return n;
     }
     int64_t last = -1;
     for (int64_t i = 0; i < n; ++i) {
-        const auto bucket = static_cast<int32_t>(keys[i] >> 32);
-        const Value value = values[static_cast<uint32_t>(keys[i])];
-        if (last >= 0 && columns[last] == bucket) {
+        const auto column = static_cast<int32_t>(bucket(i));
+        const Value value = values[keys[i] & places];
+        if (last >= 0 && columns[last] == column) {
             sums[last] += value;
         } else {
-            columns[++last] = bucket;
+            columns[++last] = column;
             sums[last] = value;
         }
     }

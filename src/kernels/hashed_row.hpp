@@ -99,6 +99,7 @@ class HashedRow {
         buckets_ = std::make_unique_for_overwrite<int32_t[]>(n_listed);
         values_ = std::make_unique_for_overwrite<Value[]>(n_listed);
         sorted_ = std::make_unique_for_overwrite<int64_t[]>(n_listed);
+        short_sorted_ = std::make_unique_for_overwrite<int32_t[]>(n_listed);
         bins_ = std::make_unique_for_overwrite<uint16_t[]>(n_listed);
         starts_ = std::make_unique_for_overwrite<uint32_t[]>(n_bins);
         if (n_listed > many_buckets) {
@@ -208,6 +209,9 @@ class HashedRow {
     POLYSPARSE_INLINE int64_t sum_up(int64_t n, Slots<int32_t, Value> out) {
         int bits = bit_width(static_cast<int64_t>(hasher_.n_columns) - 1);
         ConstSlots<int32_t, Value> list{buckets_.get(), values_.get()};
+        const int place_bits = bit_width(n);
+        if (bits + place_bits < 32)
+            return sort_and_sum(list, n, bits, place_bits, short_sorted_.get(), out);
         int part_bits = 0;
         if (n > many_buckets) {
             part_bits = std::min(bit_width(n) - 12, most_part_bits);
@@ -218,12 +222,18 @@ class HashedRow {
         int64_t begin = 0, written = 0;
         for (int64_t p = 0; p < int64_t{1} << part_bits; ++p) {
             const int64_t end = part_bits == 0 ? n : part_ends_[p];
-            sort_buckets(list.columns + begin, end - begin, bits, bins_.get(), starts_.get(),
-                         sorted_.get());
-            written += gather(sorted_.get(), end - begin, list.values + begin, out + written);
+            written +=
+                sort_and_sum(list + begin, end - begin, bits, 32, sorted_.get(), out + written);
             begin = end;
         }
         return written;
+    }
+
+    template <class Key>
+    POLYSPARSE_INLINE int64_t sort_and_sum(ConstSlots<int32_t, Value> list, int64_t n, int bits,
+                                           int place_bits, Key* sorted, Slots<int32_t, Value> out) {
+        sort_buckets(list.columns, n, bits, place_bits, bins_.get(), starts_.get(), sorted);
+        return gather(sorted, n, place_bits, list.values, out);
     }
 
     /// Shares out the list to 2^part_bits parts, by the bits of the buckets from `shift` up.
@@ -251,6 +261,7 @@ class HashedRow {
     std::unique_ptr<uint16_t[]> bins_;
     std::unique_ptr<uint32_t[]> starts_, part_ends_;
     std::unique_ptr<int64_t[]> sorted_;
+    std::unique_ptr<int32_t[]> short_sorted_;
     std::unique_ptr<Value[]> sums_;
     std::unique_ptr<uint64_t[]> seen_;
     bool has_sums_ = false;  // whether they were cleared: many workers never see such a row
