@@ -62,6 +62,7 @@ format: $(VENV)/.tools  ## Rewrite the sources in the house style
 
 bench: $(VENV)/.installed  ## Measure what the README claims
 	$(BIN)/python benchmarks/bench_core.py
+	$(BIN)/python benchmarks/bench_columns.py
 	$(BIN)/python benchmarks/bench_files.py
 
 paper: $(VENV)/.installed  ## Repeat the experiments of the paper, into docs/
