@@ -209,8 +209,10 @@ int64_t select_rows(const Basis& basis, const X& x, const Out& out_offsets, cons
             int64_t longest = 0;
             for (int64_t r = 0; r < x.n_rows; ++r)
                 longest = std::max<int64_t>(longest, x.row_offsets[r + 1] - x.row_offsets[r]);
-            std::vector<decltype(row_maker(longest, Value{}))> rows;
-            const int64_t n_workers = std::clamp<int64_t>(x.n_rows, 1, n_threads);
+            using RowMaker = decltype(row_maker(longest, Value{}));
+            std::vector<RowMaker> rows;
+            const int64_t n_workers =
+                RowMaker::divides_rows ? n_threads : std::clamp<int64_t>(x.n_rows, 1, n_threads);
             for (int64_t worker = 0; worker < n_workers; ++worker)
                 rows.push_back(row_maker(longest, Value{}));
             const Selection selection =

@@ -113,7 +113,16 @@ class HashedRow {
         }
     }
 
+    static constexpr bool divides_rows = false;  // what falls together is all over the row
+
     int64_t n_columns() const { return static_cast<int64_t>(hasher_.n_columns); }
+    int64_t n_parts(int64_t, int64_t) const { return 1; }
+
+    /// As fill_selected asks for a row, which is one part.
+    template <class Index>
+    int64_t fill(Row<Index, Value> row, int64_t, int64_t, Slots<int32_t, Value> out) {
+        return fill(row, out);
+    }
 
     /// Sorted, unique buckets and summed values of one row, at `out`. Returns how many; no slot
     /// behind them is written. They are at most row_size(basis, row.n), and at most n_columns.

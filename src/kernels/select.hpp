@@ -1,12 +1,13 @@
 // The rows of an expansion with only some of its columns, or with columns that fall together: how
-// long a row is shows only when it is made. So workers make tasks of whole rows in memory of their
-// own, that stays in cache, and append them to the output in the order of the rows.
+// long a row is shows only when it is made. So workers make tasks of rows, or of parts of a long
+// one, in memory of their own, that stays in cache, and append them to the output in order.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "count.hpp"
@@ -58,40 +59,59 @@ class ChosenRow {
         below_.highest = basis.highest - 1;
     }
 
+    static constexpr bool divides_rows = true;
+
     int64_t n_columns() const { return lookup_->n_columns(); }
 
-    /// Writes what is chosen, in order, and returns how much; one slot more may be written. Needs
-    /// room for the whole row, or for n_columns, if that is less.
+    /// Into how many parts a row of n stored values is divided, if a part has about `share`
+    /// outputs. Every part makes the lower degrees anew, so it must be large beside them.
+    int64_t n_parts(int64_t n, int64_t share) const {
+        if (row_size(*basis_, n) <= 4 * share || basis_->highest < 2) return 1;
+        const int64_t least = std::max(share, 8 * row_size(below_, n));
+        return std::max<int64_t>(1, block_size(*basis_, basis_->highest, n) / least);
+    }
+
+    /// Writes what is chosen of a part of a row, in order, and returns how much; one slot more may
+    /// be written. Needs room for all of it, or for n_columns, if that is less.
     template <class Index>
-    int64_t fill(Row<Index, Value> row, Slots<int32_t, Value> out) {
+    int64_t fill(Row<Index, Value> row, int64_t part, int64_t n_parts, Slots<int32_t, Value> out) {
         // A copy, behind which there is room.
         std::copy_n(row.begin.columns, row.n, row_.slots().columns);
         std::copy_n(row.begin.values, row.n, row_.slots().values);
         const Row<int64_t, Value> copy{row_.slots(), row.n};
-        if (row_size(*basis_, row.n) > piece_size && basis_->highest > 1)
-            return fill_long(copy, out);
+        if (n_parts > 1 || (row_size(*basis_, row.n) > piece_size && basis_->highest > 1))
+            return fill_long(copy, part, n_parts, out);
         return fill_chosen_row(*basis_, *lookup_, copy, all_.slots(), lower_.slots(), out);
     }
 
   private:
     static int64_t room(const Basis& basis, int64_t longest) {
         const int64_t all = row_size(basis, longest);
-        if (all <= piece_size || basis.highest <= 1) return all;
-        return all - block_size(basis, basis.highest, longest) + piece_size + lanes;
+        if (basis.highest <= 1) return all;
+        const int64_t top = block_size(basis, basis.highest, longest);
+        return all - top + lanes + std::min(top, piece_size);
     }
 
-    int64_t fill_long(Row<int64_t, Value> row, Slots<int32_t, Value> out) {
+    /// The first part has the lower degrees, too.
+    int64_t fill_long(Row<int64_t, Value> row, int64_t part, int64_t n_parts,
+                      Slots<int32_t, Value> out) {
         const int64_t d = basis_->highest, n_below = row_size(below_, row.n);
         const Slots<int64_t, Value> all = all_.slots(), piece = all + n_below + lanes;
-        int64_t n = fill_chosen_row(below_, *lookup_, row, all, lower_.slots(), out);
+        int64_t n = 0;
+        if (part == 0)
+            n = fill_chosen_row(below_, *lookup_, row, all, lower_.slots(), out);
+        else
+            fill_row<false>(below_, row, all, lower_.slots());
         ConstSlots<int64_t, Value> tail_end = row.end();
         if (d > 2 && d > basis_->lowest) tail_end = all + n_below;
         if (d > 2 && d == basis_->lowest)
             tail_end = lower_.slots()[d - 1] + block_size(*basis_, d - 1, row.n);
-        const int64_t size = block_size(*basis_, d, row.n);
-        for (int64_t begin = 0; begin < size; begin += piece_size)
+        const int64_t size = block_size(*basis_, d, row.n) / n_parts;
+        const int64_t last =
+            part + 1 == n_parts ? block_size(*basis_, d, row.n) : size * (part + 1);
+        for (int64_t begin = size * part; begin < last; begin += piece_size)
             n += fill_chosen_part(*basis_, *lookup_, d, row, tail_end, begin,
-                                  std::min(begin + piece_size, size), piece, out + n);
+                                  std::min(begin + piece_size, last), piece, out + n);
         return n;
     }
 
@@ -135,41 +155,66 @@ Selection fill_selected(const Basis& basis, const CsrView<Offset, Index, Value>&
                         Stop& should_stop) {
     const auto n_threads = static_cast<int64_t>(rows.size());
     const int64_t share = wanted > 0 ? wanted : int64_t{1} << 17;  // outputs of a task, about
-    std::vector<int64_t> task_rows{0};                             // where tasks begin
-    int64_t in_task = 0, largest_task = 0;                         // outputs, at most
-    for (int64_t r = 0; r < x.n_rows; ++r) {
-        in_task += std::min(row_size(basis, row_of(x, r).n), rows[0].n_columns());
-        largest_task = std::max(largest_task, in_task);
-        if (in_task < share && r + 1 < x.n_rows) continue;
-        task_rows.push_back(r + 1);
+    struct Task {
+        int64_t first, last;  // rows
+        int64_t part, n_parts;
+        int64_t n;  // outputs, once it is done
+    };
+    std::vector<Task> tasks;
+    int64_t first = 0, in_task = 0, largest_task = 0;  // outputs, at most
+    const auto end_task = [&](int64_t last) {
+        if (first < last) tasks.push_back({first, last, 0, 1, 0});
+        first = last;
         in_task = 0;
+    };
+    for (int64_t r = 0; r < x.n_rows; ++r) {
+        const int64_t n = row_of(x, r).n, n_parts = rows[0].n_parts(n, share);
+        const int64_t size = std::min(row_size(basis, n), rows[0].n_columns());
+        if (n_parts > 1) {
+            end_task(r);
+            for (int64_t part = 0; part < n_parts; ++part)
+                tasks.push_back({r, r + 1, part, n_parts, 0});
+            largest_task = std::max(largest_task, size);
+            first = r + 1;
+            continue;
+        }
+        in_task += size;
+        largest_task = std::max(largest_task, in_task);
+        if (in_task >= share) end_task(r + 1);
     }
-    const auto n_tasks = static_cast<int64_t>(task_rows.size()) - 1;
+    end_task(x.n_rows);
 
     std::vector<SlotArrays<int32_t, Value>> rooms;
     for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(largest_task + 1);
 
     Turns turns;
     std::atomic<bool> is_full{false};
-    const auto fill_task = [&](int64_t worker, int64_t task) {
+    const auto fill_task = [&](int64_t worker, int64_t number) {
+        Task& task = tasks[number];
         // Alone, and as long as there is room for all of a task, it can be made in its place.
         const bool is_direct = n_threads == 1 && turns.end() + largest_task < n_slots;
         const Slots<int32_t, Value> room = is_direct ? out + turns.end() : rooms[worker].slots();
-        int64_t n = 0;
-        for (int64_t r = task_rows[task]; r < task_rows[task + 1] && !is_full; ++r) {
-            const int64_t n_here = rows[worker].fill(row_of(x, r), room + n);
-            out_offsets[r + 1] = static_cast<OutIndex>(n_here);  // offsets once all are known
-            n += n_here;
+        for (int64_t r = task.first; r < task.last && !is_full; ++r) {
+            const int64_t n =
+                rows[worker].fill(row_of(x, r), task.part, task.n_parts, room + task.n);
+            if (task.n_parts == 1) out_offsets[r + 1] = static_cast<OutIndex>(n);
+            task.n += n;
         }
-        const int64_t begin = turns.take(task, n);
-        if (begin + n > n_slots) is_full = true;
+        const int64_t begin = turns.take(number, task.n);
+        if (begin + task.n > n_slots) is_full = true;
         if (is_full || is_direct) return;
-        std::memcpy(out.columns + begin, room.columns, n * sizeof(int32_t));
-        std::memcpy(out.values + begin, room.values, n * sizeof(Value));
+        std::memcpy(out.columns + begin, room.columns, task.n * sizeof(int32_t));
+        std::memcpy(out.values + begin, room.values, task.n * sizeof(Value));
     };
-    if (!run_tasks<Order::in_order>(n_tasks, n_threads, fill_task, should_stop))
+    if (!run_tasks<Order::in_order>(std::ssize(tasks), n_threads, fill_task, should_stop))
         return Selection::stopped;
     if (is_full) return Selection::full;
+
+    // Rows that were divided have the outputs of all their parts.
+    for (const Task& task : tasks)
+        if (task.n_parts > 1 && task.part == 0) out_offsets[task.last] = 0;
+    for (const Task& task : tasks)
+        if (task.n_parts > 1) out_offsets[task.last] += static_cast<OutIndex>(task.n);
     int64_t end = 0;
     out_offsets[0] = 0;
     for (int64_t r = 0; r < x.n_rows; ++r) {
