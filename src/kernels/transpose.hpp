@@ -108,19 +108,34 @@ Transposed<Column> transpose(const Offset* row_offsets, int64_t n_rows, const In
 
     Transposed<Column> out;
     out.tails = sorter.sort(*std::max_element(largest.begin(), largest.end()), n_threads);
-    for (int64_t i = 0; i < n; ++i) {
-        const Column column = out.tails[i].column;
-        if (i > 0 && column == out.names.back()) continue;
-        out.first.push_back(static_cast<uint32_t>(i));
-        out.names.push_back(column);
-    }
-    out.first.push_back(static_cast<uint32_t>(n));
+
+    // Every part of the tails numbers the columns that begin in it, once it is known how many begin
+    // before it.
+    const auto begin = [&](int64_t part) { return n * part / n_threads; };
+    const auto is_first = [&](int64_t i) {
+        return i == 0 || out.tails[i].column != out.tails[i - 1].column;
+    };
+    std::vector<int64_t> n_before(n_threads + 1);
+    const auto count = [&](int64_t, int64_t part) {
+        int64_t n_first = 0;
+        for (int64_t i = begin(part); i < begin(part + 1); ++i) n_first += is_first(i);
+        n_before[part + 1] = n_first;
+    };
+    run_tasks(n_threads, n_threads, count, never);
+    for (int64_t part = 0; part < n_threads; ++part) n_before[part + 1] += n_before[part];
+    out.first.resize(n_before[n_threads] + 1);
+    out.names.resize(n_before[n_threads]);
     out.numbers = std::make_unique_for_overwrite<uint32_t[]>(n);
+    out.first.back() = static_cast<uint32_t>(n);
     const auto number = [&](int64_t, int64_t part) {
-        const int64_t n_columns = out.n_columns();
-        for (int64_t i = n_columns * part / n_threads; i < n_columns * (part + 1) / n_threads; ++i)
-            for (uint32_t t = out.first[i]; t < out.first[i + 1]; ++t)
-                out.numbers[out.tails[t].begin] = static_cast<uint32_t>(i);
+        int64_t last = n_before[part] - 1;
+        for (int64_t i = begin(part); i < begin(part + 1); ++i) {
+            if (is_first(i)) {
+                out.first[++last] = static_cast<uint32_t>(i);
+                out.names[last] = out.tails[i].column;
+            }
+            out.numbers[out.tails[i].begin] = static_cast<uint32_t>(last);
+        }
     };
     run_tasks(n_threads, n_threads, number, never);
     return out;
