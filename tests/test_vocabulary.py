@@ -342,11 +342,11 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
     before = saved.read_bytes()
 
-    def savez(file, **arrays):
-        file.write(b"PK half of it")
+    def write_array(member, array, **options):
+        member.write(b"half of it")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(vocabulary.np, "savez", savez)
+    monkeypatch.setattr(np.lib.format, "write_array", write_array)
     with pytest.raises(OSError, match="No space left"):
         ObservedPolynomialFeatures().fit(X).save(saved)
     assert saved.read_bytes() == before
@@ -354,10 +354,10 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
 
 
 def test_ctrl_c_while_writing_leaves_nothing(path, monkeypatch):
-    def savez(file, **arrays):
+    def write_array(member, array, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(vocabulary.np, "savez", savez)
+    monkeypatch.setattr(np.lib.format, "write_array", write_array)
     with pytest.raises(KeyboardInterrupt):
         ObservedPolynomialFeatures().fit(X).save(path)
     assert list(path.parent.iterdir()) == []

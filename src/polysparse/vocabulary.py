@@ -68,9 +68,12 @@ def write_vocabulary_file(
         **more,
     }
     text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
-    little = columns.astype("<i8", copy=False), counts.astype("<i8", copy=False)
-    with open(path, "wb") as file:
-        np.savez(file, description=text, columns=little[0], counts=little[1])
+    arrays: dict[str, NDArray[Any]] = {"description": text, "columns": columns, "counts": counts}
+    with open(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, little, allow_pickle=False)
 
 
 def read_vocabulary(
