@@ -8,8 +8,8 @@ CONSTRAINTS ?=
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
-SOURCES := $(shell find src/kernels src/polysparse -type f -not -name '*.pyc') CMakeLists.txt pyproject.toml
-CPP     := $(wildcard src/kernels/*.hpp src/kernels/*.cpp tests/*.cpp)
+KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
+CPP     := $(shell find src/kernels tests -name '*.hpp' -o -name '*.cpp')
 
 .PHONY: help demo test lint format bench paper sanitize peer-test test-matrix stubs clean
 
@@ -29,8 +29,10 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet cmake ninja $(REQUIREMENTS) $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 	@touch $@
 
-$(VENV)/.installed: $(SOURCES) README.md LICENSE $(VENV)/.tools
-	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --force-reinstall . \
+# The install points to src/polysparse, so a change to Python needs no rebuild, and a change to a
+# kernel rebuilds what includes it.
+$(VENV)/.installed: $(KERNELS) $(VENV)/.tools
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable . \
 	  --config-settings=cmake.define.POLYSPARSE_WERROR=ON
 	@touch $@
 

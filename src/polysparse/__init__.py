@@ -6,23 +6,15 @@ from importlib import import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
-try:
-    from polysparse import _kernels as _kernels
-except ImportError as error:  # pragma: no cover
-    raise ImportError(
-        "polysparse's compiled module is missing: was the package built? "
-        "Install it with 'pip install .' from its source folder."
-    ) from error
-
-from polysparse.basis import MonomialBasis
-from polysparse.expansion import expand, iter_expand, plan
-from polysparse.planning import ExpansionPlan
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.expansion.functions import expand, iter_expand, plan
+from polysparse.expansion.planning import ExpansionPlan
 
 if TYPE_CHECKING:
-    from polysparse.hashed import HashedPolynomialFeatures
-    from polysparse.observed import ObservedPolynomialFeatures
-    from polysparse.store import iter_load, load
-    from polysparse.transformers import PolynomialFeatures
+    from polysparse.estimators.hashed import HashedPolynomialFeatures
+    from polysparse.estimators.observed import ObservedPolynomialFeatures
+    from polysparse.estimators.polynomial import PolynomialFeatures
+    from polysparse.files.store import iter_load, load
 
 __version__ = _version("polysparse")
 __all__ = [
@@ -40,11 +32,11 @@ __all__ = [
 
 # Names that not everybody needs load on first use.
 _LAZY = {
-    "HashedPolynomialFeatures": "polysparse.hashed",
-    "ObservedPolynomialFeatures": "polysparse.observed",
-    "PolynomialFeatures": "polysparse.transformers",
-    "iter_load": "polysparse.store",
-    "load": "polysparse.store",
+    "HashedPolynomialFeatures": "polysparse.estimators.hashed",
+    "ObservedPolynomialFeatures": "polysparse.estimators.observed",
+    "PolynomialFeatures": "polysparse.estimators.polynomial",
+    "iter_load": "polysparse.files.store",
+    "load": "polysparse.files.store",
 }
 
 

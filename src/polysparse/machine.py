@@ -10,21 +10,16 @@ from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
-# This part of all memory is granted without a look at what is left: a look takes a third of a
-# millisecond, which is long for a small result.
-ALWAYS_GRANTED = 1 / 64
+from polysparse import thresholds
 
-# Outputs for which one more thread is worth starting.
-OUTPUTS_PER_THREAD = 2**18
-
-# What a control group without a limit has for one is about 2^63.
+# A control group without a limit reports about 2^63.
 _UNLIMITED = 2**62
 
 _PROC, _CGROUP = "/proc", "/sys/fs/cgroup"
 
 
 def format_bytes(n: float) -> str:
-    """Bytes for people: '1.5 GB'."""
+    """Format a number of bytes: '1.5 GB'."""
     if n >= 10**30:
         return f"{format_count(int(n))} bytes"
     for unit in ("bytes", "kB", "MB", "GB", "TB", "PB"):
@@ -35,7 +30,7 @@ def format_bytes(n: float) -> str:
 
 
 def format_count(n: int) -> str:
-    """A whole number for people; beyond reading, only its size: Python refuses 4,300 digits."""
+    """Format a whole number; a huge one only by its size, because Python refuses 4,300 digits."""
     return f"{n:,}" if n < 10**30 else f"about 10^{round(n.bit_length() * math.log10(2))}"
 
 
@@ -52,15 +47,15 @@ def total_bytes() -> int:
 
 
 def available_if_less(n: int) -> int | None:
-    """What memory is available, if it is less than n bytes; None if n can be had."""
-    if n <= total_bytes() * ALWAYS_GRANTED:
+    """Memory that is available, if that is less than n bytes; None if n bytes can be had."""
+    if n <= total_bytes() * thresholds.ALWAYS_GRANTED:
         return None
     available = available_bytes()
     return available if available is not None and available < n else None
 
 
 def require_memory(n: int, what: str, way_out: str) -> None:
-    """Raise MemoryError if n bytes are more than there are."""
+    """Raise MemoryError if n bytes are not available."""
     available = available_if_less(n)
     if available is not None:
         raise MemoryError(
@@ -87,7 +82,7 @@ def _system_bytes(which: str) -> Iterator[int]:
 
 
 def _cgroup_bytes(left: bool) -> Iterator[int]:
-    """What each memory control group above this process allows, or what is left of it."""
+    """The limit of each memory control group above this process, or what is left of it."""
     try:
         lines = _read(f"{_PROC}/self/cgroup").splitlines()
     except OSError:
@@ -105,7 +100,7 @@ def _cgroup_bytes(left: bool) -> Iterator[int]:
         while path:
             yield from _bytes_of_group(f"{root}{path}", *files, left)
             path = path.rpartition("/")[0]
-        yield from _bytes_of_group(root, *files, left)  # in a container the group is the root
+        yield from _bytes_of_group(root, *files, left)  # inside a container the group is the root
 
 
 def _bytes_of_group(group: str, limit: str, usage: str, cache: str, left: bool) -> Iterator[int]:
@@ -113,14 +108,14 @@ def _bytes_of_group(group: str, limit: str, usage: str, cache: str, left: bool) 
         most = int(_read(f"{group}/{limit}"))
         if most < _UNLIMITED and left:
             rows = _read(f"{group}/memory.stat").splitlines()
-            cached = int(dict(row.split() for row in rows).get(cache, 0))  # can be dropped
+            cached = int(dict(row.split() for row in rows).get(cache, 0))  # the system can drop it
             most += cached - int(_read(f"{group}/{usage}"))
         if most < _UNLIMITED:
             yield most
 
 
 def _rlimit_bytes() -> Iterator[int]:
-    """What the limit on the address space (ulimit -v) leaves."""
+    """What is left of the limit on the address space (ulimit -v)."""
     try:
         import resource
 
@@ -140,7 +135,7 @@ def usable_cores() -> int:
 
 @lru_cache
 def _usable_cores(affinity: int | None, most: str | None) -> int:
-    """Ask joblib once for each state of what can change while a process runs."""
+    """Ask joblib once for each combination of what can change while a process runs."""
     from joblib import cpu_count
 
     return int(cpu_count())
@@ -157,9 +152,9 @@ def threads_for(n_jobs: Any, n_outputs: int) -> int:
     wanted = -1 if n_jobs is None else int(n_jobs)
     if wanted == 0:
         raise ValueError("n_jobs=0 has no meaning: None or -1 is all cores, else count from 1.")
-    if wanted < 0 and n_outputs >= 2 * OUTPUTS_PER_THREAD:
+    if wanted < 0 and n_outputs >= 2 * thresholds.OUTPUTS_PER_THREAD:
         wanted += usable_cores() + 1
         if n_jobs is None:
             with suppress(KeyError, ValueError):
                 wanted = min(wanted, int(os.environ["OMP_NUM_THREADS"].split(",")[0]))
-    return max(1, min(wanted, n_outputs // OUTPUTS_PER_THREAD))
+    return max(1, min(wanted, n_outputs // thresholds.OUTPUTS_PER_THREAD))

@@ -1,0 +1,408 @@
+"""MonomialBasis: the monomials of an expansion as numbered columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import comb
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from polysparse.basis.degrees import Degree, as_degree_range
+from polysparse.basis.names import names_by_degree, names_of_tuples, require_distinct
+from polysparse.basis.simplex import count_monomials
+from polysparse.basis.tuples import as_columns, as_rows, sort_rows
+from polysparse.engine import cpu
+from polysparse.machine import format_count, require_memory
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MAX_COLUMNS = 2**63 - 1  # what an int64 column index can address
+MAX_DEGREE = 10**6  # some tables have a row for each degree
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class MonomialBasis:
+    """The monomials of a polynomial expansion, as numbered columns.
+
+    The order is scikit-learn's: the bias, then all monomials of degree 1, of degree 2, and so on;
+    within a degree, tuples of input columns in lexicographic order. Going from a tuple to its
+    column (`rank`) and back (`unrank`) takes closed forms in K-simplex numbers, so nothing here is
+    ever as large as the expansion unless all of its columns are asked for.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of input columns.
+    degree : int or tuple (min_degree, max_degree), default=2
+        Degrees of the monomials. An int is the maximum.
+    interaction_only : bool, default=False
+        Only products of distinct input columns.
+    include_bias : bool, default=True
+        Whether column 0 is the constant 1.
+
+    Examples
+    --------
+    >>> from polysparse import MonomialBasis
+    >>> basis = MonomialBasis(1_000_000_000, degree=2)
+    >>> basis.n_columns
+    500000001500000001
+    >>> basis.rank((3, 17))
+    4000000012
+    >>> basis.unrank(4_000_000_012)
+    (3, 17)
+    >>> basis.names([0, 4, 4_000_000_012])
+    array(['1', 'x3', 'x3 x17'], dtype=object)
+    """
+
+    n_features: int
+    min_degree: int
+    max_degree: int
+    interaction_only: bool
+    include_bias: bool
+
+    def __init__(
+        self,
+        n_features: int,
+        degree: Degree = 2,
+        *,
+        interaction_only: bool = False,
+        include_bias: bool = True,
+    ) -> None:
+        number: Any = n_features
+        if not isinstance(number, Integral) or int(number) < 0:
+            raise ValueError(f"n_features must be a non-negative int; got {n_features!r}.")
+        low, high = as_degree_range(degree)
+        if high == 0 and not include_bias:
+            raise ValueError(
+                f"degree={degree!r} with include_bias=False leaves no column at all: raise the "
+                "degree or include the bias."
+            )
+        for name, flag in (("interaction_only", interaction_only), ("include_bias", include_bias)):
+            if not isinstance(flag, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {flag!r}.")
+        state = {
+            "n_features": int(n_features),
+            "min_degree": low,
+            "max_degree": high,
+            "interaction_only": bool(interaction_only),
+            "include_bias": bool(include_bias),
+        }
+        self.__setstate__(state)
+        if self.highest > MAX_DEGREE:
+            raise ValueError(f"degree={degree!r} is too high: at most {MAX_DEGREE:,} is supported.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is derived."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __repr__(self) -> str:
+        return (
+            f"MonomialBasis({self.n_features}, degree=({self.min_degree}, {self.max_degree}), "
+            f"interaction_only={self.interaction_only}, include_bias={self.include_bias})"
+        )
+
+    @property
+    def lowest(self) -> int:
+        """Lowest degree of a column other than the bias."""
+        return max(1, self.min_degree)
+
+    @property
+    def highest(self) -> int:
+        """Highest degree that has a column."""
+        most = self.n_features if self.interaction_only or self.n_features == 0 else self.max_degree
+        return min(self.max_degree, most)
+
+    def count(self, n: int, degree: int) -> int:
+        """Monomials of one degree in n features: also the outputs of a row with n stored values.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(1000, 4).count(1000, 4)
+        41917125250
+        """
+        if degree == 0:
+            return int(self.include_bias)
+        return count_monomials(n, degree, self.interaction_only) if degree >= self.lowest else 0
+
+    @cached_property
+    def n_columns(self) -> int:
+        """Number of columns, exact whatever its size."""
+        n, low, high = self.n_features, self.lowest, self.highest
+        if self.interaction_only:
+            return self.include_bias + sum(comb(n, d) for d in range(low, high + 1))
+        return self.include_bias + max(comb(n + high, high) - comb(n + low - 1, low - 1), 0)
+
+    @property
+    def degree_slices(self) -> dict[int, slice]:
+        """The columns of each degree that has any; degree 0 is the bias.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(3, degree=(2, 3)).degree_slices
+        {0: slice(0, 1, None), 2: slice(1, 7, None), 3: slice(7, 17, None)}
+        """
+        slices = {0: slice(0, 1)} if self.include_bias else {}
+        start = int(self.include_bias)
+        for d in range(self.lowest, self.highest + 1):
+            stop = start + self.count(self.n_features, d)
+            slices[d] = slice(start, stop)
+            start = stop
+        return slices
+
+    def require_indexable(self) -> None:
+        """Raise if the columns cannot be numbered by int64."""
+        if self.n_columns > MAX_COLUMNS:
+            raise ValueError(
+                f"The expansion would have {format_count(self.n_columns)} columns; "
+                "at most 2**63 - 1 can be "
+                f"indexed. Reduce n_features={self.n_features}, "
+                f"degree=({self.min_degree}, {self.max_degree}), set interaction_only=True"
+                f" (now {self.interaction_only}), or hash the columns: HashedPolynomialFeatures."
+            )
+
+    def degree_ends(self) -> list[int]:
+        """[d]: one past the last column of degree d, modulo 2**64, as the kernels count.
+
+        A degree below the lowest has no columns: there it is the number of its monomials.
+        """
+        ends, stop = [0], int(self.include_bias)
+        for d in range(1, self.highest + 1):
+            size = count_monomials(self.n_features, d, self.interaction_only)
+            if d >= self.lowest:
+                stop += size
+            ends.append((stop if d >= self.lowest else size) % 2**64)
+        return ends
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments that make an equal basis, for JSON.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> basis = MonomialBasis(3, degree=2)
+        >>> MonomialBasis(**basis.as_dict()) == basis
+        True
+        """
+        return {
+            "n_features": self.n_features,
+            "degree": [self.min_degree, self.max_degree],
+            "interaction_only": self.interaction_only,
+            "include_bias": self.include_bias,
+        }
+
+    @overload
+    def rank(self, tuples: Sequence[int]) -> int: ...
+    @overload
+    def rank(
+        self, tuples: Sequence[Sequence[int]] | NDArray[np.integer[Any]]
+    ) -> NDArray[np.int64]: ...
+    def rank(self, tuples: Any) -> Any:
+        """Columns of monomials, given as tuples of input columns.
+
+        Parameters
+        ----------
+        tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
+            One monomial, or several. The order inside a tuple does not matter: x2 x0 is x0 x2.
+            The empty tuple is the bias. In an array, rows may end in -1 to mark lower degrees.
+
+        Returns
+        -------
+        int, or ndarray of int64 of shape (n,)
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> basis = MonomialBasis(4, degree=2)
+        >>> basis.rank((0, 2))
+        7
+        >>> basis.rank([(0, 2), (3,), ()])
+        array([7, 4, 0])
+        """
+        self.require_indexable()
+        rising, one = self.as_rising(tuples)
+        columns = cpu.rank(self, rising)
+        return int(columns[0]) if one else columns
+
+    def as_rising(self, tuples: Any) -> tuple[NDArray[np.int64], bool]:
+        """Read tuples as `rank` takes them; raise for one that is not in the basis.
+
+        Returns
+        -------
+        rows : ndarray of int64 of shape (n, k)
+            Each rising, and filled up with -1 at its end.
+        one : bool
+            Whether a single tuple was given.
+        """
+        rows, one = as_rows(tuples)
+
+        def refuse(bad: Any, why: str) -> None:
+            if np.any(bad):
+                row = rows[np.argmax(bad)]
+                tuple_ = tuple(row.tolist() if one else row[row != -1].tolist())
+                raise ValueError(f"tuple {tuple_} is not in the basis: {why}")
+
+        stored = rows != -1
+        refuse(one and not stored.all(), "-1 is no input column.")
+        refuse((stored[:, 1:] & ~stored[:, :-1]).any(axis=1), "-1 may only stand at the end.")
+        refuse(
+            ((rows < -1) | (rows >= self.n_features)).any(axis=1),
+            f"input columns must be in [0, {self.n_features}).",
+        )
+        degrees = stored.sum(axis=1)
+        refuse((degrees == 0) & (not self.include_bias), "include_bias=False.")
+        refuse(
+            (degrees > 0) & ((degrees < self.lowest) | (degrees > self.max_degree)),
+            f"its degree is not in [{self.lowest}, {self.max_degree}].",
+        )
+        rising = sort_rows(rows)
+        if self.interaction_only:
+            repeated = (rising[:, 1:] == rising[:, :-1]) & (rising[:, 1:] != -1)
+            refuse(repeated.any(axis=1), "interaction_only=True allows no column twice.")
+        return rising, one
+
+    @overload
+    def unrank(self, columns: int) -> tuple[int, ...]: ...
+    @overload
+    def unrank(self, columns: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]: ...
+    def unrank(self, columns: Any) -> Any:
+        """Tuples of input columns whose monomials stand in the given columns.
+
+        Parameters
+        ----------
+        columns : int or array-like of int
+
+        Returns
+        -------
+        tuple of int, or ndarray of int64 of shape (n, highest)
+            `highest` is max_degree, or n_features if interactions end there. A monomial of lower
+            degree is filled up with -1 at the end.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> basis = MonomialBasis(4, degree=2)
+        >>> basis.unrank(7)
+        (0, 2)
+        >>> basis.unrank([7, 4, 0])
+        array([[ 0,  2],
+               [ 3, -1],
+               [-1, -1]])
+        """
+        self.require_indexable()
+        array = as_columns(columns, self.n_columns)
+        require_memory(len(array) * self.highest * 8, "the tuples", "Ask for fewer columns.")
+        tuples = cpu.unrank(self, array)
+        return tuples if np.ndim(columns) else tuple(int(j) for j in tuples[0] if j >= 0)
+
+    def _require_room_for_all(self, bytes_each: int, what: str) -> None:
+        self.require_indexable()
+        require_memory(
+            self.n_columns * bytes_each,
+            f"the {what} of all {format_count(self.n_columns)} columns",
+            "Pass columns=[...] for those of interest.",
+        )
+
+    def powers(self, columns: ArrayLike | None = None) -> csr_array:
+        """Exponents of the input features in the given columns, or in all of them.
+
+        Returns
+        -------
+        csr_array of int64 of shape (n, n_features)
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(3, degree=3).powers([4, 14]).toarray()
+        array([[2, 0, 0],
+               [1, 1, 1]])
+        """
+        from scipy.sparse import vstack
+
+        if columns is None:
+            self._require_room_for_all(16 * min(self.highest, self.n_features) + 16, "powers")
+            columns = np.arange(self.n_columns)
+        wanted = as_columns(columns, self.n_columns)
+        step = max(1, 2**22 // max(1, self.highest))  # tuples are taken a few MB at a time
+        parts = [
+            _powers_of_tuples(self.unrank(wanted[start : start + step]), self.n_features)
+            for start in range(0, max(1, len(wanted)), step)
+        ]
+        return parts[0] if len(parts) == 1 else vstack(parts, format="csr")
+
+    def names(
+        self, columns: ArrayLike | None = None, input_features: Sequence[str] | None = None
+    ) -> NDArray[np.object_]:
+        """Names of the given columns, or of all of them, as scikit-learn writes them.
+
+        Parameters
+        ----------
+        columns : array-like of int, optional
+            Only these are decoded.
+        input_features : sequence of str, optional
+            Names of the input features; "x0", "x1", ... by default.
+
+        Returns
+        -------
+        ndarray of str objects
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(2, degree=2).names(input_features=["age", "dose"])
+        array(['1', 'age', 'dose', 'age^2', 'age dose', 'dose^2'], dtype=object)
+        """
+        names, numbers = self.names_that_may_clash(columns, input_features)
+        if input_features is not None:
+            require_distinct(names, input_features, numbers)
+        out = np.empty(len(names), dtype=object)
+        out[:] = names
+        return out
+
+    def names_that_may_clash(
+        self, columns: ArrayLike | None, input_features: Sequence[str] | None
+    ) -> tuple[list[str], Sequence[int]]:
+        """Names as scikit-learn writes them, and the numbers of their columns."""
+        if input_features is not None and len(input_features) != self.n_features:
+            raise ValueError(
+                f"input_features has {len(input_features)} names; the basis has "
+                f"n_features={self.n_features}."
+            )
+        if columns is None:
+            self._require_room_for_all(72, "names")
+            return self._all_names(input_features), range(self.n_columns)
+        wanted = as_columns(columns, self.n_columns)
+        return names_of_tuples(self.unrank(wanted), input_features), wanted.tolist()
+
+    def _all_names(self, input_features: Sequence[str] | None) -> list[str]:
+        features = input_features
+        if features is None:
+            features = [f"x{j}" for j in range(self.n_features)]
+        blocks = names_by_degree(list(map(str, features)), self.highest, self.interaction_only)
+        names = ["1"] if self.include_bias else []
+        for d in range(self.lowest, self.highest + 1):
+            names += blocks[d]
+        return names
+
+
+def _powers_of_tuples(tuples: NDArray[np.int64], n_features: int) -> csr_array:
+    from scipy.sparse import csr_array
+
+    stored = tuples >= 0
+    indices = tuples[stored]
+    offsets = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    powers = csr_array(
+        (np.ones(len(indices), dtype=np.int64), indices, offsets), shape=(len(tuples), n_features)
+    )
+    powers.sum_duplicates()
+    return powers

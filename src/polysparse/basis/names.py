@@ -1,0 +1,82 @@
+"""Monomials as text: 'x0^2 x3', as scikit-learn writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from numpy.typing import NDArray
+
+from polysparse.basis.simplex import count_monomials
+
+
+def _power(name: str, exponent: int) -> str:
+    return name if exponent == 1 else f"{name}^{exponent}"
+
+
+def names_of_tuples(tuples: NDArray[Any], input_features: Sequence[str] | None) -> list[str]:
+    """Names of monomials that are given as rows of input columns, filled up with -1."""
+
+    def name(j: int) -> str:
+        return f"x{j}" if input_features is None else str(input_features[j])
+
+    return [
+        " ".join(_power(name(j), len(list(run))) for j, run in groupby(row) if j >= 0) or "1"
+        for row in tuples.tolist()
+    ]
+
+
+def names_by_degree(
+    features: Sequence[str], highest: int, interaction_only: bool
+) -> list[list[str]]:
+    """[d]: names of all monomials of degree d, each one concatenation from one of lower degree.
+
+    Within a degree the monomials led by feature a come with a's highest power first. What follows
+    a^p is every monomial of degree - p in the later features: the end of a lower block.
+    """
+    n, most_of_one = len(features), 1 if interaction_only else highest
+    blocks: list[list[str]] = [[""]]
+    for d in range(1, highest + 1):
+        block: list[str] = []
+        for a, feature in enumerate(features):
+            is_last = a == n - 1  # nothing can follow but itself
+            for p in range(min(d, most_of_one), d - 1 if is_last else 0, -1):
+                prefix = _power(feature, p)
+                if p == d:
+                    block.append(prefix)
+                    continue
+                lower = blocks[d - p]
+                later = count_monomials(n - 1 - a, d - p, interaction_only)
+                prefix += " "
+                block += [prefix + rest for rest in lower[len(lower) - later :]]
+        blocks.append(block)
+    return blocks
+
+
+def require_distinct(
+    names: Sequence[str], input_features: Sequence[str], columns: Sequence[int]
+) -> None:
+    """Raise if two columns share a name, as 'a b' and the product of 'a' and 'b' do."""
+    clash = find_clash(names, input_features, columns)
+    if clash is not None:
+        raise ValueError(clash)
+
+
+def find_clash(
+    names: Sequence[str], input_features: Sequence[str], columns: Sequence[int]
+) -> str | None:
+    """A sentence about two different columns of one name, or None if there are none."""
+    if len(set(input_features)) == len(input_features) and not any(
+        " " in f or "^" in f or f == "1" for f in map(str, input_features)
+    ):
+        return None
+    seen: dict[str, int] = {}
+    for column, name in zip(columns, names, strict=True):
+        other = seen.setdefault(name, column)
+        if other != column:
+            return (
+                f"columns {other} and {column} are both named {name!r}. Rename the input features "
+                "so that no name is a product or power of others, nor '1'."
+            )
+    return None

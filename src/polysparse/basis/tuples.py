@@ -1,0 +1,69 @@
+"""Reading integers, and tuples of them, in whatever form users have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LAST = np.iinfo(np.int64).max
+
+
+def as_int64(values: Any, argument: str) -> NDArray[np.int64]:
+    """Read integers of any kind. Those beyond int64 become its limits: no column is so large."""
+    array = np.asarray(values)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind == "O" and all(isinstance(value, Integral) for value in array.flat):
+        clipped = [min(max(int(value), -LAST), LAST) for value in array.flat]
+        return np.array(clipped, dtype=np.int64).reshape(array.shape)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{argument} must be integers; got dtype {array.dtype}.")
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(LAST))
+    return np.asarray(array, dtype=np.int64)
+
+
+def as_columns(columns: Any, n_columns: int) -> NDArray[np.int64]:
+    """Read one column or several; raise for one that a basis of n_columns does not have."""
+    array = np.atleast_1d(as_int64(columns, "columns"))
+    if array.ndim != 1:
+        raise ValueError(f"columns must be an int or one-dimensional; got {array.ndim} dimensions.")
+    outside = (array < 0) | (array >= n_columns)
+    if outside.any():
+        raise ValueError(
+            f"column {array[outside.argmax()]} is not in the basis, which has columns "
+            f"[0, {n_columns:,})."
+        )
+    return np.ascontiguousarray(array)
+
+
+def as_rows(tuples: Any) -> tuple[NDArray[np.int64], bool]:
+    """Read one tuple or several as rows, filled up with -1; and whether it was one."""
+    if not isinstance(tuples, np.ndarray):
+        if not isinstance(tuples, Iterable):
+            raise ValueError(
+                f"tuples must be a tuple of input columns, or several; got {tuples!r}."
+            )
+        tuples = list(tuples)
+        if any(isinstance(row, Sequence | np.ndarray) for row in tuples):
+            if not all(isinstance(row, Sequence | np.ndarray) for row in tuples):
+                raise ValueError(f"tuples must all be sequences of input columns; got {tuples!r}.")
+            width = max(len(row) for row in tuples)
+            tuples = [[*row, *[-1] * (width - len(row))] for row in tuples]
+            tuples = np.array(tuples).reshape(len(tuples), width)
+    array = as_int64(tuples, "tuples")
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"tuples must be one tuple or an (n, k) array; got {array.ndim} dimensions."
+        )
+    return np.atleast_2d(array), array.ndim == 1
+
+
+def sort_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sort each row, keeping the -1 that fill it up at its end."""
+    rising = np.sort(np.where(rows == -1, LAST, rows), axis=1)
+    return np.ascontiguousarray(np.where(rising == LAST, -1, rising))

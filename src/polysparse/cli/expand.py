@@ -1,0 +1,137 @@
+"""The command `expand`: from one file to another, in bounded memory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from polysparse.cli.options import (
+    Misuse,
+    add_basis,
+    add_columns,
+    add_dtype,
+    add_input,
+    parse_size,
+    require_one_kind_of_columns,
+)
+from polysparse.cli.progress_bar import ProgressBar
+from polysparse.cli.request import open_input, plan_output, print_notes, read_vocabulary
+from polysparse.files.paths import (
+    can_resume,
+    locked,
+    require_not_held,
+    require_writable_target,
+    require_writable_vocabulary,
+    vocabulary_of,
+)
+from polysparse.files.source import Source
+from polysparse.files.vocabulary import Vocabulary
+from polysparse.stream.expand import stream_expansion
+from polysparse.stream.means import MEMORY, Means
+
+MOST_JOBS = 10_000
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    parser = commands.add_parser(
+        "expand",
+        help="expand a file into another, in bounded memory",
+        description="Expand a sparse matrix from one file into another, block by block. "
+        "IN: svmlight/libsvm text (.svmlight, .svm, .libsvm, .txt or no ending; .gz; - is standard "
+        "input), SciPy .npz, Matrix Market .mtx(.gz), or Parquet with list columns 'indices' and "
+        "'values' and maybe 'label'; .npz and .mtx are read whole. OUT: .npz, .parquet, svmlight "
+        "text, or, without an ending, a directory that polysparse.load(OUT) opens memory-mapped. "
+        "Labels are kept. svmlight text counts columns from 1, and has 0 for a missing label. "
+        "With --observed, ObservedPolynomialFeatures.load reads OUT.vocabulary in Python.",
+    )
+    add_input(parser)
+    parser.add_argument("output", metavar="OUT", type=Path, help="file or directory to write")
+    add_basis(parser)
+    add_columns(parser)
+    add_dtype(parser)
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        type=parse_size,
+        default=MEMORY,
+        help="memory to work in, e.g. 256MiB (default: 1GiB)",
+    )
+    parser.add_argument("--jobs", metavar="N", type=int, help="threads (default: every core)")
+    parser.add_argument("--force", action="store_true", help="replace OUT, if it exists")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on where an interrupted run of the same command was, if there was one; give it "
+        "from the first run on, or after a kill (OUT: directory or .npz)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Expand a file."""
+    _require_sensible(options)
+    _require_writable(options)
+    with locked(options.output):
+        _require_writable(options)  # another run may have ended in between
+        vocabulary = read_vocabulary(options)
+        source = open_input(options, vocabulary, options.jobs)
+        try:
+            _expand(options, source, vocabulary)
+        finally:
+            source.close()
+
+
+def _require_writable(options: argparse.Namespace) -> None:
+    """Raise if what is to be written must not be, before anything is read."""
+    output, may_exist = options.output, options.force or options.resume
+    require_writable_target(output, force=may_exist, source=options.input)
+    if options.vocabulary is not None:
+        require_not_held(output, options.vocabulary, "the vocabulary")
+    if options.observed:
+        require_writable_vocabulary(output, force=may_exist)
+
+
+def _require_sensible(options: argparse.Namespace) -> None:
+    """Raise for options that cannot be meant."""
+    require_one_kind_of_columns(options)
+    if options.jobs is not None and not 1 <= abs(options.jobs) <= MOST_JOBS:
+        raise Misuse(
+            f"--jobs={options.jobs} has no meaning: leave it out for every core, or give up to "
+            f"{MOST_JOBS:,}."
+        )
+    if options.resume and options.input == "-":
+        raise Misuse("--resume needs an input that can be read again: - cannot.")
+    is_resumable = can_resume(options.output)  # raises for an unknown ending
+    if options.resume and not is_resumable:
+        raise Misuse(f"{options.output} cannot be resumed: only a directory or .npz can.")
+
+
+def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None) -> None:
+    n_rows = source.summary.n_rows
+    if not options.quiet:
+        print_notes(source)
+        _print_stranger(options)
+    with ProgressBar(options.quiet, n_rows) as progress:
+        means = Means(options.max_memory, options.jobs, progress)
+        plan, learnt = plan_output(options, source, vocabulary, means)
+        stream_expansion(
+            source,
+            options.output,
+            plan,
+            means,
+            vocabulary=learnt,
+            force=options.force,
+            resume=options.resume,
+        )
+
+
+def _print_stranger(options: argparse.Namespace) -> None:
+    """Warn of a vocabulary beside OUT that belongs to what was there before."""
+    file = vocabulary_of(options.output)
+    is_own = options.observed or options.vocabulary is not None
+    if file.exists() and not is_own:
+        print(f"polysparse: note: {file} is not of this OUT, but it is kept.", file=sys.stderr)

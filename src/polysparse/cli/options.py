@@ -1,0 +1,233 @@
+"""Options that several commands share: what they are called, how they are read."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.spaces import MAX_COMPACT_COLUMNS
+
+
+class Misuse(Exception):
+    """The command was called wrongly: exit code 2."""
+
+
+@contextmanager
+def errors_as_misuse() -> Iterator[None]:
+    """For values that can only have come from the command line."""
+    try:
+        yield
+    except ValueError as error:
+        raise Misuse(error) from None
+
+
+# ----------------------------------------------------------------------------------- parsers
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """IN, and how to read it."""
+    parser.add_argument("input", metavar="IN", help="file to read; - is svmlight on standard input")
+    parser.add_argument(
+        "--n-features",
+        metavar="D",
+        type=parse_width,
+        help="columns of IN (default: those that occur)",
+    )
+    base = parser.add_mutually_exclusive_group()
+    base.add_argument(
+        "--zero-based",
+        dest="zero_based",
+        action="store_true",
+        default=None,
+        help="svmlight indices begin at 0 (default: if a 0 occurs)",
+    )
+    base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or at 1")
+
+
+def add_basis(parser: argparse.ArgumentParser, default_degree: str = "2") -> None:
+    """The monomials."""
+    parser.add_argument(
+        "--degree",
+        metavar="K",
+        type=parse_degree,
+        help=f"highest degree, or LOW-HIGH (default: {default_degree})",
+    )
+    parser.add_argument(
+        "--interaction-only", action="store_true", help="only products of distinct columns"
+    )
+    parser.add_argument("--no-bias", action="store_true", help="no column of ones")
+
+
+def add_dtype(parser: argparse.ArgumentParser) -> None:
+    """The type of the values."""
+    parser.add_argument(
+        "--dtype",
+        choices=["float32", "float64"],
+        default="float64",
+        help="of the values (default: float64)",
+    )
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Which columns of the expansion to keep."""
+    columns = parser.add_argument_group(
+        "columns", "Every product has a column of its own, unless one of these is given."
+    )
+    columns.add_argument(
+        "--observed",
+        action="store_true",
+        help="only columns that occur in IN, which is read twice; their list is OUT.vocabulary",
+    )
+    columns.add_argument(
+        "--min-count", metavar="N", type=parse_count, help="... in at least N rows (default: 1)"
+    )
+    columns.add_argument(
+        "--max-columns", metavar="N", type=parse_count, help="... the N most frequent"
+    )
+    columns.add_argument(
+        "--vocabulary",
+        metavar="FILE",
+        type=Path,
+        help="the columns of an earlier --observed, for a test set",
+    )
+    columns.add_argument(
+        "--hashed",
+        metavar="N",
+        type=parse_n_columns,
+        help="N columns, like 2^22: a hash says which product goes where",
+    )
+    columns.add_argument(
+        "--seed", metavar="S", type=parse_seed, help="... chooses the hash function (default: 0)"
+    )
+    columns.add_argument(
+        "--no-alternate-sign", action="store_true", help="... do not negate every second product"
+    )
+
+
+# ------------------------------------------------------------------------------------ values
+
+
+def parse_width(text: str) -> int:
+    """A number of columns, 1 or more."""
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of columns: give 1 or more")
+    return int(text)
+
+
+def parse_degree(text: str) -> int | tuple[int, int]:
+    """A degree, or LOW-HIGH."""
+    match = re.fullmatch(r"(\d+)(?:[-,](\d+))?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no degree; write it like 3 or 2-3")
+    return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
+
+
+def parse_integers(text: str) -> tuple[int, ...]:
+    """Integers with commas between them."""
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers like 3,17") from None
+
+
+def parse_count(text: str) -> int:
+    """A count, 1 or more."""
+    return _parse_between(text, 1, 2**63 - 1)
+
+
+def parse_seed(text: str) -> int:
+    """A seed of the hash function."""
+    return _parse_between(text, 0, 2**64 - 1)
+
+
+def parse_n_columns(text: str) -> int:
+    """A number, or a power like 2^22 or 2**22."""
+    match = re.fullmatch(r"\s*(\d{1,9})\s*(?:\^|\*\*)\s*(\d{1,2})\s*", text)
+    return _parse_between(
+        str(int(match[1]) ** int(match[2])) if match else text, 1, MAX_COMPACT_COLUMNS
+    )
+
+
+def parse_size(text: str) -> int:
+    """Bytes from '256MiB', '1gb', '1.5 G', '100B' or '4096'."""
+    match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", text.strip().lower())
+    size = 0
+    if match:
+        base = 1024 if match[3] else 1000
+        size = int(Fraction(match[1]) * base ** " kmgt".index(match[2] or " "))
+    if size < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it like 256MiB or 1GB")
+    return size
+
+
+def _parse_between(text: str, least: int, most: int) -> int:
+    number = int(text) if re.fullmatch(r"\s*\d{1,99}\s*", text) else -1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
+    return number
+
+
+# ------------------------------------------------------------------------------ combinations
+
+
+def require_no_basis(options: argparse.Namespace, owner: Any) -> None:
+    """Raise if a basis is given beside something that has one."""
+    if options.degree is not None or options.interaction_only or options.no_bias:
+        raise Misuse(f"{owner} has a basis: leave out --degree, --interaction-only and --no-bias.")
+
+
+def require_one_kind_of_columns(options: argparse.Namespace) -> None:
+    """Raise for options on columns that cannot be meant together."""
+    kinds = {
+        "--observed": options.observed,
+        "--vocabulary": options.vocabulary is not None,
+        "--hashed": options.hashed is not None,
+    }
+    given = [name for name, is_given in kinds.items() if is_given]
+    if len(given) > 1:
+        raise Misuse(f"{given[0]} and {given[1]} exclude each other: give one of them.")
+    for name, value, needed in (
+        ("--min-count", options.min_count, "--observed"),
+        ("--max-columns", options.max_columns, "--observed"),
+        ("--seed", options.seed, "--hashed"),
+        ("--no-alternate-sign", options.no_alternate_sign or None, "--hashed"),
+    ):
+        if value is not None and not kinds[needed]:
+            raise Misuse(f"{name} has a meaning only with {needed}.")
+    if options.vocabulary is not None:
+        require_no_basis(options, options.vocabulary)
+
+
+def kind_of_columns(options: argparse.Namespace) -> str:
+    """How a plan calls the columns that were asked for."""
+    if options.observed:
+        return "observed"
+    if options.vocabulary is not None:
+        return "vocabulary"
+    return "all" if options.hashed is None else "hashed"
+
+
+def make_basis(
+    options: argparse.Namespace, n_features: int, *, is_indexed: bool = True
+) -> MonomialBasis:
+    """The basis that was asked for; its columns can be numbered, if they must be."""
+    with errors_as_misuse():
+        basis = MonomialBasis(
+            n_features,
+            2 if options.degree is None else options.degree,
+            interaction_only=options.interaction_only,
+            include_bias=not options.no_bias,
+        )
+    if is_indexed:
+        try:
+            basis.require_indexable()
+        except ValueError as error:
+            way_out = " Or give --hashed N." if hasattr(options, "hashed") else ""
+            raise ValueError(f"{error}{way_out}") from None
+    return basis

@@ -1,0 +1,34 @@
+"""The command `paper`: the paper's experiments, repeated."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from polysparse.cli.progress_bar import ProgressBar
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    parser = commands.add_parser(
+        "paper",
+        help="repeat the experiments of the paper",
+        description="Measure and draw both figures of Nystrom and Hughes' paper.",
+    )
+    parser.add_argument("--quick", action="store_true", help="less of it, within a minute")
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("docs"))
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Repeat the experiments."""
+    from polysparse.paper.reproducing import reproduce_paper
+
+    out, quick = options.out, options.quick
+    shown = out.name if out.is_absolute() else out.as_posix()
+    command = f"polysparse paper{' --quick' if quick else ''} --out {shown}"
+    with ProgressBar(options.quiet, 1000, unit="") as bar:
+        page = reproduce_paper(out, quick=quick, command=command, progress=bar.set_fraction)
+    print(page)

@@ -1,0 +1,108 @@
+"""The command `plan`: what an expansion of a file will be."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from polysparse.cli.options import (
+    add_basis,
+    add_columns,
+    add_dtype,
+    add_input,
+    kind_of_columns,
+    require_one_kind_of_columns,
+)
+from polysparse.cli.progress_bar import ProgressBar
+from polysparse.cli.request import open_input, plan_output, print_notes, read_vocabulary
+from polysparse.expansion.planning import ExpansionPlan
+from polysparse.machine import available_bytes, format_bytes, format_count
+from polysparse.stream.means import MEMORY, Means
+from polysparse.stream.memory import memory_for_columns, memory_for_rows
+from polysparse.stream.rows import count_values
+
+NPY_HEADER = 128  # bytes
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    parser = commands.add_parser(
+        "plan",
+        help="say what an expansion will be, without making it",
+        description="Say what the expansion of a file will be: shape, stored values, bytes, and "
+        "which ways to make it fit in this machine's memory. --observed counts the columns, and "
+        "--vocabulary the stored values, to be exact; --hashed tells at most how many there are.",
+    )
+    add_input(parser)
+    add_basis(parser)
+    add_columns(parser)
+    add_dtype(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the plan of a file's expansion."""
+    require_one_kind_of_columns(options)
+    vocabulary = read_vocabulary(options)
+    source = open_input(options, vocabulary)
+    try:
+        is_counted = options.observed or vocabulary is not None
+        with ProgressBar(not is_counted, source.summary.n_rows) as progress:
+            plan, _ = plan_output(options, source, vocabulary, Means(progress=progress))
+            if vocabulary is not None:
+                room = memory_for_rows(plan) + memory_for_columns(plan) + MEMORY
+                plan = count_values(source, plan, Means(room, progress=progress))
+        has_labels = source.summary.has_labels
+        is_upper_bound = plan.found is None and (source.is_upper_bound or plan.is_upper_bound)
+        print_notes(source)
+    finally:
+        source.close()
+    content = _plan_content(plan, has_labels) | {
+        "columns": kind_of_columns(options),
+        "is_upper_bound": is_upper_bound,
+    }
+    if options.json:
+        print(json.dumps(content))
+    else:
+        _print_plan(plan, content)
+
+
+def _plan_content(plan: ExpansionPlan, has_labels: bool) -> dict[str, Any]:
+    """What a plan says, in numbers."""
+    available = available_bytes()
+    in_blocks = memory_for_rows(plan) + memory_for_columns(plan)
+    return {
+        "shape": plan.shape,
+        "nnz": plan.nnz,
+        "nnz_by_degree": plan.nnz_by_degree,
+        "dtype": str(plan.dtype),
+        "index_dtype": str(plan.index_dtype),
+        "bytes": plan.nbytes,
+        "bytes_by_degree": {d: n * plan.bytes_per_value for d, n in plan.nnz_by_degree.items()},
+        "bytes_on_disk": plan.nbytes + 8 * plan.n_rows * has_labels + NPY_HEADER * (3 + has_labels),
+        "bytes_available": available,
+        "fits": {
+            "whole": available is None or plan.nbytes <= available,
+            "in blocks": available is None or in_blocks <= available,
+        },
+    }
+
+
+def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
+    """The plan, what it takes on disk, and which ways there are to make it."""
+    print(plan)
+    if content["columns"] != "all":
+        print(f"columns: {content['columns']}; all would be {format_count(plan.basis.n_columns)}")
+    if content["is_upper_bound"]:
+        also = "zeros and duplicates in IN"
+        if content["columns"] == "hashed":
+            also = "products of a row that fall into one column, zeros and duplicates in IN"
+        print(f"stored values and bytes are at most these: {also} are counted")
+    print(f"on disk: about {format_bytes(content['bytes_on_disk'])} as a directory or .npz")
+    if content["bytes_available"] is not None:
+        print(f"available memory: {format_bytes(content['bytes_available'])}")
+    ways = {"whole": "polysparse.expand", "in blocks": "polysparse expand, polysparse.iter_expand"}
+    for name, way in ways.items():
+        print(f"{name:<10} {'fits' if content['fits'][name] else 'does not fit'} ({way})")

@@ -1,0 +1,103 @@
+"""The program: its commands, how it fails, how it is stopped."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Any
+
+from polysparse.cli import expand, names, paper, plan, rank
+from polysparse.cli.options import Misuse
+from polysparse.cli.wording import with_flags
+from polysparse.files.paths import UnknownExtension, UnwritableTarget
+
+MISUSE, FAILURE, SIGNALLED = 2, 1, 128
+
+EXAMPLES = """\
+examples:
+  polysparse plan clicks.svmlight --degree 3
+      how large it will be
+  polysparse expand clicks.svmlight clicks.parquet --degree 2 --no-bias
+      from one file to another
+  polysparse expand clicks.svmlight clicks --degree 3 --max-memory 4GiB --resume
+      into a directory; X = polysparse.load("clicks") opens it in Python, without reading it
+  polysparse expand train.svmlight train --observed --min-count 5
+      only products that occur in 5 rows or more; which they are is in train.vocabulary
+  polysparse expand test.svmlight test --vocabulary train.vocabulary
+      a test set, in the same columns
+  polysparse expand clicks.svmlight hashed --degree 3 --hashed 2^22
+      any number of products in 4,194,304 columns, with nothing to learn
+  polysparse names train --columns 17,4711
+      which products stand in two of its columns
+"""
+
+
+class Stopped(KeyboardInterrupt):
+    """Another signal than that of Ctrl-C asks the program to end."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; failures are one line on standard error."""
+    options = make_parser().parse_args(arguments)
+    try:
+        with _stopping_cleanly():
+            options.run(options)
+    except (Misuse, UnwritableTarget, UnknownExtension) as error:
+        return _complain(error, MISUSE)
+    except Stopped as stopped:
+        return _complain("stopped", SIGNALLED + stopped.args[0])
+    except KeyboardInterrupt:
+        return _complain("interrupted", SIGNALLED + signal.SIGINT)
+    except BrokenPipeError:  # the reader of our output has gone
+        sys.stderr.close()
+        return FAILURE
+    except (OSError, ValueError, MemoryError, ImportError) as error:
+        return _complain(error, FAILURE)
+    return 0
+
+
+def _complain(error: object, code: int) -> int:
+    text = " ".join(str(error).split()) or type(error).__name__
+    print(f"polysparse: {with_flags(text)}", file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _stopping_cleanly() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that it can tidy up."""
+
+    def stop(number: int, frame: Any) -> None:
+        signal.signal(number, signal.SIG_IGN)  # tidying up is not to be stopped
+        raise Stopped(number)
+
+    changed = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+        changed = [n for n in numbers if n and signal.getsignal(n) is signal.SIG_DFL]
+    try:
+        for number in changed:
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    parser = argparse.ArgumentParser(
+        prog="polysparse",
+        description="Polynomial and interaction features of sparse matrices in files.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=version("polysparse"))
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in (plan, expand, names, rank, paper):
+        command.add_to(commands)
+    return parser

@@ -1,0 +1,80 @@
+"""A progress bar on standard error, if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class ProgressBar:
+    """Rows done, stored values, bytes a second and the time left; nothing if not a terminal."""
+
+    def __init__(self, quiet: bool, total: int, unit: str = "rows") -> None:
+        self.total, self.done, self.stored, self.bytes = total, 0, 0, 0
+        self.phase = ""
+        self.bar: Any = None
+        if not quiet and sys.stderr.isatty():
+            self.bar = _make_bar()
+            self.task = self.bar and self.bar.add_task("", total=total, text=unit)
+
+    def __enter__(self) -> ProgressBar:
+        if self.bar:
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def start(self, done: int, phase: str = "") -> None:
+        """Begin a phase where an earlier run was: its rows are done, but say nothing of speed."""
+        self.done, self.stored, self.bytes = done, 0, 0
+        self.phase = f"{phase}: " if phase else ""
+        if self.bar:
+            self.bar.reset(self.task, completed=done, text=f"{self.phase}rows")
+
+    def advance(self, rows: int, stored: int, bytes_per_value: int) -> None:
+        """Count some rows as done."""
+        self.done += rows
+        self.stored += stored
+        self.bytes += stored * bytes_per_value
+        if self.bar:
+            elapsed = self.bar.tasks[0].elapsed or 1e-9
+            speed = f"{self.bytes / elapsed / 1e6:,.0f} MB/s"
+            text = f"{self.phase}{self.done:,} rows, {self.stored:,} values, {speed}"
+            self.bar.update(self.task, completed=self.done, text=text)
+
+    def advance_to(self, rows: int, text: str) -> None:
+        """So many rows are done in all, and what came of them."""
+        self.done = rows
+        if self.bar:
+            self.bar.update(self.task, completed=rows, text=f"{self.phase}{rows:,} rows, {text}")
+
+    def set_fraction(self, fraction: float, text: str) -> None:
+        """Show how much of the whole is done, and what is being done."""
+        if self.bar:
+            self.bar.update(self.task, completed=fraction * self.total, text=text)
+
+
+def _make_bar() -> Any:
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+        from rich.table import Column
+    except ImportError:
+        return None
+    return Bar(
+        BarColumn(16),
+        TextColumn("{task.percentage:>3.0f}%", table_column=Column(no_wrap=True)),
+        # What does not fit in a line is cut off here.
+        TextColumn(
+            "{task.fields[text]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        ),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
+        console=Console(stderr=True),
+        expand=True,
+    )

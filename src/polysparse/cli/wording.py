@@ -1,0 +1,27 @@
+"""Messages of the library, in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+
+# The library names arguments of functions; a user of the command line gives flags.
+FLAGS = {
+    "Give resume=False": "Run without --resume",
+    "force=True": "--force",
+    "interaction_only=True": "--interaction-only",
+    "include_bias=False": "--no-bias",
+    "zero_based=False": "--one-based",
+    "zero_based=True": "--zero-based",
+    "max_columns": "--max-columns",
+    "max_memory": "--max-memory",
+    "min_count": "--min-count",
+    "n_features": "--n-features",
+}
+
+# Not inside of a path or of a longer word.
+_ARGUMENT = re.compile(rf"(?<![\w/.-])({'|'.join(map(re.escape, FLAGS))})(?![\w/.])")
+
+
+def with_flags(message: str) -> str:
+    """A message with the flags that give its arguments."""
+    return _ARGUMENT.sub(lambda match: FLAGS[match[1]], message)

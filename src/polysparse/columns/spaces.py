@@ -1,0 +1,142 @@
+"""AllColumns, ChosenColumns and HashedColumns: the three kinds of output columns."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.basis.monomial_basis import MonomialBasis
+
+# Chosen and hashed columns are written with int32 indices, which every linear model takes.
+MAX_COMPACT_COLUMNS = 2**31 - 1
+
+
+class ColumnSpace(Protocol):
+    """The columns of an expansion."""
+
+    kind: str  # "all", "chosen" or "hashed"
+    is_exact: bool  # every monomial of a row is stored, so sizes are known before rows are made
+
+    @property
+    def basis(self) -> MonomialBasis:
+        """The monomials that are made, whether or not each has a column of its own."""
+        ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def degree_ends(self) -> dict[int, int]:
+        """One past the last column of each degree; empty if columns have no degree."""
+        ...
+
+    def require_indexable(self) -> None:
+        """Raise if there are more columns than can be numbered."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What tells these columns from others of the same basis, for JSON."""
+        ...
+
+
+@dataclass(frozen=True)
+class AllColumns:
+    """Every column of a basis."""
+
+    basis: MonomialBasis
+    kind = "all"
+    is_exact = True
+
+    @property
+    def n_columns(self) -> int:
+        return self.basis.n_columns
+
+    @property
+    def degree_ends(self) -> dict[int, int]:
+        return {d: columns.stop for d, columns in self.basis.degree_slices.items()}
+
+    def require_indexable(self) -> None:
+        self.basis.require_indexable()
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenColumns:
+    """Some columns of a basis, in its order.
+
+    Attributes
+    ----------
+    basis : MonomialBasis
+    ranks : ndarray of int64
+        Columns of the basis, rising.
+    """
+
+    basis: MonomialBasis
+    ranks: NDArray[np.int64]
+    kind = "chosen"
+    is_exact = False
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, ChosenColumns)
+            and self.basis == other.basis
+            and np.array_equal(self.ranks, other.ranks)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.basis, len(self.ranks), *self.ranks[:1], *self.ranks[-1:]))
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.ranks)
+
+    @property
+    def degree_ends(self) -> dict[int, int]:
+        ends = {d: columns.stop for d, columns in self.basis.degree_slices.items()}
+        return {d: int(np.searchsorted(self.ranks, end)) for d, end in ends.items()}
+
+    def require_indexable(self) -> None:
+        self.basis.require_indexable()
+        if self.n_columns > MAX_COMPACT_COLUMNS:
+            raise ValueError(
+                f"{self.n_columns:,} columns were chosen; at most {MAX_COMPACT_COLUMNS:,} can be. "
+                "Set max_columns, or raise min_count."
+            )
+
+    def describe(self) -> dict[str, Any]:
+        little = np.ascontiguousarray(self.ranks, dtype="<i8")  # the same on every machine
+        digest = hashlib.sha256(little.view(np.uint8).data).hexdigest()
+        return {"kind": self.kind, "n_columns": self.n_columns, "sha256": digest}
+
+
+@dataclass(frozen=True)
+class HashedColumns:
+    """A column for every value of a hash function. The basis may have any number of columns."""
+
+    basis: MonomialBasis
+    n_columns: int
+    alternate_sign: bool
+    seed: int
+    kind = "hashed"
+    is_exact = False
+
+    @property
+    def degree_ends(self) -> dict[int, int]:
+        return {}
+
+    def require_indexable(self) -> None:
+        """There are never too many: the number of columns is given."""
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "n_columns": self.n_columns,
+            "alternate_sign": self.alternate_sign,
+            "seed": self.seed,
+        }

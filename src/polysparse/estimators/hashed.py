@@ -1,0 +1,260 @@
+"""HashedPolynomialFeatures: products of features, hashed to a fixed number of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
+
+from polysparse.basis.degrees import Degree
+from polysparse.basis.monomial_basis import MAX_COLUMNS
+from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, HashedColumns
+from polysparse.engine import cpu
+from polysparse.estimators.shared import IntegerRange, PolynomialMixin
+from polysparse.matrix.canonical import as_canonical
+from polysparse.observation.tally import ColumnTally
+
+ANY_FEATURES = 2**63 - 1  # as many as an index can name
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """How monomials share columns. Made by `HashedPolynomialFeatures.collisions`.
+
+    Attributes
+    ----------
+    n_monomials : int
+        Distinct monomials that occur.
+    n_columns : int
+        Columns that at least one of them goes to.
+    n_sharing : int
+        Monomials whose column is that of another one, too.
+    """
+
+    n_monomials: int
+    n_columns: int
+    n_sharing: int
+
+
+class HashedPolynomialFeatures(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    PolynomialMixin,
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Polynomial and interaction features, hashed to a fixed number of columns.
+
+    Nothing is learnt, and nothing can be too wide: any number of input features, any degree. Every
+    product of input features goes to one of `n_columns` columns by a hash of those features alone,
+    so the same product goes to the same column in every data set, however many features that has.
+    Different products may share a column; within a row their values are added up.
+
+    Parameters
+    ----------
+    degree : int or tuple (min_degree, max_degree), default=2
+        Degrees of the features. An int is the maximum.
+    interaction_only : bool, default=False
+        Only products of distinct input features.
+    include_bias : bool, default=True
+        Whether to include a one in every row; it is hashed, too.
+    n_columns : int, default=2**20
+        Columns of the output, up to 2**31 - 1. More columns mean fewer that are shared.
+    alternate_sign : bool, default=True
+        Negate the values of every second product, as its hash says. So what falls together cancels
+        on average, and inner products of rows are preserved in expectation. Without it, what is
+        not negative stays so.
+    seed : int, default=0
+        Chooses the hash function, from 0 to 2**64 - 1.
+    n_jobs : int, optional
+        Threads to use. By default every core that this process may use, lowered by
+        OMP_NUM_THREADS. The result does not depend on it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str objects
+
+    See Also
+    --------
+    ObservedPolynomialFeatures : A column for each product that occurs, none shared.
+
+    Notes
+    -----
+    The function is part of the interface and will not change. All arithmetic is on unsigned
+    64-bit integers, modulo 2**64; of a product's features, with repetitions, the largest comes
+    first::
+
+        def mix(z):                       # the finaliser of splitmix64
+            z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
+            z = (z ^ (z >> 27)) * 0x94D049BB133111EB
+            return z ^ (z >> 31)
+
+        salt = mix(seed + 0x9E3779B97F4A7C15)
+        h = salt
+        for j in sorted(features, reverse=True):
+            h = (h ^ mix(salt + j)) * 0xD1342543DE82EF95
+        column = ((h >> 32) * n_columns) >> 32
+        sign = -1 if alternate_sign and ((h ^ (h >> 16)) >> 31) & 1 else 1
+
+    Once it was fitted it takes only matrices of as many features, as every estimator does;
+    `transform` does not need `fit`.
+
+    Examples
+    --------
+    >>> from polysparse import HashedPolynomialFeatures
+    >>> from scipy.sparse import csr_array
+    >>> X = csr_array([[0.0, 1.0, 2.0]])
+    >>> poly = HashedPolynomialFeatures(n_columns=8, interaction_only=True)
+    >>> poly.transform(X).shape
+    (1, 8)
+    """
+
+    integer_parameters: ClassVar[dict[str, IntegerRange]] = {
+        "n_columns": IntegerRange(1, MAX_COMPACT_COLUMNS),
+        "seed": IntegerRange(0, 2**64 - 1),
+    }
+    bool_parameters = ("alternate_sign",)
+
+    def __init__(
+        self,
+        degree: Degree = 2,
+        *,
+        interaction_only: bool = False,
+        include_bias: bool = True,
+        n_columns: int = 2**20,
+        alternate_sign: bool = True,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(degree, interaction_only, include_bias, n_jobs)
+        self.n_columns = n_columns
+        self.alternate_sign = alternate_sign
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
+        """Check the parameters and remember the number of features; nothing is learnt.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        x = self.read_sparse(X, reset=True)
+        self.column_space(x.shape[1])
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
+        """Check X as `fit` does: nothing is learnt.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        is_first = not hasattr(self, "n_features_in_")
+        x = self.read_sparse(X, reset=is_first, min_samples=0)
+        self.column_space(x.shape[1])
+        return self
+
+    def column_space(self, n_features: int) -> HashedColumns:
+        """The columns of the output, as the functions of polysparse take them."""
+        self.require_parameters()
+        basis = self.make_basis(n_features)
+        return HashedColumns(basis, int(self.n_columns), bool(self.alternate_sign), int(self.seed))
+
+    def column_of(self, tuples: Any, *, return_sign: bool = False) -> Any:
+        """Where products of input features go.
+
+        Parameters
+        ----------
+        tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
+            One product, or several, as tuples of input features in any order; the empty one is the
+            bias. In an array, rows may end in -1 to mark lower degrees.
+        return_sign : bool, default=False
+            Whether to return, too, what their values are multiplied by.
+
+        Returns
+        -------
+        column : int, or ndarray of int64 of shape (n,)
+        sign : int, or ndarray of int64 of shape (n,)
+            1 or -1. Only if `return_sign` is true.
+
+        Examples
+        --------
+        >>> from polysparse import HashedPolynomialFeatures
+        >>> poly = HashedPolynomialFeatures(n_columns=2**20)
+        >>> poly.column_of((3, 17)) == poly.column_of((17, 3))
+        True
+        """
+        n_features = getattr(self, "n_features_in_", ANY_FEATURES)
+        space = self.column_space(n_features)
+        rising, one = space.basis.as_rising(tuples)
+        found = tuple(int(a[0]) if one else a for a in cpu.hash_tuples(space, rising))
+        return found if return_sign else found[0]
+
+    def collisions(self, X: Any) -> Collisions:
+        """Count the products in X that share a column.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The products of the features that occur in it must be fewer than 2**63.
+
+        Returns
+        -------
+        Collisions
+            With n_monomials, n_columns and n_sharing.
+
+        Examples
+        --------
+        >>> from polysparse import HashedPolynomialFeatures
+        >>> from scipy.sparse import csr_array
+        >>> X = csr_array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+        >>> HashedPolynomialFeatures(n_columns=1).collisions(X)
+        Collisions(n_monomials=9, n_columns=1, n_sharing=9)
+        """
+        x = as_canonical(X, self.n_jobs).as_sparse()
+        space = self.column_space(x.shape[1])
+        # The features that occur, numbered from 0, have a basis that can be counted.
+        features, numbers = np.unique(x.indices, return_inverse=True)
+        shape = x.shape[0], len(features)
+        compact = replace(x, shape=shape, indices=numbers.astype(np.int64))
+        basis = self.make_basis(len(features))
+        if basis.n_columns > MAX_COLUMNS:
+            raise ValueError(
+                f"X has {len(features):,} features that occur: they have more products of degree "
+                f"{basis.max_degree} than can be counted. Give fewer rows."
+            )
+        tally = ColumnTally(basis)
+        tally.count(compact, self.n_jobs)
+        observed = tally.chosen(1, None)[0]
+        parts = []
+        step = max(1, 2**22 // max(1, basis.highest))
+        for start in range(0, len(observed), step):
+            tuples = basis.unrank(observed[start : start + step])
+            named = np.where(tuples >= 0, features.astype(np.int64)[tuples], -1)
+            columns, _ = cpu.hash_tuples(space, np.ascontiguousarray(named))
+            parts.append(columns.astype(np.int32))
+        counts = np.unique(np.concatenate([np.empty(0, np.int32), *parts]), return_counts=True)[1]
+        return Collisions(len(observed), len(counts), int(counts[counts > 1].sum()))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_columns
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags

@@ -1,0 +1,243 @@
+"""What an expansion will be, before anything is allocated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from polysparse import machine
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.spaces import AllColumns, ColumnSpace
+from polysparse.machine import format_bytes, format_count
+from polysparse.matrix.canonical import Canonical, CanonicalCsr
+from polysparse.matrix.output import index_dtype_for, largest_index
+from polysparse.matrix.row_profile import RowProfile, require_countable
+
+
+@dataclass(frozen=True)
+class ExpansionPlan:
+    """Shape, stored values and bytes of an expansion. Made by `plan`; all numbers are exact.
+
+    Attributes
+    ----------
+    columns : AllColumns, ChosenColumns or HashedColumns
+        Which columns there are.
+    profile : RowProfile
+        What the sizes depend on: how many rows store how many values.
+    dtype : numpy.dtype
+        Of the values.
+    is_sparse : bool
+        Whether the result is CSR; else it is a dense array.
+    found : dict of int, or None
+        Stored values of each degree, if they had to be found by making the rows.
+    n_merged : int
+        How many of them fall into the same hashed column as another of the same row.
+
+    Examples
+    --------
+    >>> import polysparse
+    >>> from scipy.sparse import csr_array
+    >>> X = csr_array([[0.0, 2.0, 3.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    >>> plan = polysparse.plan(X, degree=3)
+    >>> plan.shape, plan.nnz, plan.nbytes
+    ((2, 35), 14, 180)
+    >>> print(plan)
+    degree  columns  stored values      bytes
+    0             1              2   24 bytes
+    1             4              3   36 bytes
+    2            10              4   48 bytes
+    3            20              5   60 bytes
+    all          35             14  180 bytes
+    CSR, 2 x 35, float64 values, int32 indices
+    """
+
+    columns: ColumnSpace
+    profile: RowProfile
+    dtype: np.dtype[Any]
+    is_sparse: bool = True
+    found: dict[int, int] | None = None
+    n_merged: int = 0
+
+    @property
+    def basis(self) -> MonomialBasis:
+        """The monomials that are made."""
+        return self.columns.basis
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Rows of the result."""
+        return self.profile.n_rows
+
+    @property
+    def row_lengths(self) -> tuple[tuple[int, int], ...] | None:
+        """How many rows store how many values; None for dense input."""
+        return self.profile.lengths if self.is_sparse else None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the result."""
+        return self.n_rows, self.columns.n_columns
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether there may be fewer stored values: nobody has made the rows yet."""
+        return not self.columns.is_exact and self.found is None
+
+    def with_found(self, below: dict[int, int], nnz: int) -> ExpansionPlan:
+        """The exact plan, from the stored values in columns before the end of each degree."""
+        if not below:  # columns have no degree
+            made = self.nnz_by_degree
+            return replace(self, found=made, n_merged=sum(made.values()) - nnz)
+        before = [0, *below.values()]
+        found = {d: stored - before[i] for i, (d, stored) in enumerate(below.items())}
+        return replace(self, found=found)
+
+    @cached_property
+    def nnz_by_degree(self) -> dict[int, int]:
+        """Stored values of each degree; degree 0 is the bias. Of hashed ones, before they merge."""
+        return self.profile.outputs_by_degree(self.basis) if self.found is None else self.found
+
+    @cached_property
+    def nnz(self) -> int:
+        """Stored values in all."""
+        nnz = sum(self.nnz_by_degree.values()) - self.n_merged
+        return min(nnz, self.n_rows * self.columns.n_columns)
+
+    @property
+    def index_dtype(self) -> np.dtype[Any]:
+        """Of indices and indptr: int32 if columns and stored values both fit."""
+        return index_dtype_for(max(self.columns.n_columns, self.nnz))
+
+    @property
+    def bytes_per_value(self) -> int:
+        """Of a stored value, with its index."""
+        return self.dtype.itemsize + (self.index_dtype.itemsize if self.is_sparse else 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the result's arrays."""
+        offsets = (self.n_rows + 1) * self.index_dtype.itemsize if self.is_sparse else 0
+        return self.nnz * self.bytes_per_value + offsets
+
+    @property
+    def filled_index_dtype(self) -> np.dtype[Any]:
+        """The dtype that an engine writes indices in: int32 for chosen and hashed columns."""
+        return self.index_dtype if self.columns.is_exact else np.dtype(np.int32)
+
+    def room_for(self, max_bytes: int | str | None) -> int:
+        """Stored values to allocate; raise if the result cannot be indexed or held.
+
+        A result that may turn out smaller than planned gets as much room as is allowed.
+        """
+        self.require_countable()
+        limit = self._limit(max_bytes)
+        if limit is None or self.nbytes <= limit:
+            return self.nnz
+        if not self.is_upper_bound:
+            self.refuse(max_bytes, "", self.nbytes)
+        most = -1
+        for itemsize in (8, 4):  # fewer stored values may have narrower indices
+            room = (limit - (self.n_rows + 1) * itemsize) // (itemsize + self.dtype.itemsize)
+            room = min(room, largest_index(np.dtype(f"i{itemsize}")))
+            if index_dtype_for(max(self.columns.n_columns, room)).itemsize <= itemsize:
+                most = max(most, room)
+        if most < 0:
+            self.refuse(max_bytes, "at least ", (self.n_rows + 1) * self.index_dtype.itemsize)
+        return min(most, self.nnz)
+
+    def _limit(self, max_bytes: int | str | None) -> int | None:
+        """Bytes that the result may have; None if it may be as large as it is."""
+        if max_bytes is None:
+            return None
+        return (
+            machine.available_if_less(self.nbytes)
+            if max_bytes == "available"
+            else as_byte_limit(max_bytes)
+        )
+
+    def refuse(self, max_bytes: int | str | None, more_than: str, needed: int) -> NoReturn:
+        """Raise, with the bytes that are needed and allowed, and the ways out."""
+        limit = self._limit(max_bytes) or 0
+        which = "are available" if max_bytes == "available" else f"are allowed (max_bytes={limit})"
+        raise MemoryError(
+            f"The expansion of shape {self.shape[0]:,} x {self.shape[1]:,} would need {more_than}"
+            f"{format_bytes(needed)}; {format_bytes(limit)} {which}. "
+            f"What fits instead: {'; '.join(self._ways_out(limit))}. "
+            "polysparse.expand(..., max_bytes=None) tries all the same."
+        )
+
+    def require_countable(self) -> None:
+        """Raise if columns or stored values are more than int64 can number."""
+        self.columns.require_indexable()
+        require_countable(self.nnz)
+
+    def _ways_out(self, limit: int) -> list[str]:
+        """What would fit instead, as far as it does."""
+        basis, low, high = self.basis, self.basis.min_degree, self.basis.max_degree
+        bias, interaction_only = basis.include_bias, basis.interaction_only
+
+        def other(degree: Any, interaction_only: bool) -> ExpansionPlan:
+            other_basis = MonomialBasis(
+                basis.n_features, degree, interaction_only=interaction_only, include_bias=bias
+            )
+            return replace(self, columns=AllColumns(other_basis))
+
+        smaller = {"float32 values": replace(self, dtype=np.dtype(np.float32))}
+        if self.columns.is_exact:
+            smaller["interaction_only=True"] = other((low, high), True)
+        if self.columns.is_exact and high > 1:
+            smaller[f"degree={high - 1}"] = other((min(low, high - 1), high - 1), interaction_only)
+        ways = [
+            f"{name} would need {format_bytes(plan.nbytes)}"
+            for name, plan in smaller.items()
+            if plan.nbytes < self.nbytes and plan.nbytes <= limit
+        ]
+        if self.is_sparse:
+            ways.append("iter_expand yields it in blocks of rows within a limit that you set")
+        return ways or ["fewer rows at a time"]
+
+    def __str__(self) -> str:
+        rows = [("degree", "columns", "stored values", "bytes")]
+        ends, before = self.columns.degree_ends, 0
+        for d, stored in self.nnz_by_degree.items():
+            columns = format_count(ends[d] - before) if ends else ""
+            before = ends.get(d, 0)
+            size = format_bytes(stored * self.bytes_per_value)
+            rows.append((str(d), columns, format_count(stored), size))
+        total = format_count(self.columns.n_columns), format_count(self.nnz)
+        rows.append(("all", *total, format_bytes(self.nbytes)))
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = [
+            f"{row[0]:<{widths[0]}}  "
+            + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+            for row in rows
+        ]
+        kind = "CSR" if self.is_sparse else "dense"
+        indices = f", {self.index_dtype} indices" if self.is_sparse else ""
+        shape = f"{self.shape[0]:,} x {format_count(self.shape[1])}"
+        lines.append(f"{kind}, {shape}, {self.dtype} values{indices}")
+        if self.n_merged:
+            lines.append(f"{format_count(self.n_merged)} fall into the same column as another")
+        return "\n".join(lines)
+
+
+def plan_expansion(columns: ColumnSpace, x: Canonical) -> ExpansionPlan:
+    """Plan of canonical input in given columns; an upper bound if they are not exact."""
+    n_features = columns.basis.n_features
+    if x.shape[1] != n_features:
+        raise ValueError(f"X has {x.shape[1]} features; the basis has {n_features}.")
+    return ExpansionPlan(columns, x.profile, x.dtype, isinstance(x, CanonicalCsr))
+
+
+def as_byte_limit(max_bytes: Any) -> int:
+    """Read a number of bytes."""
+    if (
+        isinstance(max_bytes, (int, np.integer))
+        and not isinstance(max_bytes, bool)
+        and max_bytes > 0
+    ):
+        return int(max_bytes)
+    raise ValueError(f"max_bytes must be a positive number of bytes; got {max_bytes!r}.")

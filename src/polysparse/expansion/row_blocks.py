@@ -1,0 +1,87 @@
+"""Rows divided into blocks whose expansions stay within a number of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.expansion.planning import as_byte_limit
+from polysparse.machine import format_bytes
+from polysparse.matrix.output import index_dtype_for, largest_index
+
+
+class RowBlocks:
+    """Iterates over slices of rows, each as many as fit.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64 of shape (n_rows + 1,)
+        Outputs before each row, and in all.
+    n_columns : int
+        Of the expansion: no row stores more, however many outputs fall together.
+    dtype : numpy.dtype
+        Of its values.
+    max_bytes : int
+        Limit on the arrays of one block.
+    wanted_bytes : int, optional
+        A smaller limit, which only single rows may exceed.
+    """
+
+    def __init__(
+        self,
+        offsets: NDArray[np.int64],
+        n_columns: int,
+        dtype: np.dtype[Any],
+        max_bytes: int,
+        wanted_bytes: int | None = None,
+    ) -> None:
+        self.limit = as_byte_limit(max_bytes)
+        lengths = np.diff(offsets)
+        longest = int(lengths.max(initial=0))
+        if longest > n_columns:
+            lengths, longest = np.minimum(lengths, n_columns), n_columns
+            np.cumsum(lengths, out=offsets[1:])
+        self.offsets = offsets
+        self.index_dtype = index_dtype_for(max(n_columns, longest))
+        self.dtype = dtype
+        self.row_bytes = self.index_dtype.itemsize
+        self.value_bytes = self.index_dtype.itemsize + dtype.itemsize
+        needed = longest * self.value_bytes + 2 * self.row_bytes
+        if len(offsets) > 1 and needed > self.limit:
+            raise ValueError(
+                f"max_bytes={max_bytes} is too little: row {lengths.argmax()} alone "
+                f"expands to {longest:,} stored values, {needed:,} bytes ({format_bytes(needed)})."
+            )
+        if wanted_bytes is not None:
+            self.limit = min(self.limit, max(wanted_bytes, needed))
+
+    def __iter__(self) -> Iterator[slice]:
+        n_rows = len(self.offsets) - 1
+        bytes_before = self.offsets * self.value_bytes + np.arange(n_rows + 1) * self.row_bytes
+        start = 0
+        while start < n_rows:
+            stop = min(
+                _last_within(bytes_before, start, self.limit - self.row_bytes),
+                _last_within(self.offsets, start, largest_index(self.index_dtype)),
+            )
+            yield slice(start, stop)
+            start = stop
+
+    def size_of(self, rows: slice) -> tuple[int, int]:
+        """Rows and stored values of a block."""
+        return rows.stop - rows.start, int(self.offsets[rows.stop] - self.offsets[rows.start])
+
+    @property
+    def largest_size(self) -> tuple[int, int]:
+        """Rows and stored values that no block exceeds."""
+        n_rows, nnz = len(self.offsets) - 1, int(self.offsets[-1])
+        return min(n_rows, self.limit // self.row_bytes), min(nnz, self.limit // self.value_bytes)
+
+
+def _last_within(sums: NDArray[np.int64], start: int, most: int) -> int:
+    """Last place where the rising sums exceed what they are at `start` by no more than `most`."""
+    reach = min(int(sums[start]) + most, np.iinfo(np.int64).max)
+    return int(np.searchsorted(sums, reach, side="right")) - 1

@@ -1,0 +1,228 @@
+"""Parquet files with a list of indices and a list of values in each row, by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse import thresholds
+from polysparse.engine import cpu
+from polysparse.files.description import n_columns_in
+from polysparse.files.sink import FileSink
+from polysparse.files.source import FileFault, Source, Summary, faults_of
+from polysparse.matrix.output import as_csr
+from polysparse.matrix.row_profile import RowProfile
+
+# In arrays: an index and a value of 8 bytes each, an offset and a label beside them.
+BYTES_PER_VALUE, BYTES_PER_ROW = 16, 16
+
+
+def _pyarrow_parquet() -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow: pip install 'polysparse[cli]'.") from None
+    return pq
+
+
+class ParquetSource(Source):
+    """Parquet with list columns `indices` and `values`, and maybe a column `label`."""
+
+    is_upper_bound = True
+
+    @cached_property
+    def _file(self) -> Any:
+        pq = _pyarrow_parquet()
+        with faults_of(self.path):
+            file = pq.ParquetFile(self.place, buffer_size=2**20, pre_buffer=False)
+            _require_sparse_rows(file.schema_arrow)
+        return file
+
+    def close(self) -> None:
+        if "_file" in self.__dict__:
+            self._file.close()
+        super().close()
+
+    @cached_property
+    def summary(self) -> Summary:
+        profile, largest = RowProfile(), -1
+        for indptr, indices, _, _ in self._batches(("indices",), self._rows_to_scan()):
+            profile += RowProfile(cpu.count_row_lengths(indptr))
+            largest = max(largest, int(indices.max(initial=-1)))
+            if indices.min(initial=0) < 0:
+                raise FileFault(f"{self.path}: index {indices.min()} is negative.")
+        schema = self._file.schema_arrow
+        if self.given_features is None:
+            self.given_features = self._width_in(schema.metadata or {}, largest)
+        return Summary(self.width(largest), profile, "label" in schema.names)
+
+    def _width_in(self, metadata: dict[bytes, bytes], largest: int) -> int | None:
+        """The n_features that the file itself gives, if any: columns at the end may be empty."""
+        text = metadata.get(b"polysparse:n_features")
+        if text is None:
+            return None
+        if not text.isdigit() or len(text) > 19 or int(text) <= largest:
+            raise FileFault(
+                f"{self.path}: its metadata polysparse:n_features is {ascii(text)[1:]}, "
+                f"but must be a number above the largest index, {largest}."
+            )
+        return int(text)
+
+    def _rows_to_scan(self) -> int:
+        """Rows whose indices take about SCAN_BYTES in the row group of the longest rows."""
+        with faults_of(self.path):
+            metadata = self._file.metadata
+            groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+            where = [c.path.split(".")[0] for c in self._file.schema].index("indices")
+            means = [g.column(where).num_values // max(g.num_rows, 1) for g in groups]
+        return max(1, thresholds.SCAN_BYTES // (8 * int(max([0, *means])) + 8))
+
+    def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
+        summary = self.summary
+        columns = ("indices", "values", *(["label"] if summary.has_labels else []))
+        n_together = rows_within(block_bytes, summary.profile)
+        for indptr, indices, values, labels in self._batches(columns, n_together):
+            n_rows = len(indptr) - 1
+            if skip_rows >= n_rows:
+                skip_rows -= n_rows
+                continue
+            block = as_csr((n_rows, summary.n_features), indptr, indices, values, is_array=True)
+            block.has_canonical_format = block.has_sorted_indices = False
+            if skip_rows:
+                block, labels = block[skip_rows:], None if labels is None else labels[skip_rows:]
+            yield block, labels
+            skip_rows = 0
+
+    def _batches(
+        self, columns: tuple[str, ...], n_rows: int
+    ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
+        """Offsets, indices, values and labels of some rows at a time, as far as asked for."""
+        with faults_of(self.path):
+            for batch in self._file.iter_batches(batch_size=n_rows, columns=list(columns)):
+                indptr, indices = _as_rows(batch, "indices", np.int64)
+                values, labels = indices[:0], None
+                if "values" in columns:
+                    own, values = _as_rows(batch, "values", np.float64)
+                    if not np.array_equal(own, indptr):
+                        raise ValueError("a row has other numbers of indices and values.")
+                if "label" in columns:
+                    labels = _as_numbers(batch.column("label"), "label", np.float64).astype(float)
+                yield indptr, indices, values, labels
+
+
+def _require_sparse_rows(schema: Any) -> None:
+    """Raise if columns are missing, or of types that do not say which numbers are meant."""
+    from pyarrow import types
+
+    def is_number(kind: Any) -> bool:
+        tests = types.is_integer, types.is_floating, types.is_decimal, types.is_boolean
+        return any(test(kind) for test in tests)
+
+    def is_list(kind: Any) -> bool:  # lists of views came with pyarrow 16
+        names = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+        return any(getattr(types, f"is_{name}", lambda _: False)(kind) for name in names)
+
+    for name in {"indices", "values", "label"} & set(schema.names):
+        if schema.names.count(name) > 1:
+            raise ValueError(f"has several columns {name!r}.")
+    for name, is_right in (("indices", types.is_integer), ("values", is_number)):
+        kind = schema.field(name).type if name in schema.names else None
+        if kind is None or not is_list(kind):
+            raise ValueError(f"has no list column {name!r}; it has {schema.names}.")
+        if not is_right(kind.value_type):
+            needed = "integers" if name == "indices" else "numbers"
+            raise ValueError(f"column {name!r} is {kind}: lists of {needed} are needed.")
+    if "label" in schema.names and not is_number(schema.field("label").type):
+        raise ValueError(f"column 'label' is {schema.field('label').type}: not a number.")
+
+
+def _as_rows(batch: Any, name: str, dtype: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Offsets and numbers of a list column, of whichever kind of list."""
+    from pyarrow import compute
+
+    lists = batch.column(name)
+    if lists.null_count:
+        raise ValueError(f"column {name!r}: a row is null.")
+    indptr = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(compute.list_value_length(lists), out=indptr[1:])
+    return indptr, _as_numbers(lists.flatten(), name, dtype)
+
+
+def _as_numbers(array: Any, name: str, dtype: Any) -> NDArray[Any]:
+    """Numbers as `dtype`, exactly; float32 stays what it is."""
+    import pyarrow as pa
+
+    if array.null_count:
+        raise ValueError(f"column {name!r}: a number is null.")
+    if pa.types.is_float32(array.type):
+        return np.asarray(array)
+    try:
+        return np.asarray(array.cast(pa.from_numpy_dtype(dtype)))
+    except pa.ArrowInvalid as error:  # a number that the type does not hold
+        raise ValueError(f"column {name!r}: {error}") from None
+
+
+def rows_within(n_bytes: int, profile: RowProfile) -> int:
+    """So many rows fit into n_bytes of arrays, whichever they are; at least one."""
+    n_rows = 0
+    for length, count in reversed(profile.lengths):
+        each = length * BYTES_PER_VALUE + BYTES_PER_ROW
+        fitting = min(count, n_bytes // each)
+        n_rows, n_bytes = n_rows + fitting, n_bytes - fitting * each
+        if fitting < count:
+            break
+    return max(1, n_rows)
+
+
+class ParquetSink(FileSink):
+    """Parquet with list columns `indices` and `values`, and `label` if there are labels."""
+
+    def __init__(self, path: Path, description: dict[str, Any]) -> None:
+        pq = _pyarrow_parquet()
+        import pyarrow as pa
+
+        self.pa = pa
+        index_dtype, dtype = (np.dtype(description[key]) for key in ("index_dtype", "dtype"))
+        fields = [
+            pa.field("indices", pa.large_list(pa.from_numpy_dtype(index_dtype))),
+            pa.field("values", pa.large_list(pa.from_numpy_dtype(dtype))),
+        ]
+        if description["labels"]:
+            fields.append(pa.field("label", pa.float64()))
+        metadata = {"polysparse:n_features": str(n_columns_in(description))}
+        self.schema = pa.schema(fields, metadata=metadata)
+        super().__init__(path)
+        self.writer: Any = None
+        try:
+            self.writer = pq.ParquetWriter(self.file, self.schema)
+        except BaseException:
+            self.discard()
+            raise
+
+    def write(self, block: Any, labels: NDArray[Any] | None) -> None:
+        pa, offsets = self.pa, self.pa.array(block.indptr.astype(np.int64))
+        columns = [
+            pa.LargeListArray.from_arrays(offsets, pa.array(array, type=field.type.value_type))
+            for array, field in zip((block.indices, block.data), self.schema, strict=False)
+        ]
+        if labels is not None:
+            columns.append(pa.array(labels))
+        self.writer.write_table(pa.Table.from_arrays(columns, schema=self.schema))
+        self.n_rows += block.shape[0]
+
+    def seal(self) -> None:
+        self.writer.close()
+        super().seal()
+
+    def discard(self) -> None:
+        if self.writer is not None:
+            with suppress(Exception):  # it writes, and what it writes may not fit on the disk
+                self.writer.close()
+            self.writer.is_open = False  # else it would try again when it is forgotten
+        super().discard()

@@ -1,0 +1,303 @@
+"""Files in the svmlight (libsvm) format, in blocks of rows.
+
+A row is a line: ``[label] [qid:N] index:value index:value ... [# comment]``. Lines of nothing but
+blanks and a comment are no rows. The first row decides whether rows have labels, and a qid.
+Indices are as written: whether they count from 0 or from 1 is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.engine import cpu
+from polysparse.engine.cpu import SvmlightFault, SvmlightText
+from polysparse.matrix.row_profile import RowProfile
+
+BLOCK_BYTES = 2**24
+
+# A message quotes so much of a word; a longer word than this is not looked into.
+_QUOTED, _EXPLAINED = 40, 4000
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class SvmlightError(ValueError):
+    """What is wrong with a file: the `reason`, and the `line`, from 1, or None if it has none."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason, line)
+        self.reason = reason
+        self.line = line
+
+    def __str__(self) -> str:
+        return self.reason if self.line is None else f"line {self.line}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class TextBlock:
+    """Consecutive rows of a file; `first_row` counts from 0 through the whole file.
+
+    Within a row, indices are in the order of the file, and may repeat.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int64]
+    data: NDArray[np.float64]
+    labels: NDArray[np.float64] | None
+    qid: NDArray[np.int64] | None
+    first_row: int
+
+
+@dataclass(frozen=True)
+class TextSummary:
+    """What a whole file holds. The extreme indices are -1 if nothing is stored."""
+
+    profile: RowProfile
+    min_index: int
+    max_index: int
+    has_labels: bool
+    has_qid: bool
+    n_bytes: int  # of text: a gzip file is smaller
+
+
+def open_text(path: str | os.PathLike[str], name: str | None = None) -> BinaryIO:
+    """Open a file of text, plain or gzip as its first bytes say; "-" is standard input.
+
+    Errors call it by `name`, or by its path.
+    """
+    if path == "-":
+        name, file = name or "standard input", open(0, "rb", closefd=False)  # noqa: SIM115
+    else:
+        name, file = name or os.fspath(path), open(path, "rb")  # noqa: SIM115
+    try:
+        is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
+    except BaseException:
+        file.close()
+        raise
+    return cast(BinaryIO, _Gunzip(file, name) if is_gzip else file)
+
+
+def iter_blocks(
+    file: BinaryIO, *, block_bytes: int = BLOCK_BYTES, n_threads: int = 1, skip_rows: int = 0
+) -> Iterator[TextBlock]:
+    """Rows in order, in blocks of about `block_bytes` of text; a block has at least one row.
+
+    The arrays of a block take at most 8 times the memory of its text, which is reached where rows
+    are a label and nothing else; pairs take 16 bytes each, and so at most 4 times their text. The
+    first `skip_rows` rows are passed over without a look at what they hold.
+    """
+    _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
+    _require_at_least(0, skip_rows=skip_rows)
+    return _iter_blocks(_Lines(file, block_bytes), n_threads, skip_rows)
+
+
+def summarize(file: BinaryIO, *, block_bytes: int = BLOCK_BYTES, n_threads: int = 1) -> TextSummary:
+    """Read a file once, keeping no more than which lengths its rows have. Every line is checked."""
+    _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
+    lines = _Lines(file, block_bytes)
+    profile, lowest, highest, block = RowProfile(), [], [], None
+    for block in _iter_blocks(lines, n_threads, 0):
+        profile += RowProfile(cpu.count_row_lengths(block.indptr))
+        if len(block.indices):
+            lowest.append(int(block.indices.min()))
+            highest.append(int(block.indices.max()))
+    return TextSummary(
+        profile=profile,
+        min_index=min(lowest, default=-1),
+        max_index=max(highest, default=-1),
+        has_labels=block is not None and block.labels is not None,
+        has_qid=block is not None and block.qid is not None,
+        n_bytes=lines.n_bytes,
+    )
+
+
+def _require_at_least(least: int, **arguments: int) -> None:
+    for name, value in arguments.items():
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}; got {value}.")
+
+
+class _Lines:
+    """The text of a file in stretches of whole lines; each is valid until the next is asked for."""
+
+    def __init__(self, file: BinaryIO, block_bytes: int) -> None:
+        self.file = cast(io.BufferedIOBase, file)
+        self.block_bytes = block_bytes
+        self.n_bytes = 0
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        buffer = bytearray(self.block_bytes + 1)  # a last line may lack its newline: room for it
+        n_kept = 0  # bytes of a line that has not been read to its end
+        while n_read := self._read_into(memoryview(buffer)[n_kept:-1]):
+            stop = n_kept + n_read
+            cut = buffer.rfind(b"\n", n_kept, stop) + 1
+            n_kept = stop - cut
+            if cut:
+                yield np.frombuffer(buffer, np.uint8, cut)
+                buffer[:n_kept] = buffer[cut:stop]
+            if n_kept == len(buffer) - 1:
+                buffer = buffer + bytes(len(buffer))  # doubled: long lines cost linear time
+        if n_kept:
+            buffer[n_kept] = ord("\n")
+            yield np.frombuffer(buffer, np.uint8, n_kept + 1)
+
+    def _read_into(self, room: memoryview) -> int:
+        n_read = cast("int | None", self.file.readinto(room))
+        if n_read is None:
+            raise BlockingIOError("the svmlight file is in non-blocking mode, and has no data yet.")
+        self.n_bytes += n_read
+        return n_read
+
+
+def _iter_blocks(lines: _Lines, n_threads: int, skip_rows: int) -> Iterator[TextBlock]:
+    n_lines = n_rows = 0  # passed so far
+    layout: tuple[bool, bool] | None = None
+    for text in lines:
+        layout = layout or cpu.svmlight_layout(text)
+        if n_rows < skip_rows:
+            begin, *passed = cpu.svmlight_skip(text, skip_rows - n_rows)
+            n_lines, n_rows, text = n_lines + passed[0], n_rows + passed[1], text[begin:]
+        counted = SvmlightText(text, *(layout or (False, False)), n_threads)
+        if layout and counted.n_rows:
+            yield _parse(text, counted, layout, n_lines, n_rows)
+        n_lines += counted.n_lines
+        n_rows += counted.n_rows
+
+
+def _parse(
+    text: NDArray[np.uint8],
+    counted: SvmlightText,
+    layout: tuple[bool, bool],
+    n_lines: int,
+    n_rows: int,
+) -> TextBlock:
+    """The rows of a text that so many lines and rows of its file come before."""
+    has_labels, has_qid = layout
+    indptr = np.empty(counted.n_rows + 1, np.int64)
+    indices = np.empty(counted.n_stored, np.int64)
+    data = np.empty(counted.n_stored, np.float64)
+    labels = np.empty(counted.n_rows * has_labels, np.float64)
+    qid = np.empty(counted.n_rows * has_qid, np.int64)
+    fault, line, begin, end = counted.fill(indptr, indices, data, labels, qid)
+    if fault != SvmlightFault.none:
+        word = text[begin : min(end, begin + _EXPLAINED)].tobytes()
+        raise SvmlightError(_explain(fault, word, end - begin), n_lines + line + 1)
+    return TextBlock(
+        indptr, indices, data, labels if has_labels else None, qid if has_qid else None, n_rows
+    )
+
+
+def _explain(fault: SvmlightFault, word: bytes, n_bytes: int) -> str:
+    """Why `word`, the beginning of n_bytes, is not what was expected in its place."""
+    odd = next((byte for byte in word if byte < 0x20 or byte == 0x7F), None)
+    if odd == 0x0D:
+        return f"{_quote(word)} holds a carriage return (byte 0x0d) that no newline follows."
+    if odd is not None:
+        return f"{_quote(word)} holds the byte {odd:#04x}: this is not an svmlight text file."
+    if len(word) < n_bytes:
+        return f"{_quote(word)}, of {n_bytes} bytes, is neither a number nor index:value."
+    return _EXPLAIN[fault](word)
+
+
+def _explain_label(word: bytes) -> str:
+    if b"," in word:
+        return f"{_quote(word)} are several labels: only one for each row can be read."
+    return f"label {_quote(word)} {_not_a_number(word)}"
+
+
+def _explain_index(word: bytes) -> str:
+    index, colon, _ = word.partition(b":")
+    if colon and index == b"qid":
+        return f"{_quote(word)} is out of place: a qid comes once, before all index:value pairs."
+    if not colon:
+        return f"{_quote(word)} is not a pair index:value."
+    if not index:
+        return f"{_quote(word)} has no index before its colon."
+    return f"index {_quote(index, marks='')} {_not_an_integer(index, 'index')}"
+
+
+def _explain_value(word: bytes) -> str:
+    value = word.partition(b":")[2]
+    if not value:
+        return f"{_quote(word)} has no value after its colon."
+    return f"value {_quote(value)} of {_quote(word)} {_not_a_number(value)}"
+
+
+def _explain_qid(word: bytes) -> str:
+    qid = word.partition(b":")[2]
+    return f"qid {_quote(qid)} {_not_an_integer(qid, 'qid')}"
+
+
+def _not_a_number(word: bytes) -> str:
+    try:
+        too_large = b"_" not in word and abs(float(word)) == float("inf")
+    except ValueError:
+        too_large = False
+    return "is too large for a float64." if too_large else "is not a number."
+
+
+def _not_an_integer(word: bytes, what: str) -> str:
+    if not word.removeprefix(b"-").isdigit():
+        return "is not an integer."
+    if what == "index" and word.startswith(b"-"):
+        return "is negative: indices count from 0 or from 1."
+    return "is too large for an int64."
+
+
+def _quote(word: bytes, marks: str = "'") -> str:
+    text = word[:_QUOTED].decode("ascii", "backslashreplace")
+    text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    return f"{marks}{text}{'...' if len(word) > _QUOTED else ''}{marks}"
+
+
+_EXPLAIN: dict[SvmlightFault, Callable[[bytes], str]] = {
+    SvmlightFault.label: _explain_label,
+    SvmlightFault.label_missing: lambda word: (
+        f"begins with {_quote(word)} and so has no label, but the first row has one."
+    ),
+    SvmlightFault.label_unexpected: lambda word: (
+        f"begins with {_quote(word)}, which is not index:value; the first row has no label."
+    ),
+    SvmlightFault.qid: _explain_qid,
+    SvmlightFault.qid_missing: lambda _: "has no qid, but the first row has one.",
+    SvmlightFault.qid_unexpected: lambda word: f"has {_quote(word)}, but the first row has no qid.",
+    SvmlightFault.index: _explain_index,
+    SvmlightFault.value: _explain_value,
+}
+
+
+class _Gunzip(gzip.GzipFile):
+    """A gzip file whose errors say which file it is; closes the file underneath."""
+
+    def __init__(self, file: io.BufferedReader, name: str) -> None:
+        super().__init__(fileobj=file, mode="rb")
+        self._underneath, self._called = file, name
+
+    def read(self, size: int | None = -1) -> bytes:
+        return cast(bytes, self._named(super().read, size))
+
+    def readinto(self, room: Any) -> int:
+        return cast(int, self._named(super().readinto, room))
+
+    def close(self) -> None:
+        super().close()
+        self._underneath.close()
+
+    def _named(self, read: Callable[[Any], Any], argument: Any) -> Any:
+        try:
+            return read(argument)
+        except EOFError:
+            reason = f"{self._called} ends in the middle of its gzip stream: it was cut short."
+            raise SvmlightError(reason) from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            reason = f"{self._called} is a corrupted gzip file: {error}."
+            raise SvmlightError(reason) from None

@@ -1,0 +1,84 @@
+"""The arrays of a result: allocated once, wrapped as SciPy's CSR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polysparse import thresholds
+
+
+def index_dtype_for(n: int) -> np.dtype[Any]:
+    """Narrowest dtype for indices up to n."""
+    return np.dtype(np.int32 if n <= thresholds.MAX_INT32 else np.int64)
+
+
+def largest_index(index_dtype: np.dtype[Any]) -> int:
+    """The largest n for which `index_dtype_for` gives this dtype."""
+    return thresholds.MAX_INT32 if index_dtype == np.int32 else 2**63 - 1
+
+
+def allocate(shape: int | tuple[int, ...], dtype: np.dtype[Any], order: str = "C") -> NDArray[Any]:
+    """Every output array comes from here, so that tests can poison it."""
+    return np.empty(shape, dtype=dtype, order="F" if order == "F" else "C")
+
+
+class CsrRoom:
+    """Arrays for a CSR result of at most so many rows and stored values."""
+
+    def __init__(
+        self,
+        n_rows: int,
+        nnz: int,
+        offset_dtype: np.dtype[Any],
+        index_dtype: np.dtype[Any],
+        dtype: np.dtype[Any],
+    ) -> None:
+        self.indptr = allocate(n_rows + 1, offset_dtype)
+        self.indices = allocate(nnz, index_dtype)
+        self.data = allocate(nnz, dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return self.indptr.nbytes + self.indices.nbytes + self.data.nbytes
+
+    def rows(self, n_rows: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """indptr, indices and data for an engine to fill so many rows in."""
+        return self.indptr[: n_rows + 1], self.indices, self.data
+
+    def trim(self, nnz: int) -> None:
+        """Give back what is not used. Nobody else may hold the arrays."""
+        if nnz < len(self.data):
+            for array in (self.indices, self.data):
+                array.resize(nnz, refcheck=False)
+
+    def wrap(
+        self, shape: tuple[int, int], nnz: int, index_dtype: np.dtype[Any], *, is_array: bool
+    ) -> Any:
+        """The first rows and stored values as CSR, with indices of one dtype."""
+        indptr, indices, data = self.rows(shape[0])
+        indptr = indptr.astype(index_dtype, copy=False)
+        indices = indices[:nnz].astype(index_dtype, copy=False)
+        return as_csr(shape, indptr, indices, data[:nnz], is_array=is_array)
+
+
+def as_csr(
+    shape: tuple[int, int],
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    *,
+    is_array: bool,
+) -> Any:
+    """CSR of SciPy's array or matrix family around arrays that are canonical by construction.
+
+    SciPy's constructor would look through the arrays, and copy them to choose an index dtype.
+    """
+    out = (sparse.csr_array if is_array else sparse.csr_matrix)(shape, dtype=data.dtype)
+    out.indptr, out.indices, out.data = indptr, indices, data
+    out.has_sorted_indices = out.has_canonical_format = True
+    return out

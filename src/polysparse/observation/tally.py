@@ -1,0 +1,125 @@
+"""ColumnTally: how many rows have each column of an expansion."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse import machine, thresholds
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.engine import cpu, engine_for
+from polysparse.machine import format_bytes, threads_for
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.matrix.row_profile import require_countable
+
+# A counted column takes its number and its count, and as much again while batches are merged.
+ENTRY_BYTES = 24
+
+MOST = 2**63 - 1
+
+
+class ColumnTally:
+    """Counts of the columns that occur, over any number of matrices.
+
+    It takes about 24 bytes for each distinct column, whatever the size of the expansion.
+    """
+
+    def __init__(self, basis: MonomialBasis) -> None:
+        self.basis = basis
+        self.native = cpu.Tally()
+        self._lock = Lock()  # the kernels release the GIL
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"basis": self.basis, "entries": self.chosen(1, None)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["basis"])  # type: ignore[misc]
+        self.add(*state["entries"])
+
+    def count(
+        self, x: CanonicalCsr, n_jobs: int | None = None, max_bytes: int | None = None
+    ) -> None:
+        """Count the rows of a matrix, too: all of them, or, if that fails, none.
+
+        Raises MemoryError if there is no memory for all columns, or if max_bytes are too few.
+        """
+        self.basis.require_indexable()
+        n_outputs = x.profile.outputs(self.basis)
+        require_countable(n_outputs)
+        n_threads, engine = threads_for(n_jobs, n_outputs), engine_for(x)
+        stored_bytes = engine.observing_bytes(self.basis, x.indices.itemsize, n_threads)
+        fresh = cpu.Tally()
+        for rows in batches_of_rows(x.indptr, max(1, thresholds.COUNTING_BYTES // stored_bytes)):
+            limit = machine.available_bytes()
+            if max_bytes is not None:
+                limit = max_bytes - ENTRY_BYTES * (self.n_entries + fresh.n_entries)
+            most = MOST if limit is None else max(0, limit) // ENTRY_BYTES
+            if not engine.observe(fresh, self.basis, x, rows, most, n_threads):
+                self._refuse(None if limit is None else self.n_entries + fresh.n_entries + most)
+        with self._lock:
+            self.native.take_all_of(fresh)
+
+    def _refuse(self, most: int | None) -> NoReturn:
+        basis, room = self.basis, "the available memory"
+        if most is not None:
+            room = f"{format_bytes(ENTRY_BYTES * most)} of memory, {most:,} columns"
+        raise MemoryError(
+            f"More columns occur than fit into {room}, at {ENTRY_BYTES} bytes each. Lower the "
+            f"degree, now ({basis.min_degree}, {basis.max_degree}), set interaction_only=True, or "
+            "use HashedPolynomialFeatures, which counts nothing."
+        )
+
+    def add(self, columns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        """Add counts of rising columns."""
+        with self._lock:
+            self.native.add(columns, counts)
+
+    def merge(self, other: ColumnTally) -> None:
+        """Add the counts of another tally, which stays as it is."""
+        copy = cpu.Tally()
+        with other._lock:
+            copy.add_all_of(other.native)
+        with self._lock:
+            self.native.take_all_of(copy)
+
+    def take(self, other: ColumnTally) -> None:
+        """Add the counts of another tally and leave it empty."""
+        with self._lock, other._lock:
+            self.native.take_all_of(other.native)
+
+    def settle(self) -> None:
+        """Hold every column once."""
+        with self._lock:
+            self.native.settle()
+
+    def chosen(
+        self, min_count: int, max_columns: int | None, n_jobs: int | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Columns in at least so many rows, or the most frequent of them; and their counts."""
+        most = MOST if max_columns is None else min(max_columns, MOST)
+        with self._lock:
+            self.native.settle()
+            n_threads = threads_for(n_jobs, self.native.n_entries)
+            least, n_ties, n = self.native.choose(min(min_count, MOST), most, n_threads)
+            columns, counts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+            self.native.write(least, n_ties, columns, counts, n_threads)
+        return columns, counts
+
+    @property
+    def n_entries(self) -> int:
+        """Columns that are held: all that occurred, some of them twice until batches are merged."""
+        return self.native.n_entries
+
+
+def batches_of_rows(row_offsets: NDArray[Any], n_stored: int) -> list[slice]:
+    """Rows of at most so many stored values, or single ones that have more."""
+    batches, start, n_rows = [], 0, len(row_offsets) - 1
+    while start < n_rows:
+        reach = int(row_offsets[start]) + n_stored
+        stop = int(np.searchsorted(row_offsets, reach, side="right")) - 1
+        batches.append(slice(start, max(start + 1, min(stop, start + 2**31))))
+        start = batches[-1].stop
+    return batches

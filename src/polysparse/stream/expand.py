@@ -1,0 +1,102 @@
+"""Expanding a file into another, in bounded memory."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.description import describe
+from polysparse.files.opening import is_written, open_sink
+from polysparse.files.paths import remove_asides, require_writable_target
+from polysparse.files.sink import Sink
+from polysparse.files.source import Source
+from polysparse.files.vocabulary import Vocabulary, VocabularySink
+from polysparse.matrix.output import index_dtype_for
+from polysparse.stream.means import Means
+from polysparse.stream.memory import require_room_for_rows
+from polysparse.stream.rows import count_values, expand_rows, require_unchanged
+
+
+def stream_expansion(
+    source: Source,
+    path: Path,
+    plan: ExpansionPlan,
+    means: Means,
+    *,
+    vocabulary: Vocabulary | None = None,
+    force: bool = False,
+    resume: bool = False,
+) -> None:
+    """Expand a file into another, or into a directory.
+
+    A vocabulary is written beside it. If the run fails nothing is left of either, unless `resume`
+    is true: then what was written stays aside for the next run.
+    """
+    require_room_for_rows(plan, means)
+    if is_wider_than_its_columns(plan):  # maybe not, once its values are counted
+        plan = count_values(source, plan, means)
+    description = describe(
+        plan.columns,
+        plan.index_dtype,
+        plan.dtype,
+        has_labels=source.summary.has_labels,
+        origin={**source.identity(), "zero_based": source.zero_based},
+    )
+    is_there = resume and path.exists() and is_written(path, description)
+    if resume and path.exists() and not is_there:
+        require_writable_target(path, force=force, source=str(source.path))
+    beside = VocabularySink(path, vocabulary, force=force) if vocabulary else None
+    with beside or nullcontext():
+        if not is_there:
+            sink = open_sink(path, description, resume=resume)
+            try:
+                _write(sink, source, plan, means)
+                _finish(sink, beside)
+            except BaseException:
+                if resume:
+                    sink.leave()
+                else:
+                    sink.discard()
+                raise
+        elif beside:
+            beside.put()
+    remove_asides(path)
+
+
+def is_wider_than_its_columns(plan: ExpansionPlan) -> bool:
+    """Whether indices are int64 only because there may be so many stored values."""
+    columns_alone = index_dtype_for(plan.columns.n_columns)
+    return plan.is_upper_bound and plan.index_dtype != columns_alone
+
+
+def _write(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None:
+    """Write all rows, and make the sink ready for its name."""
+    means.progress.start(sink.n_rows)
+    if sink.n_rows < plan.n_rows:
+        _fill(sink, source, plan, means)
+    require_unchanged(source, sink.n_rows)
+    sink.seal()
+
+
+def _fill(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None:
+    """Expand what the sink does not have yet."""
+    stored = 0
+    for block, labels in expand_rows(source, plan, sink.n_rows, means):
+        stored += block.nnz
+        if stored > plan.nnz:  # the index dtype was chosen for no more
+            raise ValueError(f"{source.path} changed while it was read.")
+        sink.write(block, labels)
+        means.progress.advance(block.shape[0], block.nnz, plan.bytes_per_value)
+
+
+def _finish(sink: Sink, vocabulary: VocabularySink | None) -> None:
+    """Give both their names, or neither."""
+    try:
+        if vocabulary:
+            vocabulary.put()
+        sink.finish()
+    except BaseException:
+        if vocabulary and sink.aside.exists():
+            vocabulary.take_back()
+        raise

@@ -1,0 +1,100 @@
+"""Learning which columns occur in a file, within a limit of memory."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from polysparse import machine, thresholds
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.spaces import ChosenColumns
+from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.source import Source
+from polysparse.files.vocabulary import BASE, Vocabulary
+from polysparse.machine import format_bytes
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.observation.tally import ENTRY_BYTES, ColumnTally, batches_of_rows
+from polysparse.stream.means import Means
+from polysparse.stream.memory import OBSERVE_PART, OBSERVING_BYTES, require_room_for_rows
+from polysparse.stream.rows import plan_file, read_rows, require_unchanged
+
+
+def learn_vocabulary(
+    source: Source,
+    basis: MonomialBasis,
+    dtype: np.dtype[Any],
+    *,
+    min_count: int,
+    max_columns: int | None,
+    means: Means,
+) -> Vocabulary:
+    """Learn which columns occur in a file."""
+    if means.max_memory is not None:  # do not count first what will not fit afterwards
+        none = ChosenColumns(basis, np.empty(0, dtype=np.int64))
+        require_room_for_rows(plan_file(source, none, dtype), means)
+    tally, n_rows, working = ColumnTally(basis), 0, means.memory
+    means.progress.start(0, "counting")
+    for x, _ in read_rows(source, 0, working // 2, dtype, means.n_jobs):
+        for rows in batches_of_rows(x.indptr, working // OBSERVE_PART // OBSERVING_BYTES):
+            try:
+                _count(tally, x.rows(rows), means)
+            except MemoryError:
+                _refuse(tally, means, n_rows + rows.stop - rows.start, source.summary.n_rows)
+            n_rows += rows.stop - rows.start
+            means.progress.advance_to(n_rows, f"up to {tally.n_entries:,} columns")
+    require_unchanged(source, n_rows)
+    ranks, counts = tally.chosen(min_count, max_columns)
+    if len(ranks) == 0:
+        where = f"{min_count:,} rows of {source.path}: lower min_count"
+        if min_count == 1:
+            where = f"{source.path}: there is nothing to observe"
+        raise ValueError(f"No column occurs in {where}.")
+    more = {"min_count": min_count, "max_columns": max_columns}
+    more |= {"is_all": len(ranks) == tally.n_entries, BASE: source.base}
+    return Vocabulary(ChosenColumns(basis, ranks), counts, more)
+
+
+def plan_own_rows(vocabulary: Vocabulary, planned: ExpansionPlan) -> ExpansionPlan:
+    """The exact plan of the rows that a vocabulary was learnt from."""
+    counts, ends = vocabulary.counts, vocabulary.columns.degree_ends
+    below = {d: int(counts[:end].sum()) for d, end in ends.items()}
+    return planned.with_found(below, int(counts.sum()))
+
+
+def _count(tally: ColumnTally, x: CanonicalCsr, means: Means) -> None:
+    """Count rows; where there is no room for the columns of so many, a half at a time."""
+    try:
+        tally.count(x, means.n_jobs, _room_for(tally, means)[0])
+    except MemoryError:
+        n_rows = x.shape[0]
+        if n_rows < 2:
+            raise
+        tally.settle()
+        for rows in (slice(0, n_rows // 2), slice(n_rows // 2, n_rows)):
+            _count(tally, x.rows(rows), means)
+
+
+def _room_for(tally: ColumnTally, means: Means) -> tuple[int | None, bool]:
+    """Bytes for the tally with what it has, and whether it is max_memory that allows no more."""
+    share = None if means.max_memory is None else means.max_memory // thresholds.TALLY_PART
+    available = machine.available_bytes()
+    if available is not None:
+        available += ENTRY_BYTES * tally.n_entries
+        if share is None or available < share:
+            return available, False
+    return share, True
+
+
+def _refuse(tally: ColumnTally, means: Means, done: int, n_rows: int) -> NoReturn:
+    """Raise, with what was found so far and the ways out."""
+    tally.settle()
+    what, way_out, limit = "The available memory", "", means.memory
+    if means.max_memory is not None and _room_for(tally, means)[1]:
+        what, way_out = f"max_memory={limit} ({format_bytes(limit)})", "give more, "
+    raise MemoryError(
+        f"{what} is too little to count the columns that occur: more than {tally.n_entries:,} in "
+        f"the first {done:,} of {n_rows:,} rows, at {ENTRY_BYTES} bytes each while they are "
+        f"counted. Ways out: {way_out}lower the degree, set interaction_only=True, or hash the "
+        "columns, which counts nothing."
+    ) from None

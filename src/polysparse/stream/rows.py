@@ -1,0 +1,63 @@
+"""Passes over the rows of a file: reading them, expanding them, counting what they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from polysparse.columns.spaces import ColumnSpace
+from polysparse.expansion.by_blocks import count_in_blocks, iter_expand_columns
+from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.source import Source
+from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
+from polysparse.stream.means import Means
+from polysparse.stream.memory import FILL_PART, LEAST_READ, READ_PART, memory_for_columns
+
+
+def plan_file(source: Source, columns: ColumnSpace, dtype: np.dtype[Any]) -> ExpansionPlan:
+    """What the expansion of a file will be; at most, if `source.is_upper_bound`."""
+    return ExpansionPlan(columns, source.summary.profile, dtype)
+
+
+def read_rows(
+    source: Source, skip_rows: int, max_memory: int, dtype: np.dtype[Any], n_jobs: int | None
+) -> Iterator[tuple[CanonicalCsr, Any]]:
+    """Blocks of canonical rows of a dtype, and their labels, or None."""
+    for X, labels in source.blocks(skip_rows, max(max_memory // READ_PART, LEAST_READ)):
+        yield as_canonical_csr(X.astype(dtype, copy=False), n_jobs), labels
+
+
+def expand_rows(
+    source: Source, plan: ExpansionPlan, skip_rows: int, means: Means
+) -> Iterator[tuple[Any, Any]]:
+    """Blocks of the expansion, each valid until the next, and their labels, or None."""
+    rest = means.memory - memory_for_columns(plan)
+    for x, labels in read_rows(source, skip_rows, rest, plan.dtype, means.n_jobs):
+        blocks = iter_expand_columns(
+            plan.columns, x, n_jobs=means.n_jobs, max_bytes=rest // FILL_PART, reuse=True
+        )
+        for rows, block in blocks:
+            yield block, None if labels is None else labels[rows]
+
+
+def count_values(source: Source, plan: ExpansionPlan, means: Means) -> ExpansionPlan:
+    """The exact plan, by making every row once."""
+
+    def blocks() -> Iterator[Any]:
+        n_rows = nnz = 0
+        for block, _ in expand_rows(source, plan, 0, means):
+            yield block
+            n_rows, nnz = n_rows + block.shape[0], nnz + block.nnz
+            means.progress.advance_to(n_rows, f"{nnz:,} values")
+        require_unchanged(source, n_rows)
+
+    means.progress.start(0, "counting")
+    return count_in_blocks(plan, blocks())
+
+
+def require_unchanged(source: Source, n_rows: int) -> None:
+    """Raise if a pass found another number of rows than the first look at the file."""
+    if n_rows != source.summary.n_rows:
+        raise ValueError(f"{source.path} changed while it was read.")

@@ -1,0 +1,129 @@
+"""The rooms of the house: who may import whom, and what may stand only in one place."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HOUSE = ROOT / "src" / "polysparse"
+
+# Each room may import those above it. ARCHITECTURE.md quotes this table.
+ROOMS = """
+thresholds    numbers that tests lower
+machine       memory and cores of this process
+engine        who computes: count, fill, observe
+basis         which monomials, in which order
+columns       which output columns: all, chosen, hashed
+matrix        canonical input; the arrays of a result
+expansion     plan, expand, iter_expand
+observation   which columns occur
+files         formats in and out, vocabularies, atomic paths
+estimators    the scikit-learn transformers
+stream        from file to file in bounded memory
+paper         the paper's experiments
+cli           the command line
+"""
+ORDER = [line.split()[0] for line in ROOMS.split("\n") if line]
+
+
+def modules():
+    """Every module by its dotted name, but for the package itself and `python -m`."""
+    for path in sorted(HOUSE.rglob("*.py")):
+        parts = path.relative_to(HOUSE).with_suffix("").parts
+        name = ".".join(part for part in parts if part != "__init__")
+        if name not in ("", "__main__"):
+            yield name, path
+
+
+MODULES = dict(modules())
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+
+def imports_of(tree):
+    """Dotted names that a module imports, anywhere in it, also only for types."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def own_imports_of(name):
+    """Modules of the house that a module imports."""
+    for imported in imports_of(TREES[name]):
+        package, _, rest = imported.partition(".")
+        if package != "polysparse":
+            continue
+        while rest not in MODULES and rest.partition(".")[0] != "_kernels":  # a name in a module
+            rest = rest.rpartition(".")[0]
+            assert rest, f"{name} imports {imported}"
+        if rest in MODULES:
+            yield rest
+
+
+def strings_of(tree):
+    return [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is str]
+
+
+def room_of(module):
+    return module.partition(".")[0]
+
+
+def test_every_module_has_a_room():
+    assert {room_of(name) for name in MODULES} == set(ORDER)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_imports_only_from_its_room_and_those_above(name):
+    allowed = ORDER[: ORDER.index(room_of(name)) + 1]
+    for imported in own_imports_of(name):
+        assert room_of(imported) in allowed, f"{name} imports {imported}"
+
+
+def test_no_two_modules_import_each_other():
+    graph = {name: set(own_imports_of(name)) - {name} for name in MODULES}
+    TopologicalSorter(graph).prepare()  # raises for a cycle
+
+
+def test_only_the_processors_engine_imports_the_compiled_module():
+    users = [n for n in MODULES if any("_kernels" in i for i in imports_of(TREES[n]))]
+    assert users == ["engine.cpu"]
+
+
+def test_every_room_says_what_lives_there_and_what_it_uses():
+    for room in ORDER:
+        docstring = ast.get_docstring(TREES[room])
+        assert docstring, room
+        if MODULES[room].name == "__init__.py":
+            assert "\n\n" in docstring, f"{room} needs a paragraph"
+
+
+def test_only_the_command_line_knows_argparse_and_flags():
+    for name, tree in TREES.items():
+        if room_of(name) == "cli":
+            continue
+        assert "argparse" not in set(imports_of(tree)), name
+        texts = [text for text in strings_of(tree) if re.search(r"(?<![\w-])--[a-z]", text)]
+        assert not texts, f"{name} speaks of flags: {texts}"
+
+
+def test_scikit_learn_is_used_by_its_public_interface():
+    for name, tree in TREES.items():
+        theirs = [i for i in imports_of(tree) if i.partition(".")[0] == "sklearn"]
+        assert not theirs or room_of(name) in ("estimators", "paper"), name
+        assert not [i for i in theirs if "._" in i], f"{name} imports {theirs}"
+
+
+def test_thresholds_are_read_where_they_are_needed():
+    """A test that lowers one would not reach a copy."""
+    for name, tree in TREES.items():
+        copied = [i for i in imports_of(tree) if i.startswith("polysparse.thresholds.")]
+        assert not copied, f"{name} copies {copied}"
+
+
+def test_the_architecture_quotes_the_rooms():
+    assert ROOMS.strip() in (ROOT / "ARCHITECTURE.md").read_text()
