@@ -66,7 +66,7 @@ class ExpansionPlan:
         """The monomials that are made."""
         return self.columns.basis
 
-    @cached_property
+    @property
     def n_rows(self) -> int:
         """Rows of the result."""
         return self.profile.n_rows
@@ -106,7 +106,7 @@ class ExpansionPlan:
         nnz = sum(self.nnz_by_degree.values()) - self.n_merged
         return min(nnz, self.n_rows * self.columns.n_columns)
 
-    @property
+    @cached_property
     def index_dtype(self) -> np.dtype[Any]:
         """Of indices and indptr: int32 if columns and stored values both fit."""
         return index_dtype_for(max(self.columns.n_columns, self.nnz))
@@ -116,7 +116,7 @@ class ExpansionPlan:
         """Of a stored value, with its index."""
         return self.dtype.itemsize + (self.index_dtype.itemsize if self.is_sparse else 0)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Bytes of the result's arrays."""
         offsets = (self.n_rows + 1) * self.index_dtype.itemsize if self.is_sparse else 0

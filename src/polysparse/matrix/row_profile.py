@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.basis.simplex import count_monomials
 from polysparse.machine import format_count
 
 # Stored values that can be counted in bytes by int64, at 16 bytes each and an offset beside it.
@@ -39,10 +41,10 @@ class RowProfile:
         lengths.update(dict(other.lengths))
         return RowProfile(tuple(sorted(lengths.items())))
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """Rows in all."""
-        return sum(rows for _, rows in self.lengths)
+        return sum([rows for _, rows in self.lengths])
 
     @property
     def n_stored(self) -> int:
@@ -52,8 +54,10 @@ class RowProfile:
     def outputs_by_degree(self, basis: MonomialBasis) -> dict[int, int]:
         """Outputs of each degree that has a column; degree 0 is the bias. Exact at any size."""
         outputs = {0: self.n_rows} if basis.include_bias else {}
+        interaction_only = basis.interaction_only
         for d in range(basis.lowest, basis.highest + 1):
-            outputs[d] = sum(rows * basis.count(n, d) for n, rows in self.lengths)
+            counts = [rows * count_monomials(n, d, interaction_only) for n, rows in self.lengths]
+            outputs[d] = sum(counts)
         return outputs
 
     def outputs(self, basis: MonomialBasis) -> int:
