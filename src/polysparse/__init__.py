@@ -30,7 +30,7 @@ __all__ = [
     "plan",
 ]
 
-# Names that not everybody needs load on first use.
+# Names that not every user needs are imported on first use.
 _LAZY = {
     "HashedPolynomialFeatures": "polysparse.estimators.hashed",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",

@@ -1,4 +1,4 @@
-"""What this process may use of the machine: memory and cores."""
+"""The memory and the cores that this process may use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 from polysparse import thresholds
 
-# A control group without a limit reports about 2^63.
+# A control group without a limit reports a number close to 2**63.
 _UNLIMITED = 2**62
 
 _PROC, _CGROUP = "/proc", "/sys/fs/cgroup"
 
 
 def format_bytes(n: float) -> str:
-    """Format a number of bytes: '1.5 GB'."""
+    """Format a number of bytes, for example as '1.5 GB'."""
     if n >= 10**30:
         return f"{format_count(int(n))} bytes"
     for unit in ("bytes", "kB", "MB", "GB", "TB", "PB"):
@@ -30,24 +30,28 @@ def format_bytes(n: float) -> str:
 
 
 def format_count(n: int) -> str:
-    """Format a whole number; a huge one only by its size, because Python refuses 4,300 digits."""
+    """Format an integer.
+
+    Numbers from 10**30 on are given only by their order of magnitude, because Python refuses to
+    print integers of more than 4,300 digits.
+    """
     return f"{n:,}" if n < 10**30 else f"about 10^{round(n.bit_length() * math.log10(2))}"
 
 
 def available_bytes() -> int | None:
-    """Memory that this process can still take, or None where that cannot be known."""
+    """Return the memory that this process can still take, or None if that is unknown."""
     found = [*_system_bytes("MemAvailable"), *_cgroup_bytes(left=True), *_rlimit_bytes()]
     return max(0, min(found)) if found else None
 
 
 @lru_cache
 def total_bytes() -> int:
-    """Memory of the machine, or of the control group that this process was started in."""
+    """Return the memory of the machine, or of the control group this process was started in."""
     return min([*_system_bytes("MemTotal"), *_cgroup_bytes(left=False)], default=0)
 
 
 def available_if_less(n: int) -> int | None:
-    """Memory that is available, if that is less than n bytes; None if n bytes can be had."""
+    """Return the available memory if it is less than n bytes, or None if n bytes are available."""
     if n <= total_bytes() * thresholds.ALWAYS_GRANTED:
         return None
     available = available_bytes()
@@ -70,6 +74,7 @@ def _read(path: str) -> str:
 
 
 def _system_bytes(which: str) -> Iterator[int]:
+    """Yield a field of /proc/meminfo, or the physical memory if there is no such field."""
     try:
         for line in _read(f"{_PROC}/meminfo").splitlines():
             if line.startswith(f"{which}:"):
@@ -82,7 +87,7 @@ def _system_bytes(which: str) -> Iterator[int]:
 
 
 def _cgroup_bytes(left: bool) -> Iterator[int]:
-    """The limit of each memory control group above this process, or what is left of it."""
+    """Yield the limit of every memory control group above this process, or what is left of it."""
     try:
         lines = _read(f"{_PROC}/self/cgroup").splitlines()
     except OSError:
@@ -100,22 +105,24 @@ def _cgroup_bytes(left: bool) -> Iterator[int]:
         while path:
             yield from _bytes_of_group(f"{root}{path}", *files, left)
             path = path.rpartition("/")[0]
-        yield from _bytes_of_group(root, *files, left)  # inside a container the group is the root
+        yield from _bytes_of_group(root, *files, left)  # in a container, the group is the root
 
 
 def _bytes_of_group(group: str, limit: str, usage: str, cache: str, left: bool) -> Iterator[int]:
-    with suppress(OSError, ValueError):  # no such group, or its limit is "max"
+    """Yield the limit of one control group, or what is left of it; nothing if it has no limit."""
+    with suppress(OSError, ValueError):  # there is no such group, or its limit is "max"
         most = int(_read(f"{group}/{limit}"))
         if most < _UNLIMITED and left:
             rows = _read(f"{group}/memory.stat").splitlines()
-            cached = int(dict(row.split() for row in rows).get(cache, 0))  # the system can drop it
+            # The system can drop its file cache, so the cache counts as available.
+            cached = int(dict(row.split() for row in rows).get(cache, 0))
             most += cached - int(_read(f"{group}/{usage}"))
         if most < _UNLIMITED:
             yield most
 
 
 def _rlimit_bytes() -> Iterator[int]:
-    """What is left of the limit on the address space (ulimit -v)."""
+    """Yield what is left of the limit on the address space (ulimit -v)."""
     try:
         import resource
 
@@ -128,24 +135,25 @@ def _rlimit_bytes() -> Iterator[int]:
 
 
 def usable_cores() -> int:
-    """Cores that this process may use, by affinity, control group and LOKY_MAX_CPU_COUNT."""
+    """Return the number of cores by affinity, control group and LOKY_MAX_CPU_COUNT."""
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return _usable_cores(affinity, os.environ.get("LOKY_MAX_CPU_COUNT"))
 
 
 @lru_cache
 def _usable_cores(affinity: int | None, most: str | None) -> int:
-    """Ask joblib once for each combination of what can change while a process runs."""
+    """Ask joblib, once for each combination of the settings that can change in a process."""
     from joblib import cpu_count
 
     return int(cpu_count())
 
 
 def threads_for(n_jobs: Any, n_outputs: int) -> int:
-    """Threads worth starting for so many outputs.
+    """Return how many threads are worth starting for a number of outputs.
 
-    None means every core that this process may use, by affinity and control group, lowered by
-    OMP_NUM_THREADS, which joblib sets in its workers. Negative numbers count back from all cores.
+    `n_jobs=None` means every core that this process may use, by affinity and control group, but at
+    most OMP_NUM_THREADS, which joblib sets in its workers. Negative numbers count back from all
+    cores: -1 is all of them.
     """
     if n_jobs is not None and not isinstance(n_jobs, Integral):
         raise TypeError(f"n_jobs must be an int or None; got {n_jobs!r}.")

@@ -1,5 +1,6 @@
-"""Which monomials an expansion has, in which order, and what they are called.
+"""The monomials of an expansion: which there are, in which order, and their names.
 
-Pure arithmetic on exact integers: nothing here sees a matrix, and nothing is ever as large as an
-expansion unless all of its columns are asked for. Uses `engine` to rank and unrank many tuples.
+Everything here is arithmetic on exact integers. Nothing sees a matrix, and nothing is ever as large
+as an expansion unless all of its columns are requested. Uses `engine` to rank and unrank many
+tuples.
 """

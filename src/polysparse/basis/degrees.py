@@ -1,4 +1,4 @@
-"""Reading `degree`, an int or a pair."""
+"""Parse the argument `degree`, an int or a pair."""
 
 from __future__ import annotations
 

@@ -22,28 +22,41 @@ from polysparse.machine import format_count, require_memory
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MAX_COLUMNS = 2**63 - 1  # what an int64 column index can address
-MAX_DEGREE = 10**6  # some tables have a row for each degree
+MAX_COLUMNS = 2**63 - 1  # the limit of an int64 column index
+MAX_DEGREE = 10**6  # some tables have a row per degree
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class MonomialBasis:
     """The monomials of a polynomial expansion, as numbered columns.
 
-    The order is scikit-learn's: the bias, then all monomials of degree 1, of degree 2, and so on;
-    within a degree, tuples of input columns in lexicographic order. Going from a tuple to its
-    column (`rank`) and back (`unrank`) takes closed forms in K-simplex numbers, so nothing here is
-    ever as large as the expansion unless all of its columns are asked for.
+    The order is scikit-learn's: first the bias, then all monomials of degree 1, of degree 2, and so
+    on; within a degree, tuples of input columns are in lexicographic order. Going from a tuple to
+    its column (`rank`) and back (`unrank`) uses closed forms in K-simplex numbers. Nothing here is
+    therefore ever as large as the expansion, unless all of its columns are requested.
 
     Parameters
     ----------
     n_features : int
         Number of input columns.
     degree : int or tuple (min_degree, max_degree), default=2
-        Degrees of the monomials. An int is the maximum.
+        Degrees of the monomials. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        Only products of distinct input columns.
+        If True, only products of distinct input columns are included.
     include_bias : bool, default=True
+        If True, column 0 is the constant 1.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of input columns.
+    min_degree : int
+        Minimum degree, as given; 0 if `degree` is an int.
+    max_degree : int
+        Maximum degree, as given.
+    interaction_only : bool
+        Whether only products of distinct input columns are included.
+    include_bias : bool
         Whether column 0 is the constant 1.
 
     Examples
@@ -98,7 +111,7 @@ class MonomialBasis:
             raise ValueError(f"degree={degree!r} is too high: at most {MAX_DEGREE:,} is supported.")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is derived."""
+        """Leave out cached values."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -112,17 +125,35 @@ class MonomialBasis:
 
     @property
     def lowest(self) -> int:
-        """Lowest degree of a column other than the bias."""
+        """Lowest degree of a column other than the bias, at least 1."""
         return max(1, self.min_degree)
 
     @property
     def highest(self) -> int:
-        """Highest degree that has a column."""
+        """Highest degree that has a column.
+
+        It is `max_degree`, or `n_features` if interactions end there or there are no features.
+        """
         most = self.n_features if self.interaction_only or self.n_features == 0 else self.max_degree
         return min(self.max_degree, most)
 
     def count(self, n: int, degree: int) -> int:
-        """Monomials of one degree in n features: also the outputs of a row with n stored values.
+        """Count the monomials of one degree in n features.
+
+        A row with n stored values has as many outputs of that degree.
+
+        Parameters
+        ----------
+        n : int
+            Number of features, or of stored values in a row.
+        degree : int
+            Degree of the monomials. Degrees below the lowest of the basis have none; degree 0 is
+            the bias.
+
+        Returns
+        -------
+        int
+            The exact number, whatever its size.
 
         Examples
         --------
@@ -136,7 +167,14 @@ class MonomialBasis:
 
     @cached_property
     def n_columns(self) -> int:
-        """Number of columns, exact whatever its size."""
+        """Number of columns, exact whatever its size.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(1000, degree=3).n_columns
+        167668501
+        """
         n, low, high = self.n_features, self.lowest, self.highest
         if self.interaction_only:
             return self.include_bias + sum(comb(n, d) for d in range(low, high + 1))
@@ -144,7 +182,7 @@ class MonomialBasis:
 
     @property
     def degree_slices(self) -> dict[int, slice]:
-        """The columns of each degree that has any; degree 0 is the bias.
+        """Columns of each degree that has any, as a dict of slices; degree 0 is the bias.
 
         Examples
         --------
@@ -161,7 +199,16 @@ class MonomialBasis:
         return slices
 
     def require_indexable(self) -> None:
-        """Raise if the columns cannot be numbered by int64."""
+        """Raise ValueError if there are more columns than int64 can number, that is 2**63 - 1.
+
+        Examples
+        --------
+        >>> from polysparse import MonomialBasis
+        >>> MonomialBasis(10**9, degree=3).require_indexable()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        ValueError: The expansion would have 166,666,667,666,666,668,500,000,001 columns; ...
+        """
         if self.n_columns > MAX_COLUMNS:
             raise ValueError(
                 f"The expansion would have {format_count(self.n_columns)} columns; "
@@ -172,9 +219,13 @@ class MonomialBasis:
             )
 
     def degree_ends(self) -> list[int]:
-        """[d]: one past the last column of degree d, modulo 2**64, as the kernels count.
+        """Return where the columns of each degree end, modulo 2**64, as the kernels count.
 
-        A degree below the lowest has no columns: there it is the number of its monomials.
+        Returns
+        -------
+        list of int
+            Element d is one past the last column of degree d. A degree below the lowest has no
+            columns; its element is the number of its monomials.
         """
         ends, stop = [0], int(self.include_bias)
         for d in range(1, self.highest + 1):
@@ -185,7 +236,13 @@ class MonomialBasis:
         return ends
 
     def as_dict(self) -> dict[str, Any]:
-        """The arguments that make an equal basis, for JSON.
+        """Return the arguments that make an equal basis, ready for JSON.
+
+        Returns
+        -------
+        dict
+            With keys n_features, degree (a list [min_degree, max_degree]), interaction_only and
+            include_bias.
 
         Examples
         --------
@@ -208,17 +265,19 @@ class MonomialBasis:
         self, tuples: Sequence[Sequence[int]] | NDArray[np.integer[Any]]
     ) -> NDArray[np.int64]: ...
     def rank(self, tuples: Any) -> Any:
-        """Columns of monomials, given as tuples of input columns.
+        """Return the columns of monomials, given as tuples of input columns.
 
         Parameters
         ----------
         tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
-            One monomial, or several. The order inside a tuple does not matter: x2 x0 is x0 x2.
-            The empty tuple is the bias. In an array, rows may end in -1 to mark lower degrees.
+            One monomial or several. The order within a tuple does not matter: x2 x0 is x0 x2. The
+            empty tuple is the bias. In an array, rows of lower degree are padded with -1 at the
+            end.
 
         Returns
         -------
         int, or ndarray of int64 of shape (n,)
+            A single int for a single tuple.
 
         Examples
         --------
@@ -235,12 +294,18 @@ class MonomialBasis:
         return int(columns[0]) if one else columns
 
     def as_rising(self, tuples: Any) -> tuple[NDArray[np.int64], bool]:
-        """Read tuples as `rank` takes them; raise for one that is not in the basis.
+        """Read tuples in any form that `rank` accepts.
+
+        Parameters
+        ----------
+        tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
+            One monomial or several, as in `rank`. ValueError is raised for one that is not in the
+            basis.
 
         Returns
         -------
         rows : ndarray of int64 of shape (n, k)
-            Each rising, and filled up with -1 at its end.
+            The tuples, each sorted and padded with -1 at its end.
         one : bool
             Whether a single tuple was given.
         """
@@ -276,17 +341,19 @@ class MonomialBasis:
     @overload
     def unrank(self, columns: Sequence[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]: ...
     def unrank(self, columns: Any) -> Any:
-        """Tuples of input columns whose monomials stand in the given columns.
+        """Return the tuples of input columns whose monomials are in the given columns.
 
         Parameters
         ----------
         columns : int or array-like of int
+            Columns of the basis.
 
         Returns
         -------
         tuple of int, or ndarray of int64 of shape (n, highest)
-            `highest` is max_degree, or n_features if interactions end there. A monomial of lower
-            degree is filled up with -1 at the end.
+            A tuple for a single column. Otherwise a row per column, where `highest` is max_degree,
+            or n_features if interactions end there. Rows of lower degree are padded with -1 at the
+            end.
 
         Examples
         --------
@@ -306,6 +373,7 @@ class MonomialBasis:
         return tuples if np.ndim(columns) else tuple(int(j) for j in tuples[0] if j >= 0)
 
     def _require_room_for_all(self, bytes_each: int, what: str) -> None:
+        """Raise if all columns cannot be numbered, or need more memory than is available."""
         self.require_indexable()
         require_memory(
             self.n_columns * bytes_each,
@@ -314,11 +382,17 @@ class MonomialBasis:
         )
 
     def powers(self, columns: ArrayLike | None = None) -> csr_array:
-        """Exponents of the input features in the given columns, or in all of them.
+        """Return the exponents of the input features in the given columns.
+
+        Parameters
+        ----------
+        columns : array-like of int, optional
+            Columns of the basis; by default all of them.
 
         Returns
         -------
         csr_array of int64 of shape (n, n_features)
+            A row of exponents per column.
 
         Examples
         --------
@@ -333,7 +407,7 @@ class MonomialBasis:
             self._require_room_for_all(16 * min(self.highest, self.n_features) + 16, "powers")
             columns = np.arange(self.n_columns)
         wanted = as_columns(columns, self.n_columns)
-        step = max(1, 2**22 // max(1, self.highest))  # tuples are taken a few MB at a time
+        step = max(1, 2**22 // max(1, self.highest))  # limits the tuples to 32 MB at a time
         parts = [
             _powers_of_tuples(self.unrank(wanted[start : start + step]), self.n_features)
             for start in range(0, max(1, len(wanted)), step)
@@ -343,18 +417,20 @@ class MonomialBasis:
     def names(
         self, columns: ArrayLike | None = None, input_features: Sequence[str] | None = None
     ) -> NDArray[np.object_]:
-        """Names of the given columns, or of all of them, as scikit-learn writes them.
+        """Return the names of the given columns, as scikit-learn writes them.
 
         Parameters
         ----------
         columns : array-like of int, optional
-            Only these are decoded.
+            Columns of the basis, of which only these are decoded; by default all of them.
         input_features : sequence of str, optional
-            Names of the input features; "x0", "x1", ... by default.
+            Names of the input features; "x0", "x1", ... by default. ValueError is raised if two
+            different columns would have the same name.
 
         Returns
         -------
         ndarray of str objects
+            A name per column.
 
         Examples
         --------
@@ -372,7 +448,22 @@ class MonomialBasis:
     def names_that_may_clash(
         self, columns: ArrayLike | None, input_features: Sequence[str] | None
     ) -> tuple[list[str], Sequence[int]]:
-        """Names as scikit-learn writes them, and the numbers of their columns."""
+        """Return names as `names` does, but without raising if two columns share one.
+
+        Parameters
+        ----------
+        columns : array-like of int or None
+            Columns of the basis; None for all of them.
+        input_features : sequence of str or None
+            Names of the input features; None for "x0", "x1", ...
+
+        Returns
+        -------
+        names : list of str
+            A name per column.
+        columns : sequence of int
+            The numbers of those columns.
+        """
         if input_features is not None and len(input_features) != self.n_features:
             raise ValueError(
                 f"input_features has {len(input_features)} names; the basis has "
@@ -396,6 +487,7 @@ class MonomialBasis:
 
 
 def _powers_of_tuples(tuples: NDArray[np.int64], n_features: int) -> csr_array:
+    """Return the exponents of the input features in tuples padded with -1."""
     from scipy.sparse import csr_array
 
     stored = tuples >= 0

@@ -1,4 +1,4 @@
-"""Monomials as text: 'x0^2 x3', as scikit-learn writes them."""
+"""Names of monomials, such as 'x0^2 x3', in scikit-learn's notation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _power(name: str, exponent: int) -> str:
 
 
 def names_of_tuples(tuples: NDArray[Any], input_features: Sequence[str] | None) -> list[str]:
-    """Names of monomials that are given as rows of input columns, filled up with -1."""
+    """Return the names of monomials given as rows of input columns, padded with -1."""
 
     def name(j: int) -> str:
         return f"x{j}" if input_features is None else str(input_features[j])
@@ -30,17 +30,18 @@ def names_of_tuples(tuples: NDArray[Any], input_features: Sequence[str] | None) 
 def names_by_degree(
     features: Sequence[str], highest: int, interaction_only: bool
 ) -> list[list[str]]:
-    """[d]: names of all monomials of degree d, each one concatenation from one of lower degree.
+    """Return a list whose element d holds the names of all monomials of degree d, in order.
 
-    Within a degree the monomials led by feature a come with a's highest power first. What follows
-    a^p is every monomial of degree - p in the later features: the end of a lower block.
+    Within a degree, the monomials led by feature a come with the highest power of a first. What
+    follows a^p is every monomial of degree d - p in the features after a. Those are the last ones
+    of the block of degree d - p, so each name takes a single concatenation.
     """
     n, most_of_one = len(features), 1 if interaction_only else highest
     blocks: list[list[str]] = [[""]]
     for d in range(1, highest + 1):
         block: list[str] = []
         for a, feature in enumerate(features):
-            is_last = a == n - 1  # nothing can follow but itself
+            is_last = a == n - 1  # no other feature can follow the last one
             for p in range(min(d, most_of_one), d - 1 if is_last else 0, -1):
                 prefix = _power(feature, p)
                 if p == d:
@@ -57,7 +58,7 @@ def names_by_degree(
 def require_distinct(
     names: Sequence[str], input_features: Sequence[str], columns: Sequence[int]
 ) -> None:
-    """Raise if two columns share a name, as 'a b' and the product of 'a' and 'b' do."""
+    """Raise ValueError if two columns share a name, as 'a b' and the product of 'a' and 'b' do."""
     clash = find_clash(names, input_features, columns)
     if clash is not None:
         raise ValueError(clash)
@@ -66,7 +67,7 @@ def require_distinct(
 def find_clash(
     names: Sequence[str], input_features: Sequence[str], columns: Sequence[int]
 ) -> str | None:
-    """A sentence about two different columns of one name, or None if there are none."""
+    """Return a sentence about two different columns with the same name, or None."""
     if len(set(input_features)) == len(input_features) and not any(
         " " in f or "^" in f or f == "1" for f in map(str, input_features)
     ):

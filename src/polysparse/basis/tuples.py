@@ -1,4 +1,4 @@
-"""Reading integers, and tuples of them, in whatever form users have them."""
+"""Parse integers, and tuples of integers, in whatever form users pass them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ LAST = np.iinfo(np.int64).max
 
 
 def as_int64(values: Any, argument: str) -> NDArray[np.int64]:
-    """Read integers of any kind. Those beyond int64 become its limits: no column is so large."""
+    """Read integers of any kind as int64.
+
+    Integers beyond int64 are clipped to +-(2**63 - 1), which is never a valid column.
+    """
     array = np.asarray(values)
     if array.size == 0:
         return array.astype(np.int64)
@@ -28,7 +31,7 @@ def as_int64(values: Any, argument: str) -> NDArray[np.int64]:
 
 
 def as_columns(columns: Any, n_columns: int) -> NDArray[np.int64]:
-    """Read one column or several; raise for one that a basis of n_columns does not have."""
+    """Read one column or several; raise ValueError for one that is not in [0, n_columns)."""
     array = np.atleast_1d(as_int64(columns, "columns"))
     if array.ndim != 1:
         raise ValueError(f"columns must be an int or one-dimensional; got {array.ndim} dimensions.")
@@ -42,7 +45,7 @@ def as_columns(columns: Any, n_columns: int) -> NDArray[np.int64]:
 
 
 def as_rows(tuples: Any) -> tuple[NDArray[np.int64], bool]:
-    """Read one tuple or several as rows, filled up with -1; and whether it was one."""
+    """Read one tuple or several as rows padded with -1; also return whether it was a single one."""
     if not isinstance(tuples, np.ndarray):
         if not isinstance(tuples, Iterable):
             raise ValueError(
@@ -64,6 +67,6 @@ def as_rows(tuples: Any) -> tuple[NDArray[np.int64], bool]:
 
 
 def sort_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sort each row, keeping the -1 that fill it up at its end."""
+    """Sort each row, keeping the -1 that pad it at its end."""
     rising = np.sort(np.where(rows == -1, LAST, rows), axis=1)
     return np.ascontiguousarray(np.where(rising == LAST, -1, rising))

@@ -1,4 +1,4 @@
-"""The command `expand`: from one file to another, in bounded memory."""
+"""The command `expand`, from one file to another in bounded memory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
     _require_sensible(options)
     _require_writable(options)
     with locked(options.output):
-        _require_writable(options)  # another run may have ended in between
+        _require_writable(options)  # again: another run may have ended in the meantime
         vocabulary = read_vocabulary(options)
         source = open_input(options, vocabulary, options.jobs)
         try:
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _require_writable(options: argparse.Namespace) -> None:
-    """Raise if what is to be written must not be, before anything is read."""
+    """Raise UnwritableTarget if an output must not be written, before anything is read."""
     output, may_exist = options.output, options.force or options.resume
     require_writable_target(output, force=may_exist, source=options.input)
     if options.vocabulary is not None:
@@ -96,7 +96,7 @@ def _require_writable(options: argparse.Namespace) -> None:
 
 
 def _require_sensible(options: argparse.Namespace) -> None:
-    """Raise for options that cannot be meant."""
+    """Raise Misuse for options that make no sense."""
     require_one_kind_of_columns(options)
     if options.jobs is not None and not 1 <= abs(options.jobs) <= MOST_JOBS:
         raise Misuse(
@@ -130,7 +130,7 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
 
 
 def _print_stranger(options: argparse.Namespace) -> None:
-    """Warn of a vocabulary beside OUT that belongs to what was there before."""
+    """Warn about a vocabulary next to OUT that belongs to an earlier output."""
     file = vocabulary_of(options.output)
     is_own = options.observed or options.vocabulary is not None
     if file.exists() and not is_own:

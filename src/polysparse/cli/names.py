@@ -1,4 +1,4 @@
-"""The command `names`: which product of input columns stands in a column."""
+"""The command `names`, which tells the product of input columns in an output column."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print names of columns."""
+    """Print the names of columns."""
     is_given = options.directory is not None, options.n_features is not None
     if all(is_given) or not (any(is_given) or options.vocabulary):
         raise Misuse("give either DIR or --n-features or --vocabulary.")
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
 def _columns_to_name(
     options: argparse.Namespace,
 ) -> tuple[MonomialBasis, Vocabulary | None]:
-    """Basis of a directory or a vocabulary, and the vocabulary if the columns are not all."""
+    """Return the basis, and the vocabulary unless the directory has all columns."""
     if options.directory is None:
         vocabulary = Vocabulary.read(options.vocabulary)
         return vocabulary.columns.basis, vocabulary

@@ -1,4 +1,4 @@
-"""Options that several commands share: what they are called, how they are read."""
+"""Options that several commands share: their flags, parsing and consistency checks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from polysparse.columns.spaces import MAX_COMPACT_COLUMNS
 
 
 class Misuse(Exception):
-    """The command was called wrongly: exit code 2."""
+    """The command was called incorrectly; the exit code is 2."""
 
 
 @contextmanager
 def errors_as_misuse() -> Iterator[None]:
-    """For values that can only have come from the command line."""
+    """Re-raise ValueError as Misuse, for values that can only come from the command line."""
     try:
         yield
     except ValueError as error:
@@ -31,7 +31,7 @@ def errors_as_misuse() -> Iterator[None]:
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """IN, and how to read it."""
+    """Add IN and the options on how to read it."""
     parser.add_argument("input", metavar="IN", help="file to read; - is svmlight on standard input")
     parser.add_argument(
         "--n-features",
@@ -51,7 +51,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_basis(parser: argparse.ArgumentParser, default_degree: str = "2") -> None:
-    """The monomials."""
+    """Add the options that define the monomials."""
     parser.add_argument(
         "--degree",
         metavar="K",
@@ -65,7 +65,7 @@ def add_basis(parser: argparse.ArgumentParser, default_degree: str = "2") -> Non
 
 
 def add_dtype(parser: argparse.ArgumentParser) -> None:
-    """The type of the values."""
+    """Add the option for the dtype of the values."""
     parser.add_argument(
         "--dtype",
         choices=["float32", "float64"],
@@ -75,7 +75,7 @@ def add_dtype(parser: argparse.ArgumentParser) -> None:
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Which columns of the expansion to keep."""
+    """Add the options on which columns of the expansion to keep."""
     columns = parser.add_argument_group(
         "columns", "Every product has a column of its own, unless one of these is given."
     )
@@ -114,14 +114,14 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_width(text: str) -> int:
-    """A number of columns, 1 or more."""
+    """Parse a number of columns, at least 1."""
     if not text.strip().isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of columns: give 1 or more")
     return int(text)
 
 
 def parse_degree(text: str) -> int | tuple[int, int]:
-    """A degree, or LOW-HIGH."""
+    """Parse a degree, or LOW-HIGH."""
     match = re.fullmatch(r"(\d+)(?:[-,](\d+))?", text)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no degree; write it like 3 or 2-3")
@@ -129,7 +129,7 @@ def parse_degree(text: str) -> int | tuple[int, int]:
 
 
 def parse_integers(text: str) -> tuple[int, ...]:
-    """Integers with commas between them."""
+    """Parse integers separated by commas."""
     try:
         return tuple(int(part) for part in text.split(",") if part.strip())
     except ValueError:
@@ -137,17 +137,17 @@ def parse_integers(text: str) -> tuple[int, ...]:
 
 
 def parse_count(text: str) -> int:
-    """A count, 1 or more."""
+    """Parse a count, at least 1."""
     return _parse_between(text, 1, 2**63 - 1)
 
 
 def parse_seed(text: str) -> int:
-    """A seed of the hash function."""
+    """Parse a seed of the hash function."""
     return _parse_between(text, 0, 2**64 - 1)
 
 
 def parse_n_columns(text: str) -> int:
-    """A number, or a power like 2^22 or 2**22."""
+    """Parse a number, or a power such as 2^22 or 2**22."""
     match = re.fullmatch(r"\s*(\d{1,9})\s*(?:\^|\*\*)\s*(\d{1,2})\s*", text)
     return _parse_between(
         str(int(match[1]) ** int(match[2])) if match else text, 1, MAX_COMPACT_COLUMNS
@@ -155,7 +155,7 @@ def parse_n_columns(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Bytes from '256MiB', '1gb', '1.5 G', '100B' or '4096'."""
+    """Parse a number of bytes such as '256MiB', '1gb', '1.5 G', '100B' or '4096'."""
     match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", text.strip().lower())
     size = 0
     if match:
@@ -177,13 +177,13 @@ def _parse_between(text: str, least: int, most: int) -> int:
 
 
 def require_no_basis(options: argparse.Namespace, owner: Any) -> None:
-    """Raise if a basis is given beside something that has one."""
+    """Raise Misuse if a basis is given in addition to something that has one."""
     if options.degree is not None or options.interaction_only or options.no_bias:
         raise Misuse(f"{owner} has a basis: leave out --degree, --interaction-only and --no-bias.")
 
 
 def require_one_kind_of_columns(options: argparse.Namespace) -> None:
-    """Raise for options on columns that cannot be meant together."""
+    """Raise Misuse for options on columns that contradict each other."""
     kinds = {
         "--observed": options.observed,
         "--vocabulary": options.vocabulary is not None,
@@ -205,7 +205,7 @@ def require_one_kind_of_columns(options: argparse.Namespace) -> None:
 
 
 def kind_of_columns(options: argparse.Namespace) -> str:
-    """How a plan calls the columns that were asked for."""
+    """Return what a plan calls the requested columns."""
     if options.observed:
         return "observed"
     if options.vocabulary is not None:
@@ -216,7 +216,7 @@ def kind_of_columns(options: argparse.Namespace) -> str:
 def make_basis(
     options: argparse.Namespace, n_features: int, *, is_indexed: bool = True
 ) -> MonomialBasis:
-    """The basis that was asked for; its columns can be numbered, if they must be."""
+    """Return the requested basis; raise if its columns must be numbered but cannot be."""
     with errors_as_misuse():
         basis = MonomialBasis(
             n_features,

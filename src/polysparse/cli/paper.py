@@ -1,4 +1,4 @@
-"""The command `paper`: the paper's experiments, repeated."""
+"""The command `paper`, which repeats the paper's experiments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Repeat the experiments."""
+    """Repeat the experiments and print the path of the page."""
     from polysparse.paper.reproducing import reproduce_paper
 
     out, quick = options.out, options.quick

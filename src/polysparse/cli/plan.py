@@ -1,4 +1,4 @@
-"""The command `plan`: what an expansion of a file will be."""
+"""The command `plan`, which describes the expansion of a file."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _plan_content(plan: ExpansionPlan, has_labels: bool) -> dict[str, Any]:
-    """What a plan says, in numbers."""
+    """Return the numbers of a plan, for JSON."""
     available = available_bytes()
     in_blocks = memory_for_rows(plan) + memory_for_columns(plan)
     return {
@@ -91,7 +91,7 @@ def _plan_content(plan: ExpansionPlan, has_labels: bool) -> dict[str, Any]:
 
 
 def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
-    """The plan, what it takes on disk, and which ways there are to make it."""
+    """Print the plan, its size on disk, and the ways to compute it."""
     print(plan)
     if content["columns"] != "all":
         print(f"columns: {content['columns']}; all would be {format_count(plan.basis.n_columns)}")

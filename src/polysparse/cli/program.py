@@ -1,4 +1,4 @@
-"""The program: its commands, how it fails, how it is stopped."""
+"""The program: its commands, its exit codes and its handling of signals."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ examples:
 
 
 class Stopped(KeyboardInterrupt):
-    """Another signal than that of Ctrl-C asks the program to end."""
+    """A signal other than that of Ctrl-C asks the program to end."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; failures are one line on standard error."""
+    """Run a command and return the exit code; a failure prints one line on standard error."""
     options = make_parser().parse_args(arguments)
     try:
         with _stopping_cleanly():
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("stopped", SIGNALLED + stopped.args[0])
     except KeyboardInterrupt:
         return _complain("interrupted", SIGNALLED + signal.SIGINT)
-    except BrokenPipeError:  # the reader of our output has gone
+    except BrokenPipeError:  # the reader of our output has closed the pipe
         sys.stderr.close()
         return FAILURE
     except (OSError, ValueError, MemoryError, ImportError) as error:
@@ -69,10 +69,10 @@ def _complain(error: object, code: int) -> int:
 
 @contextmanager
 def _stopping_cleanly() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that it can tidy up."""
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that it can clean up."""
 
     def stop(number: int, frame: Any) -> None:
-        signal.signal(number, signal.SIG_IGN)  # tidying up is not to be stopped
+        signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
         raise Stopped(number)
 
     changed = []
@@ -89,7 +89,7 @@ def _stopping_cleanly() -> Iterator[None]:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+    """Return the parser of all commands and their options."""
     parser = argparse.ArgumentParser(
         prog="polysparse",
         description="Polynomial and interaction features of sparse matrices in files.",

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ProgressBar:
-    """Rows done, stored values, bytes a second and the time left; nothing if not a terminal."""
+    """Shows rows done, stored values, bytes per second and time left, if on a terminal."""
 
     def __init__(self, quiet: bool, total: int, unit: str = "rows") -> None:
         self.total, self.done, self.stored, self.bytes = total, 0, 0, 0
@@ -30,7 +30,7 @@ class ProgressBar:
             self.bar.stop()
 
     def start(self, done: int, phase: str = "") -> None:
-        """Begin a phase where an earlier run was: its rows are done, but say nothing of speed."""
+        """Begin a phase after the rows of an earlier run, which do not count towards the speed."""
         self.done, self.stored, self.bytes = done, 0, 0
         self.phase = f"{phase}: " if phase else ""
         if self.bar:
@@ -48,13 +48,13 @@ class ProgressBar:
             self.bar.update(self.task, completed=self.done, text=text)
 
     def advance_to(self, rows: int, text: str) -> None:
-        """So many rows are done in all, and what came of them."""
+        """Set the total number of rows done, with a text on the result so far."""
         self.done = rows
         if self.bar:
             self.bar.update(self.task, completed=rows, text=f"{self.phase}{rows:,} rows, {text}")
 
     def set_fraction(self, fraction: float, text: str) -> None:
-        """Show how much of the whole is done, and what is being done."""
+        """Set the fraction done, with a text on what is being done."""
         if self.bar:
             self.bar.update(self.task, completed=fraction * self.total, text=text)
 
@@ -70,7 +70,7 @@ def _make_bar() -> Any:
     return Bar(
         BarColumn(16),
         TextColumn("{task.percentage:>3.0f}%", table_column=Column(no_wrap=True)),
-        # What does not fit in a line is cut off here.
+        # Text that does not fit in the line is cut off in this column.
         TextColumn(
             "{task.fields[text]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
         ),

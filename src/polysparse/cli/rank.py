@@ -1,4 +1,4 @@
-"""The command `rank`: in which column a product of input columns stands."""
+"""The command `rank`, which tells the output column of a product of input columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print columns of tuples."""
+    """Print the columns of tuples."""
     if options.degree is None:
         options.degree = max(2, max(len(t) for t in options.tuples))
     basis = make_basis(options, options.n_features)

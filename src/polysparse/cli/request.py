@@ -1,4 +1,4 @@
-"""What the options ask for: the input, and the columns to expand it in."""
+"""What the options request: the input, and the columns to expand it into."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polysparse.stream.rows import plan_file
 
 
 def read_vocabulary(options: argparse.Namespace) -> Vocabulary | None:
-    """The vocabulary that --vocabulary names, if it is given."""
+    """Read the vocabulary that --vocabulary names, if it is given."""
     if options.vocabulary is None:
         return None
     vocabulary = Vocabulary.read(options.vocabulary)
@@ -35,7 +35,7 @@ def read_vocabulary(options: argparse.Namespace) -> Vocabulary | None:
 def open_input(
     options: argparse.Namespace, vocabulary: Vocabulary | None, n_jobs: int | None = None
 ) -> Source:
-    """The file IN; a vocabulary says how it is numbered and how many columns it has at least."""
+    """Open the file IN; a vocabulary gives the first index and the minimum number of columns."""
     zero_based, least = options.zero_based, 0
     if vocabulary is not None:
         least = vocabulary.columns.basis.n_features
@@ -52,7 +52,7 @@ def open_input(
 def plan_output(
     options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None, means: Means
 ) -> tuple[ExpansionPlan, Vocabulary | None]:
-    """The plan of IN's expansion, and its vocabulary if that was learnt just now."""
+    """Plan the expansion of IN; also return its vocabulary if it was learnt just now."""
     dtype = np.dtype(options.dtype)
     if vocabulary is not None:
         _require_features_of(vocabulary, source, options)
@@ -72,7 +72,7 @@ def plan_output(
 def _require_features_of(
     vocabulary: Vocabulary, source: Source, options: argparse.Namespace
 ) -> None:
-    """Raise unless IN has as many columns as what the vocabulary was learnt from."""
+    """Raise ValueError unless IN has as many columns as the data of the vocabulary had."""
     found, wanted = source.summary.n_features, vocabulary.columns.basis.n_features
     if found != wanted:
         way_out = ""
@@ -85,6 +85,6 @@ def _require_features_of(
 
 
 def print_notes(source: Source) -> None:
-    """Say on standard error what the user should know of IN."""
+    """Print on standard error what the user should know about IN."""
     for note in source.notes:
         print(f"polysparse: note: {note}", file=sys.stderr)

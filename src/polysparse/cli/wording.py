@@ -1,10 +1,10 @@
-"""Messages of the library, in the words of the command line."""
+"""Translate messages of the library into the terms of the command line."""
 
 from __future__ import annotations
 
 import re
 
-# The library names arguments of functions; a user of the command line gives flags.
+# The library names arguments of functions; on the command line, users give flags.
 FLAGS = {
     "Give resume=False": "Run without --resume",
     "force=True": "--force",
@@ -18,10 +18,10 @@ FLAGS = {
     "n_features": "--n-features",
 }
 
-# Not inside of a path or of a longer word.
+# An argument is not replaced within a path or a longer word.
 _ARGUMENT = re.compile(rf"(?<![\w/.-])({'|'.join(map(re.escape, FLAGS))})(?![\w/.])")
 
 
 def with_flags(message: str) -> str:
-    """A message with the flags that give its arguments."""
+    """Return a message with arguments replaced by the corresponding flags."""
     return _ARGUMENT.sub(lambda match: FLAGS[match[1]], message)

@@ -1,4 +1,4 @@
-"""Reading the argument `columns`: nothing, numbers of columns, or an estimator that has columns."""
+"""Parse the argument `columns`: None, column numbers, or an estimator that has columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def as_column_space(
     interaction_only: bool,
     include_bias: bool,
 ) -> ColumnSpace:
-    """The columns that are meant by `columns` and the parameters beside it."""
+    """Return the columns described by `columns` and the parameters next to it."""
     if isinstance(columns, type) or hasattr(columns, "get_params"):
         if not hasattr(columns, "column_space") or isinstance(columns, type):
             raise TypeError(
@@ -40,7 +40,10 @@ def as_column_space(
 def _require_no_contradiction(
     basis: MonomialBasis, degree: Degree, interaction_only: bool, include_bias: bool
 ) -> None:
-    """Raise if a parameter was given that contradicts the columns."""
+    """Raise ValueError if a parameter was given that contradicts the columns.
+
+    A parameter at its default counts as not given.
+    """
     given = {
         "degree": (as_degree_range(degree), (0, 2), (basis.min_degree, basis.max_degree)),
         "interaction_only": (interaction_only, False, basis.interaction_only),
@@ -54,7 +57,7 @@ def _require_no_contradiction(
 
 
 def as_ranks(basis: MonomialBasis, columns: Any) -> NDArray[np.int64]:
-    """Read rising columns of a basis as a read-only copy."""
+    """Read increasing columns of a basis as a read-only copy."""
     ranks = np.array(as_columns(columns, basis.n_columns))
     require_rising(ranks)
     ranks.flags.writeable = False
@@ -62,7 +65,7 @@ def as_ranks(basis: MonomialBasis, columns: Any) -> NDArray[np.int64]:
 
 
 def require_rising(ranks: NDArray[np.int64]) -> None:
-    """Raise unless each column is larger than the one before."""
+    """Raise ValueError unless each column is larger than the one before."""
     falling = np.flatnonzero(ranks[1:] <= ranks[:-1])
     if len(falling):
         i = int(falling[0])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
 
-# Chosen and hashed columns are written with int32 indices, which every linear model takes.
+# Chosen and hashed columns are written with int32 indices, which every linear model accepts.
 MAX_COMPACT_COLUMNS = 2**31 - 1
 
 
@@ -19,15 +19,17 @@ class ColumnSpace(Protocol):
     """The columns of an expansion."""
 
     kind: str  # "all", "chosen" or "hashed"
-    is_exact: bool  # every monomial of a row is stored, so sizes are known before rows are made
+    is_exact: bool  # whether all outputs of a row are stored, so that sizes are known in advance
 
     @property
     def basis(self) -> MonomialBasis:
-        """The monomials that are made, whether or not each has a column of its own."""
+        """The monomials that are computed, whether or not each has its own column."""
         ...
 
     @property
-    def n_columns(self) -> int: ...
+    def n_columns(self) -> int:
+        """Number of output columns."""
+        ...
 
     @property
     def degree_ends(self) -> dict[int, int]:
@@ -35,11 +37,11 @@ class ColumnSpace(Protocol):
         ...
 
     def require_indexable(self) -> None:
-        """Raise if there are more columns than can be numbered."""
+        """Raise ValueError if there are more columns than can be numbered."""
         ...
 
     def describe(self) -> dict[str, Any]:
-        """What tells these columns from others of the same basis, for JSON."""
+        """Return what distinguishes these columns from others of the same basis, for JSON."""
         ...
 
 
@@ -53,28 +55,33 @@ class AllColumns:
 
     @property
     def n_columns(self) -> int:
+        """Number of columns of the basis."""
         return self.basis.n_columns
 
     @property
     def degree_ends(self) -> dict[int, int]:
+        """One past the last column of each degree."""
         return {d: columns.stop for d, columns in self.basis.degree_slices.items()}
 
     def require_indexable(self) -> None:
+        """Raise ValueError if the basis has more columns than int64 can number."""
         self.basis.require_indexable()
 
     def describe(self) -> dict[str, Any]:
+        """Return the kind, for JSON."""
         return {"kind": self.kind}
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenColumns:
-    """Some columns of a basis, in its order.
+    """Some columns of a basis, in the order of the basis.
 
     Attributes
     ----------
     basis : MonomialBasis
+        The basis that the columns belong to.
     ranks : ndarray of int64
-        Columns of the basis, rising.
+        Columns of the basis, strictly increasing.
     """
 
     basis: MonomialBasis
@@ -94,14 +101,17 @@ class ChosenColumns:
 
     @property
     def n_columns(self) -> int:
+        """Number of chosen columns."""
         return len(self.ranks)
 
     @property
     def degree_ends(self) -> dict[int, int]:
+        """One past the last chosen column of each degree."""
         ends = {d: columns.stop for d, columns in self.basis.degree_slices.items()}
         return {d: int(np.searchsorted(self.ranks, end)) for d, end in ends.items()}
 
     def require_indexable(self) -> None:
+        """Raise ValueError if int64 cannot number the basis, or int32 the chosen columns."""
         self.basis.require_indexable()
         if self.n_columns > MAX_COMPACT_COLUMNS:
             raise ValueError(
@@ -110,14 +120,15 @@ class ChosenColumns:
             )
 
     def describe(self) -> dict[str, Any]:
-        little = np.ascontiguousarray(self.ranks, dtype="<i8")  # the same on every machine
+        """Return the kind, the number of columns and a digest of their ranks, for JSON."""
+        little = np.ascontiguousarray(self.ranks, dtype="<i8")  # same digest on every machine
         digest = hashlib.sha256(little.view(np.uint8).data).hexdigest()
         return {"kind": self.kind, "n_columns": self.n_columns, "sha256": digest}
 
 
 @dataclass(frozen=True)
 class HashedColumns:
-    """A column for every value of a hash function. The basis may have any number of columns."""
+    """One column per value of a hash function. The basis may have any number of columns."""
 
     basis: MonomialBasis
     n_columns: int
@@ -128,12 +139,14 @@ class HashedColumns:
 
     @property
     def degree_ends(self) -> dict[int, int]:
+        """Empty: a hashed column has no degree."""
         return {}
 
     def require_indexable(self) -> None:
-        """There are never too many: the number of columns is given."""
+        """Do nothing: the number of columns is a parameter, and never too large."""
 
     def describe(self) -> dict[str, Any]:
+        """Return the kind and the parameters of the hash function, for JSON."""
         return {
             "kind": self.kind,
             "n_columns": self.n_columns,

@@ -1,8 +1,9 @@
-"""Who computes: an engine counts, fills and observes, for one kind of processor.
+"""Engines: they count, fill and observe, each for one kind of processor.
 
-`cpu` is the only importer of the compiled module. A GPU engine will be a second module with the
-same verbs and the same bits. An engine reads bases and columns by their attributes (see
-`descriptions`) and imports no room but `machine`, so every room may call on it.
+Only `cpu` imports the compiled module. A GPU engine would be a second module with the same
+operations and bit-identical results. An engine reads bases and columns by their attributes (see
+`descriptions`) and imports nothing of polysparse except `thresholds` and `machine`, so every other
+package may call it.
 """
 
 from __future__ import annotations
@@ -14,5 +15,5 @@ from polysparse.engine.descriptions import Engine
 
 
 def engine_for(x: Any) -> Engine:
-    """The engine for canonical input. Arrays in main memory are the processor's."""
+    """Return the engine for canonical input; arrays in main memory belong to `cpu`."""
     return cpu

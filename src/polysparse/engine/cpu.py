@@ -1,4 +1,4 @@
-"""The processor's engine: every verb as a call of the compiled module, on every core."""
+"""The CPU engine: every operation is a call of the compiled module, on every core."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ __all__ = [
 
 @lru_cache(maxsize=16)
 def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
-    """The kernels' twin of a basis. Without columns, only the sizes of rows can be asked for."""
+    """Return the kernels' counterpart of a basis.
+
+    With `has_columns=False` it can only be asked for the sizes of rows.
+    """
     ends = basis.degree_ends() if has_columns else [0] * (basis.highest + 1)
     return _kernels.Basis(
         basis.n_features,
@@ -80,16 +83,16 @@ def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
 
 
 def _sizing_basis(columns: Columns) -> _kernels.Basis:
-    """The basis as far as sizes depend on it. Hashed columns may have one that no index reaches."""
+    """Return the basis for sizes only; that of hashed columns may exceed every index type."""
     return _native_basis(columns.basis, has_columns=columns.kind != "hashed")
 
 
-# Look-ups are as large as the columns they are for, so they must not outlive them.
+# Keyed weakly: a look-up is as large as the columns it belongs to and must not outlive them.
 _lookups: WeakKeyDictionary[Any, _kernels.Lookup] = WeakKeyDictionary()
 
 
 def _lookup(columns: Any) -> _kernels.Lookup:
-    """Where a column of the basis stands among the chosen ones."""
+    """Return the table that maps a column of the basis to its position among the chosen ones."""
     found = _lookups.get(columns)
     if found is None:
         found = _lookups[columns] = _kernels.Lookup(_native_basis(columns.basis), columns.ranks)
@@ -104,21 +107,21 @@ def _hasher(function: HashFunction) -> _kernels.Hasher:
 
 
 def rank(basis: Basis, tuples: Int64s) -> Int64s:
-    """Columns of rising tuples, given as rows that are filled up with -1."""
+    """Return the columns of increasing tuples, given as rows padded with -1."""
     out = np.empty(len(tuples), dtype=np.int64)
     _native_basis(basis).rank(tuples, out)
     return out
 
 
 def unrank(basis: Basis, columns: Int64s) -> Int64s:
-    """The tuples of columns, as rows that are filled up with -1."""
+    """Return the tuples of columns, as rows padded with -1."""
     out = np.empty((len(columns), basis.highest), dtype=np.int64)
     _native_basis(basis).unrank(columns, out)
     return out
 
 
 def hash_tuples(function: HashFunction, tuples: Int64s) -> tuple[Int64s, Int64s]:
-    """Columns that rising tuples are hashed to, and the signs of their values."""
+    """Return the columns that increasing tuples are hashed to, and the signs of their values."""
     columns, signs = (np.empty(len(tuples), dtype=np.int64) for _ in range(2))
     _hasher(function).hash(tuples, columns, signs)
     return columns, signs
@@ -134,20 +137,34 @@ def inspect(
     n_minor: int,
     n_threads: int,
 ) -> tuple[CsrFault, int, bool, int]:
-    """The first fault of CSR arrays and where it is; whether indices rise; zeros that are stored.
+    """Check CSR arrays in one pass.
 
     Nothing is read past the end of an array, whatever the arrays hold.
+
+    Returns
+    -------
+    fault : CsrFault
+        The first fault, or `CsrFault.none`.
+    where : int
+        Position of the fault.
+    rising : bool
+        Whether indices strictly increase within every row.
+    stored_zeros : int
+        Number of zeros that are stored explicitly.
     """
     return _kernels.inspect(indptr, indices, data, n_minor, n_threads)
 
 
 def count_row_lengths(indptr: NDArray[Any]) -> tuple[tuple[int, int], ...]:
-    """The distinct numbers of stored values in a row, rising, each with how many rows have it."""
+    """Return the distinct row lengths in increasing order, each with its number of rows."""
     return tuple(_kernels.count_row_lengths(indptr))
 
 
 def count(columns: Columns, x: CsrRows) -> Int64s:
-    """Outputs of all rows before each row, and in all, before columns fall away or together."""
+    """Return, for each row, the number of outputs of all rows before it; the total comes last.
+
+    Outputs are counted before any are dropped (chosen columns) or merged (hashed columns).
+    """
     offsets = np.empty(x.shape[0] + 1, dtype=np.int64)
     _kernels.fill_row_offsets(_sizing_basis(columns), x.indptr, offsets)
     return offsets
@@ -156,8 +173,8 @@ def count(columns: Columns, x: CsrRows) -> Int64s:
 def fill(columns: Columns, x: CsrRows, rows: slice, out: CsrArrays, n_threads: int) -> int:
     """Write indptr, indices and data of some rows.
 
-    Returns the number of stored values, or -1 if the arrays are too short for them. If all columns
-    of the basis are filled, indptr and indices have one dtype; else indices are int32.
+    Returns the number of stored values, or -1 if the arrays are too short for them. For all columns
+    of a basis, indptr and indices have the same dtype; otherwise indices are int32.
     """
     row_offsets = x.indptr[rows.start : rows.stop + 1]
     return _FILLS[columns.kind](columns, row_offsets, x, out, n_threads, thresholds.TASK_OUTPUTS)
@@ -194,17 +211,17 @@ _FILLS: dict[str, Callable[..., int]] = {
 
 
 def fill_dense(columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int) -> None:
-    """Write every element of a dense expansion with all columns."""
+    """Write every element of a dense expansion, which has all columns."""
     _kernels.fill_dense(_native_basis(columns.basis), x, out, n_threads)
 
 
-# --------------------------------------------------------------------------------- what occurs
+# ---------------------------------------------------------------------------------- observation
 
 
 def observe(tally: Tally, basis: Basis, x: CsrRows, rows: slice, most: int, n_threads: int) -> bool:
     """Add the columns that occur in some rows to a tally.
 
-    Returns False, and leaves the tally as it was, if more than `most` columns are found or memory
+    Returns False and leaves the tally unchanged if more than `most` columns are found or memory
     runs out.
     """
     row_offsets = x.indptr[rows.start : rows.stop + 1]
@@ -213,5 +230,5 @@ def observe(tally: Tally, basis: Basis, x: CsrRows, rows: slice, most: int, n_th
 
 
 def observing_bytes(basis: Basis, index_size: int, n_threads: int) -> int:
-    """Bytes that `observe` may need for each stored value, beside what it finds."""
+    """Return how many bytes `observe` may need per stored value, besides the columns it finds."""
     return _kernels.observing_bytes(_native_basis(basis), index_size, n_threads)

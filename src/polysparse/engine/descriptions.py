@@ -1,4 +1,4 @@
-"""The verbs of an engine, and what it needs to know of a basis, of columns and of a matrix."""
+"""The operations of an engine, and what it reads of a basis, of columns and of a matrix."""
 
 from __future__ import annotations
 
@@ -16,74 +16,129 @@ class Basis(Hashable, Protocol):
     """The monomials of an expansion; see `basis.MonomialBasis`."""
 
     @property
-    def n_features(self) -> int: ...
+    def n_features(self) -> int:
+        """Number of input columns."""
+        ...
+
     @property
-    def lowest(self) -> int: ...
+    def lowest(self) -> int:
+        """Lowest degree of a column other than the bias."""
+        ...
+
     @property
-    def highest(self) -> int: ...
+    def highest(self) -> int:
+        """Highest degree that has a column."""
+        ...
+
     @property
-    def interaction_only(self) -> bool: ...
+    def interaction_only(self) -> bool:
+        """Whether there are only products of distinct input columns."""
+        ...
+
     @property
-    def include_bias(self) -> bool: ...
+    def include_bias(self) -> bool:
+        """Whether column 0 is the constant 1."""
+        ...
 
     def degree_ends(self) -> list[int]:
-        """[d]: one past the last column of degree d, or the monomials of a degree without any."""
+        """Return a list whose element d is one past the last column of degree d.
+
+        For a degree without columns, element d is the number of its monomials.
+        """
         ...
 
 
 class Columns(Protocol):
     """Which output columns there are; see `columns.spaces`.
 
-    By their `kind`, chosen columns have `ranks`, too; hashed ones `alternate_sign` and `seed`.
+    Depending on `kind`, there are more attributes: chosen columns have `ranks`, hashed columns have
+    `alternate_sign` and `seed`.
     """
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """One of "all", "chosen" and "hashed"."""
+        ...
+
     @property
-    def basis(self) -> Basis: ...
+    def basis(self) -> Basis:
+        """The monomials that are computed."""
+        ...
+
     @property
-    def n_columns(self) -> int: ...
+    def n_columns(self) -> int:
+        """Number of output columns."""
+        ...
 
 
 class CsrRows(Protocol):
     """Checked CSR arrays; see `matrix.canonical.CanonicalCsr`."""
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        ...
+
     @property
-    def indptr(self) -> NDArray[Any]: ...
+    def indptr(self) -> NDArray[Any]:
+        """Where each row begins in `indices` and `data`."""
+        ...
+
     @property
-    def indices(self) -> NDArray[Any]: ...
+    def indices(self) -> NDArray[Any]:
+        """Column of each stored value."""
+        ...
+
     @property
-    def data(self) -> NDArray[Any]: ...
+    def data(self) -> NDArray[Any]:
+        """The stored values."""
+        ...
 
 
 class HashFunction(Protocol):
-    """What decides where a monomial is hashed to; see `columns.spaces.HashedColumns`."""
+    """The parameters of a hash function of monomials; see `columns.spaces.HashedColumns`."""
 
     @property
-    def n_columns(self) -> int: ...
+    def n_columns(self) -> int:
+        """Number of columns to hash to."""
+        ...
+
     @property
-    def alternate_sign(self) -> bool: ...
+    def alternate_sign(self) -> bool:
+        """Whether the hash also decides the sign of a value."""
+        ...
+
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """Seed that selects the function."""
+        ...
 
 
 class Engine(Protocol):
-    """What every engine can do. The documentation of the verbs is that of `cpu`."""
+    """The operations of every engine; `cpu` documents them in full."""
 
-    def count(self, columns: Columns, x: CsrRows) -> Int64s: ...
+    def count(self, columns: Columns, x: CsrRows) -> Int64s:
+        """Return the offsets of each row's outputs."""
+        ...
 
     def fill(
         self, columns: Columns, x: CsrRows, rows: slice, out: CsrArrays, n_threads: int
-    ) -> int: ...
+    ) -> int:
+        """Write indptr, indices and data of some rows."""
+        ...
 
     def fill_dense(
         self, columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int
-    ) -> None: ...
+    ) -> None:
+        """Write every element of a dense expansion."""
+        ...
 
     def observe(
         self, tally: Any, basis: Basis, x: CsrRows, rows: slice, most: int, n_threads: int
-    ) -> bool: ...
+    ) -> bool:
+        """Add the columns that occur in some rows to a tally."""
+        ...
 
-    def observing_bytes(self, basis: Basis, index_size: int, n_threads: int) -> int: ...
+    def observing_bytes(self, basis: Basis, index_size: int, n_threads: int) -> int:
+        """Return how many bytes `observe` may need per stored value."""
+        ...

@@ -16,21 +16,21 @@ from polysparse.estimators.shared import IntegerRange, PolynomialMixin
 from polysparse.matrix.canonical import as_canonical
 from polysparse.observation.tally import ColumnTally
 
-ANY_FEATURES = 2**63 - 1  # as many as an index can name
+ANY_FEATURES = 2**63 - 1  # as many features as an index can address
 
 
 @dataclass(frozen=True)
 class Collisions:
-    """How monomials share columns. Made by `HashedPolynomialFeatures.collisions`.
+    """How monomials share columns. Returned by `HashedPolynomialFeatures.collisions`.
 
     Attributes
     ----------
     n_monomials : int
-        Distinct monomials that occur.
+        Number of distinct monomials that occur.
     n_columns : int
-        Columns that at least one of them goes to.
+        Number of columns that at least one of them is hashed to.
     n_sharing : int
-        Monomials whose column is that of another one, too.
+        Number of monomials that share their column with another one.
     """
 
     n_monomials: int
@@ -43,47 +43,52 @@ class HashedPolynomialFeatures(
     PolynomialMixin,
     BaseEstimator,  # type: ignore[misc]
 ):
-    """Polynomial and interaction features, hashed to a fixed number of columns.
+    """Generate polynomial and interaction features, hashed to a fixed number of columns.
 
-    Nothing is learnt, and nothing can be too wide: any number of input features, any degree. Every
-    product of input features goes to one of `n_columns` columns by a hash of those features alone,
-    so the same product goes to the same column in every data set, however many features that has.
-    Different products may share a column; within a row their values are added up.
+    Nothing is learnt and nothing can be too wide: there may be any number of input features and any
+    degree. Every product of input features goes to one of `n_columns` columns, by a hash of those
+    features alone. The same product therefore goes to the same column in every data set, however
+    many features that has. Different products may share a column; within a row, their values are
+    summed.
 
     Parameters
     ----------
     degree : int or tuple (min_degree, max_degree), default=2
-        Degrees of the features. An int is the maximum.
+        Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        Only products of distinct input features.
+        If True, only products of distinct input features are generated.
     include_bias : bool, default=True
-        Whether to include a one in every row; it is hashed, too.
+        If True, every row includes a one, which is hashed as well.
     n_columns : int, default=2**20
-        Columns of the output, up to 2**31 - 1. More columns mean fewer that are shared.
+        Number of output columns, up to 2**31 - 1. With more columns, fewer are shared.
     alternate_sign : bool, default=True
-        Negate the values of every second product, as its hash says. So what falls together cancels
-        on average, and inner products of rows are preserved in expectation. Without it, what is
-        not negative stays so.
+        If True, the hash of a product also decides the sign of its values, and every second product
+        is negated. Products that share a column then cancel on average, and inner products of rows
+        are preserved in expectation. If False, non-negative values stay non-negative.
     seed : int, default=0
-        Chooses the hash function, from 0 to 2**64 - 1.
+        Selects the hash function, from 0 to 2**64 - 1.
     n_jobs : int, optional
-        Threads to use. By default every core that this process may use, lowered by
+        Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
 
     Attributes
     ----------
     n_features_in_ : int
+        Number of features seen during `fit`. Defined only after `fit`.
     feature_names_in_ : ndarray of str objects
+        Names of features seen during `fit`. Defined only if X has feature names that are all
+        strings.
 
     See Also
     --------
-    ObservedPolynomialFeatures : A column for each product that occurs, none shared.
+    ObservedPolynomialFeatures : A column of its own for each product that occurs.
+    PolynomialFeatures : All columns.
 
     Notes
     -----
-    The function is part of the interface and will not change. All arithmetic is on unsigned
-    64-bit integers, modulo 2**64; of a product's features, with repetitions, the largest comes
-    first::
+    The hash function is part of the interface and will not change. All arithmetic is on unsigned
+    64-bit integers, modulo 2**64. The features of a product, with repetitions, are taken in
+    decreasing order::
 
         def mix(z):                       # the finaliser of splitmix64
             z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
@@ -97,8 +102,8 @@ class HashedPolynomialFeatures(
         column = ((h >> 32) * n_columns) >> 32
         sign = -1 if alternate_sign and ((h ^ (h >> 16)) >> 31) & 1 else 1
 
-    Once it was fitted it takes only matrices of as many features, as every estimator does;
-    `transform` does not need `fit`.
+    `transform` does not need `fit`. Once fitted, the transformer accepts only matrices with the
+    same number of features, as every estimator does.
 
     Examples
     --------
@@ -133,32 +138,38 @@ class HashedPolynomialFeatures(
         self.seed = seed
 
     def fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
-        """Check the parameters and remember the number of features; nothing is learnt.
+        """Check the parameters and store the number of features; nothing is learnt.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
+            The data.
+        y : Ignored
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
+            Fitted transformer.
         """
         x = self.read_sparse(X, reset=True)
         self.column_space(x.shape[1])
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
-        """Check X as `fit` does: nothing is learnt.
+        """Check X as `fit` does; nothing is learnt.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
+            The data. It may have no rows.
+        y : Ignored
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
+            Fitted transformer.
         """
         is_first = not hasattr(self, "n_features_in_")
         x = self.read_sparse(X, reset=is_first, min_samples=0)
@@ -166,27 +177,39 @@ class HashedPolynomialFeatures(
         return self
 
     def column_space(self, n_features: int) -> HashedColumns:
-        """The columns of the output, as the functions of polysparse take them."""
+        """Return the columns of the output, in the form that polysparse's functions use.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of input features.
+
+        Returns
+        -------
+        HashedColumns
+            The columns.
+        """
         self.require_parameters()
         basis = self.make_basis(n_features)
         return HashedColumns(basis, int(self.n_columns), bool(self.alternate_sign), int(self.seed))
 
     def column_of(self, tuples: Any, *, return_sign: bool = False) -> Any:
-        """Where products of input features go.
+        """Return the columns that products of input features are hashed to.
 
         Parameters
         ----------
         tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
-            One product, or several, as tuples of input features in any order; the empty one is the
-            bias. In an array, rows may end in -1 to mark lower degrees.
+            One product or several, as tuples of input features in any order. The empty tuple is the
+            bias. In an array, rows of lower degree are padded with -1 at the end.
         return_sign : bool, default=False
-            Whether to return, too, what their values are multiplied by.
+            If True, also return the signs by which the values are multiplied.
 
         Returns
         -------
         column : int, or ndarray of int64 of shape (n,)
+            A single int for a single tuple.
         sign : int, or ndarray of int64 of shape (n,)
-            1 or -1. Only if `return_sign` is true.
+            1 or -1. Only returned if `return_sign` is True.
 
         Examples
         --------
@@ -207,12 +230,12 @@ class HashedPolynomialFeatures(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The products of the features that occur in it must be fewer than 2**63.
+            The data. The features that occur in it must have fewer than 2**63 products.
 
         Returns
         -------
         Collisions
-            With n_monomials, n_columns and n_sharing.
+            The numbers n_monomials, n_columns and n_sharing.
 
         Examples
         --------
@@ -224,7 +247,7 @@ class HashedPolynomialFeatures(
         """
         x = as_canonical(X, self.n_jobs).as_sparse()
         space = self.column_space(x.shape[1])
-        # The features that occur, numbered from 0, have a basis that can be counted.
+        # Renumbered from 0, the features that occur have a basis small enough to be counted.
         features, numbers = np.unique(x.indices, return_inverse=True)
         shape = x.shape[0], len(features)
         compact = replace(x, shape=shape, indices=numbers.astype(np.int64))

@@ -20,44 +20,48 @@ from polysparse.observation.tally import ColumnTally
 
 
 class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignore[misc]
-    """Polynomial and interaction features, only those that occur in the data.
+    """Generate the polynomial and interaction features that occur in the data.
 
     With 100,000 features there are 5 billion products of two. A model can neither index nor hold
-    them, but most never occur. This transformer learns which do, and numbers them anew, in their
-    order: so the result has int32 indices and as many columns as there is something to learn for.
-    A product that was not seen in `fit` is dropped in `transform`, as CountVectorizer drops
+    them, but most of them never occur. This transformer learns which products do, and renumbers
+    them in their order. The result has int32 indices, and no columns without anything to learn
+    from. A product that was not seen in `fit` is dropped in `transform`, as CountVectorizer drops
     unknown words.
 
-    Learning never makes the expansion: it takes about 24 bytes for each distinct column.
+    The expansion is not computed for learning, which takes about 24 bytes per distinct column.
 
     Parameters
     ----------
     degree : int or tuple (min_degree, max_degree), default=2
-        Degrees of the features. An int is the maximum.
+        Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        Only products of distinct input features.
+        If True, only products of distinct input features are generated.
     include_bias : bool, default=True
-        Whether to include a column of ones.
+        If True, a column of ones is included.
     min_count : int, default=1
-        Keep columns that are stored in at least so many rows.
+        Keep only columns that are stored in at least this many rows.
     max_columns : int, optional
-        Keep at most so many columns: the most frequent ones, and of equally frequent ones the
-        first.
+        Keep at most this many columns: the most frequent ones. Among equally frequent ones, the
+        first are kept.
     n_jobs : int, optional
-        Threads to use. By default every core that this process may use, lowered by
+        Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
 
     Attributes
     ----------
     columns_ : ndarray of int64 of shape (n_output_features_,)
-        The columns of the full expansion that were kept, rising.
+        The columns of the full expansion that were kept, in increasing order.
     counts_ : ndarray of int64 of shape (n_output_features_,)
-        In how many rows each was seen.
+        Number of rows in which each kept column was seen.
     basis_ : MonomialBasis
-        The full expansion: tuple to column and back.
+        The full expansion. It maps tuples to columns and back.
     n_output_features_ : int
+        Number of output columns.
     n_features_in_ : int
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of str objects
+        Names of features seen during `fit`. Defined only if X has feature names that are all
+        strings.
 
     See Also
     --------
@@ -66,9 +70,10 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
 
     Notes
     -----
-    What was counted but not kept is remembered, at 12 bytes a column, so that `partial_fit` and
-    `merge` give exactly what one `fit` on all rows gives. `forget_rejected` frees it, and makes
-    pickles smaller; files written by `save` never have it.
+    The counts of columns that were not kept are remembered, at 12 bytes per column, so that
+    `partial_fit` and `merge` give exactly the result of a single `fit` on all rows.
+    `forget_rejected` frees them and makes pickles smaller. Files written by `save` never contain
+    them.
 
     Examples
     --------
@@ -115,11 +120,14 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
+            The data to learn from.
+        y : Ignored
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
+            Fitted transformer.
         """
         for name in ("_learnt", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -131,17 +139,29 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> ObservedPolynomialFeatures:
-        """Learn from more rows: the result is that of one `fit` on all rows so far.
+        """Learn from more rows. The result is that of a single `fit` on all rows so far.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A batch may be without rows.
-        y : ignored
+            More data to learn from. It may have no rows.
+        y : Ignored
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
+            Fitted transformer.
+
+        Examples
+        --------
+        >>> from polysparse import ObservedPolynomialFeatures
+        >>> from scipy.sparse import csr_array
+        >>> poly = ObservedPolynomialFeatures(interaction_only=True, include_bias=False)
+        >>> for batch in (csr_array([[1.0, 2.0, 0.0]]), csr_array([[0.0, 0.0, 3.0]])):
+        ...     poly = poly.partial_fit(batch)
+        >>> poly.get_feature_names_out()
+        array(['x0', 'x1', 'x2', 'x0 x1'], dtype=object)
         """
         return self._learn(X, min_samples=0)
 
@@ -165,17 +185,27 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return int(self.min_count), None if self.max_columns is None else int(self.max_columns)
 
     def merge(self, other: ObservedPolynomialFeatures) -> ObservedPolynomialFeatures:
-        """Learn what another transformer has learnt from other rows.
+        """Add what another transformer has learnt from other rows.
 
         Parameters
         ----------
         other : ObservedPolynomialFeatures
-            Fitted, of the same degree and with the same features; its min_count and max_columns do
-            not matter. It stays as it is.
+            A fitted transformer with the same degree and features. Its min_count and max_columns
+            do not matter. It is left unchanged.
 
         Returns
         -------
         self : object
+            Fitted transformer.
+
+        Examples
+        --------
+        >>> from polysparse import ObservedPolynomialFeatures
+        >>> from scipy.sparse import csr_array
+        >>> poly = ObservedPolynomialFeatures(2).fit(csr_array([[1.0, 2.0, 0.0]]))
+        >>> other = ObservedPolynomialFeatures(2).fit(csr_array([[1.0, 0.0, 0.0]]))
+        >>> poly.merge(other).counts_
+        array([2, 2, 1, 2, 1, 1])
         """
         self.require_parameters()
         if not isinstance(other, ObservedPolynomialFeatures):
@@ -210,11 +240,14 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self
 
     def forget_rejected(self) -> ObservedPolynomialFeatures:
-        """Free the counts of columns that were not kept; `partial_fit` and `merge` end with it.
+        """Free the counts of columns that were not kept.
+
+        Afterwards `partial_fit` and `merge` raise ValueError if any columns were not kept.
 
         Returns
         -------
         self : object
+            Fitted transformer.
         """
         check_is_fitted(self)
         self._learnt.forget_rejected()
@@ -232,29 +265,40 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
 
     @property
     def basis_(self) -> MonomialBasis:
-        """The full expansion."""
+        """Basis of the full expansion."""
         check_is_fitted(self)
         return self._learnt.basis
 
     @property
     def columns_(self) -> NDArray[np.int64]:
-        """The columns of the full expansion that were kept, rising."""
+        """The columns of the full expansion that were kept, in increasing order."""
         check_is_fitted(self)
         return self._learnt.choose(self.n_jobs)[0].ranks
 
     @property
     def counts_(self) -> NDArray[np.int64]:
-        """In how many rows each kept column was seen."""
+        """Number of rows in which each kept column was seen."""
         check_is_fitted(self)
         return self._learnt.choose(self.n_jobs)[1]
 
     @property
     def n_output_features_(self) -> int:
-        """Number of columns of the output."""
+        """Number of output columns."""
         return len(self.columns_)
 
     def column_space(self, n_features: int) -> ChosenColumns:
-        """The columns as the functions of polysparse take them."""
+        """Return the columns of the output, in the form that polysparse's functions use.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of input features; ValueError is raised if it is not `n_features_in_`.
+
+        Returns
+        -------
+        ChosenColumns
+            The columns that were kept.
+        """
         check_is_fitted(self)
         if n_features != self.n_features_in_:
             raise ValueError(
@@ -264,7 +308,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self._learnt.choose(self.n_jobs)[0]
 
     def inverse(self, columns: Any = None) -> Any:
-        """The input features whose product stands in output columns.
+        """Return the input features whose products are in the given output columns.
 
         Parameters
         ----------
@@ -273,8 +317,9 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
 
         Returns
         -------
-        tuple of int, or ndarray of int64 of shape (n, degree)
-            A product of fewer features is filled up with -1 at the end.
+        tuple of int, or ndarray of int64 of shape (n, basis_.highest)
+            A tuple for a single column. Otherwise a row per column, padded with -1 at the end if
+            the product has fewer features.
 
         Examples
         --------
@@ -305,18 +350,35 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self.basis_.unrank(ranks if wanted.ndim else int(ranks))
 
     def named_columns(self) -> NDArray[np.int64]:
-        """The columns of `basis_` that the output has."""
+        """Return the columns of `basis_` that the output has.
+
+        Returns
+        -------
+        ndarray of int64
+            The same as `columns_`.
+        """
         return self.columns_
 
     # ------------------------------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns that were kept, and what `transform` needs beside, without pickle.
+        """Write the columns that were kept, and what else `transform` needs, without pickle.
 
         Parameters
         ----------
         path : path-like
-            File to write, an .npz of plain arrays, or to replace. It appears whole or not at all.
+            File to write or to replace, an .npz of plain arrays. It is written atomically.
+
+        See Also
+        --------
+        load : Read the file.
+
+        Examples
+        --------
+        >>> from polysparse import ObservedPolynomialFeatures
+        >>> poly = ObservedPolynomialFeatures(2).fit([[1.0, 0.0], [0.0, 2.0]])
+        >>> poly.save("train.vocabulary")  # doctest: +SKIP
+        >>> poly = ObservedPolynomialFeatures.load("train.vocabulary")  # doctest: +SKIP
         """
         check_is_fitted(self)
         columns, counts = self._learnt.choose(self.n_jobs)
@@ -337,11 +399,16 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         path : path-like
+            File to read.
 
         Returns
         -------
         ObservedPolynomialFeatures
-            Fitted. It can learn more only if all columns had been kept.
+            A fitted transformer. It can learn from more data only if all columns had been kept.
+
+        See Also
+        --------
+        save : Write the file.
         """
         found = Vocabulary.read(path)
         basis, more = found.columns.basis, found.more

@@ -1,4 +1,4 @@
-"""PolynomialFeatures: scikit-learn's transformer, natively."""
+"""PolynomialFeatures: scikit-learn's transformer, computed natively."""
 
 from __future__ import annotations
 
@@ -20,36 +20,48 @@ from polysparse.matrix.canonical import as_canonical, as_checked_csr
 
 
 class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: ignore[misc]
-    """Polynomial and interaction features: a drop-in for scikit-learn's class of that name.
+    """Generate polynomial and interaction features.
 
-    Same parameters, attributes, columns, names and errors; the values are those of its dense
-    result, bit for bit. Sparse input of any format and any degree is expanded natively, on every
-    core, in one pass; unsorted or repeated indices and read-only arrays are handled; indices come
-    out as int32 whenever they fit.
+    A drop-in replacement for scikit-learn's class of the same name: parameters, attributes,
+    columns, names and errors are the same, and values are those of scikit-learn's dense result, bit
+    for bit. Sparse input of any format and any degree is expanded natively, on every core, in a
+    single pass. Unsorted or repeated indices and read-only arrays are supported. Output indices are
+    int32 whenever they fit.
 
     Parameters
     ----------
     degree : int or tuple (min_degree, max_degree), default=2
-        Degrees of the features. An int is the maximum.
+        Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        Only products of distinct input features.
+        If True, only products of distinct input features are generated.
     include_bias : bool, default=True
-        Whether to prepend a column of ones.
+        If True, a column of ones is prepended.
     order : {'C', 'F'}, default='C'
-        Order of the output array in the dense case.
+        Memory order of the output array in the dense case.
     n_jobs : int, optional
-        Threads to use. By default every core that this process may use, lowered by
+        Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
 
     Attributes
     ----------
     basis_ : MonomialBasis
-        The columns of the output: tuple to column and back, names and powers of any of them.
+        The columns of the output. It maps tuples to columns and back, and gives the names and
+        powers of any of them.
     powers_ : ndarray of shape (n_output_features_, n_features_in_)
-        Exponent of each input in each output, dense; `basis_.powers(columns)` is sparse.
+        Exponent of each input feature in each output column, as a dense array.
+        `basis_.powers(columns)` is sparse.
     n_output_features_ : int
+        Number of output columns.
     n_features_in_ : int
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of str objects
+        Names of features seen during `fit`. Defined only if X has feature names that are all
+        strings.
+
+    See Also
+    --------
+    ObservedPolynomialFeatures : Only the columns that occur in the data.
+    HashedPolynomialFeatures : A fixed number of columns.
 
     Examples
     --------
@@ -77,20 +89,23 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         self.order = order
 
     def fit(self, X: Any, y: Any = None) -> PolynomialFeatures:
-        """Settle the columns of the output: only the number of features in X matters.
+        """Determine the columns of the output, which depend only on the number of features.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : ignored
+            The data.
+        y : Ignored
+            Not used, present for API consistency.
 
         Returns
         -------
         self : object
+            Fitted transformer.
         """
-        self.__dict__.pop("basis_", None)  # a fit that fails leaves nothing half new
+        self.__dict__.pop("basis_", None)  # so that a failed fit does not leave a mixed state
         self.require_parameters()
-        # DOK has no array of values for scikit-learn to look through; it would warn.
+        # DOK has no array of values for scikit-learn to check, so scikit-learn would warn.
         super().fit(X.tocsr() if sparse.issparse(X) and X.format == "dok" else X, y)
         self.basis_ = self.make_basis(self.n_features_in_)
         return self
@@ -99,16 +114,17 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         return hasattr(self, "basis_")
 
     def transform(self, X: Any) -> Any:
-        """Expand X.
+        """Transform data to polynomial features.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data to transform.
 
         Returns
         -------
         XP : {ndarray, sparse matrix} of shape (n_samples, n_output_features_)
-            CSC for CSC input, CSR for other sparse input, else a dense array.
+            The features: CSC for CSC input, CSR for other sparse input, otherwise a dense array.
         """
         check_is_fitted(self)
         if _is_foreign_array(X):
@@ -130,7 +146,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         if not sparse.issparse(X):
             return out
         if X.format == "csc":
-            # Its offsets alone are as many as the columns.
+            # CSC needs an offset per column, however few of them are stored.
             require_memory(
                 out.data.nbytes + out.indices.nbytes + 8 * out.shape[1],
                 f"The expansion in CSC format, with {out.shape[1]:,} columns,",
@@ -141,7 +157,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
 
     @property
     def powers_(self) -> NDArray[np.int64]:
-        """Exponent for each of the inputs in the output."""
+        """Exponent of each input feature in each output column, as a dense array."""
         check_is_fitted(self)
         require_memory(
             8 * self.n_output_features_ * self.n_features_in_,
@@ -152,7 +168,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
 
 
 def _is_foreign_array(X: Any) -> bool:
-    """Whether X is an array of another library that scikit-learn would compute on as it is."""
+    """Return whether X is an array of another library that scikit-learn computes on directly."""
     return (
         get_config().get("array_api_dispatch", False)
         and not isinstance(X, np.ndarray)

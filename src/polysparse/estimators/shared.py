@@ -30,14 +30,14 @@ from polysparse.matrix.canonical import CanonicalCsr, as_canonical, as_checked_c
 
 @dataclass(frozen=True)
 class IntegerRange:
-    """The integers that a parameter may be."""
+    """The integers that are valid for a parameter."""
 
     least: int
     most: int | None = None
     may_be_none: bool = False
 
     def require(self, name: str, value: Any) -> None:
-        """Raise if the value is not one of them."""
+        """Raise ValueError if the value is not valid."""
         if value is None and self.may_be_none:
             return
         is_integer = isinstance(value, Integral) and not isinstance(value, bool)
@@ -49,14 +49,14 @@ class IntegerRange:
 
 
 class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
-    """The parameters that every transformer has, and what follows from them.
+    """The parameters that all transformers have, and the methods that depend only on them.
 
-    A subclass either transforms by itself, or says by `column_space` which columns it has. If they
-    have names, they are columns of `basis_`.
+    A subclass either overrides `transform`, or says by `column_space` which columns it has. If the
+    columns have names, they are columns of `basis_`.
     """
 
     column_space: Callable[[int], ColumnSpace]
-    basis_: Any  # MonomialBasis; an attribute of some subclasses and a property of others
+    basis_: Any  # a MonomialBasis: an attribute in some subclasses, a property in others
     integer_parameters: ClassVar[dict[str, IntegerRange]] = {}
     bool_parameters: ClassVar[tuple[str, ...]] = ()
 
@@ -69,7 +69,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         self.n_jobs = n_jobs
 
     def require_parameters(self) -> None:
-        """Raise for a parameter that has no meaning. The basis checks its own."""
+        """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""
         n_jobs: Any = self.n_jobs
         if n_jobs is not None and not isinstance(n_jobs, Integral):
             raise ValueError(f"n_jobs must be an int or None; got {n_jobs!r}.")
@@ -80,7 +80,18 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
                 raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
 
     def make_basis(self, n_features: int) -> MonomialBasis:
-        """The basis of the parameters, for so many features."""
+        """Return the basis that the parameters describe.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of input features.
+
+        Returns
+        -------
+        MonomialBasis
+            The full expansion.
+        """
         return MonomialBasis(
             n_features,
             self.degree,
@@ -89,27 +100,44 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         )
 
     def read_sparse(self, X: Any, *, reset: bool, min_samples: int = 1) -> CanonicalCsr:
-        """Input as CSR that an engine can trust, also if X is dense."""
+        """Validate X and return it as CSR that an engine can trust, even if X is dense.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        reset : bool
+            Whether to set `n_features_in_` and `feature_names_in_`. If False, X is checked against
+            them, as far as they exist.
+        min_samples : int, default=1
+            Minimum number of rows.
+
+        Returns
+        -------
+        CanonicalCsr
+            The data, sorted and without stored zeros.
+        """
         if sparse.issparse(X) and X.ndim == 2 and X.format != "csr":
             X = as_checked_csr(X)
         wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
         if reset or hasattr(self, "n_features_in_"):
             X = validate_data(self, X, reset=reset, **wanted)
-        else:  # there is nothing to compare it with
+        else:  # not fitted: there is nothing to compare X with
             X = check_array(X, estimator=self, **wanted)
         return as_canonical(X, self.n_jobs).as_sparse()
 
     def transform(self, X: Any) -> Any:
-        """Expand X.
+        """Transform data to polynomial features.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data to transform.
 
         Returns
         -------
         XP : sparse matrix of shape (n_samples, n_columns)
-            CSR, of X's container family.
+            The features in CSR format, in the container family of X.
         """
         check_is_fitted(self)
         x = self.read_sparse(X, reset=False)
@@ -117,27 +145,37 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         return as_configured(expand_columns(columns, x, n_jobs=self.n_jobs, max_bytes="available"))
 
     def named_columns(self) -> NDArray[np.int64] | None:
-        """The columns of `basis_` that the output has; None for all."""
+        """Return the columns of `basis_` that the output has.
+
+        Returns
+        -------
+        ndarray of int64, or None
+            None if the output has all columns.
+        """
         return None
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the output columns.
+        """Get output feature names for transformation.
+
+        A warning is issued if two different columns have the same name.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the input features: by default `feature_names_in_`, or "x0", "x1", ... If
-            `feature_names_in_` is defined they must match it.
+            Names of the input features. By default `feature_names_in_` if it is defined, otherwise
+            "x0", "x1", ... If `feature_names_in_` is defined, `input_features` must match it.
 
         Returns
         -------
         feature_names_out : ndarray of str objects
+            Names of the output columns.
         """
         check_is_fitted(self)
         basis, columns = self.basis_, self.named_columns()
         if input_features is None and not hasattr(self, "feature_names_in_"):
             return basis.names(columns)  # type: ignore[no-any-return]
-        # Checked as scikit-learn checks them: a transformer that keeps its features names them.
+        # A transformer that keeps its features names them after the input, so this mixin's method
+        # checks the names as scikit-learn does.
         features = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         names, numbers = basis.names_that_may_clash(columns, features)
         clash = find_clash(names, features, numbers)
@@ -154,7 +192,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
 
 
 def as_configured(X: Any) -> Any:
-    """X in the container family that scikit-learn is set to produce, where it has that setting."""
+    """Convert X to the container family that scikit-learn is configured to return, if any."""
     interface = get_config().get("sparse_interface")
     if interface is None or sparse.isspmatrix(X) == (interface == "spmatrix"):
         return X

@@ -1,5 +1,6 @@
 """Expansions: planned, whole, or in blocks of rows.
 
-`functions` holds the public functions, `planning` what an expansion will be; `whole` and
-`by_blocks` make it. No dtype branches and no loops over data: those are the engine's.
+`functions` holds the public functions, and `planning` the plan of an expansion; `whole` and
+`by_blocks` compute it. There are no branches on dtypes and no loops over data here: those belong
+to the engine.
 """

@@ -1,4 +1,4 @@
-"""An expansion in blocks of rows, in bounded memory."""
+"""Compute an expansion in blocks of rows, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polysparse.matrix.output import CsrRoom
 def iter_expand_columns(
     columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None, max_bytes: int, reuse: bool
 ) -> Iterator[tuple[slice, Any]]:
-    """Blocks of canonical input in given columns. What is wrong is raised before the first."""
+    """Yield blocks of the expansion of canonical input; errors are raised before the first."""
     planned, engine = plan_expansion(columns, x), engine_for(x)
     planned.require_countable()
     n_threads = threads_for(n_jobs, planned.nnz)
@@ -46,15 +46,15 @@ def iter_expand_columns(
 
 
 def count_stored(planned: ExpansionPlan, x: CanonicalCsr) -> ExpansionPlan:
-    """The exact plan of columns that are not exact, by making every row once."""
+    """Return the exact plan for columns that are not exact, by expanding every row once."""
     blocks = iter_expand_columns(planned.columns, x, n_jobs=None, max_bytes=2**62, reuse=True)
     return count_in_blocks(planned, (block for _, block in blocks))
 
 
 def count_in_blocks(planned: ExpansionPlan, blocks: Iterable[Any]) -> ExpansionPlan:
-    """The exact plan, from all blocks of the expansion."""
+    """Return the exact plan, given all blocks of the expansion."""
     ends = planned.columns.degree_ends
-    below, nnz = dict.fromkeys(ends, 0), 0  # stored values before the end of each degree, and all
+    below, nnz = dict.fromkeys(ends, 0), 0  # below: stored values before the end of each degree
     for block in blocks:
         nnz += block.nnz
         for d, end in ends.items():

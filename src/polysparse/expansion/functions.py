@@ -1,4 +1,4 @@
-"""plan, expand and iter_expand: the public functions."""
+"""The public functions plan, expand and iter_expand."""
 
 from __future__ import annotations
 
@@ -22,20 +22,25 @@ def plan(
     include_bias: bool = True,
     columns: Any = None,
 ) -> ExpansionPlan:
-    """Say what `expand` would return, without holding it.
+    """Describe what `expand` would return, without allocating it.
 
     Parameters
     ----------
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
+        The matrix to expand.
     degree, interaction_only, include_bias, columns
-        As in `expand`. Without `columns` nothing is computed but the sizes of rows; which of the
-        chosen or hashed ones a row has shows only in making it, so with `columns` that is done, a
-        few rows at a time.
+        As in `expand`. Without `columns`, only the sizes of rows are computed. Which chosen or
+        hashed columns a row has is known only once it is expanded, so with `columns` every row is
+        expanded, a few rows at a time.
 
     Returns
     -------
     ExpansionPlan
-        Its `shape`, `nnz`, `index_dtype` and `nbytes` are exact; printed, it is a table.
+        Its `shape`, `nnz`, `index_dtype` and `nbytes` are exact. It prints as a table.
+
+    See Also
+    --------
+    expand : Compute the expansion.
 
     Examples
     --------
@@ -60,40 +65,41 @@ def expand(
     n_jobs: int | None = None,
     max_bytes: int | str | None = "available",
 ) -> Any:
-    """Polynomial features of a matrix: CSR in, CSR out.
+    """Compute the polynomial features of a matrix: CSR in, CSR out.
 
     Parameters
     ----------
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
-        Any SciPy format. Indices may be unsorted or repeated, arrays may be read-only or
-        memory-mapped; X is never changed. A dense X gives a dense result.
+        The matrix to expand, in any SciPy format. Indices may be unsorted or repeated, and arrays
+        may be read-only or memory-mapped; X is never changed. A dense X gives a dense result.
     degree : int or tuple (min_degree, max_degree), default=2
-        Degrees of the monomials. An int is the maximum.
+        Degrees of the monomials. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        Only products of distinct features.
+        If True, only products of distinct features are computed.
     include_bias : bool, default=True
-        Whether to prepend a column of ones.
+        If True, a column of ones is prepended.
     columns : array-like of int, ObservedPolynomialFeatures or HashedPolynomialFeatures, optional
-        Which columns the result has; by default all. An array names columns of the full expansion,
-        rising. An estimator has a degree, interaction_only and include_bias of its own. With
-        `columns` the result is sparse, also for a dense X.
+        The columns of the result; by default all. An array lists columns of the full expansion in
+        increasing order. An estimator has its own degree, interaction_only and include_bias. With
+        `columns` the result is sparse, even for a dense X.
     n_jobs : int, optional
-        Threads to use. By default every core that this process may use, lowered by
+        Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
     max_bytes : int, "available" or None, default="available"
-        Refuse, before anything is allocated, a result larger than this many bytes, or than the
-        memory at hand; with `columns`, as soon as it shows. None: never refuse.
+        Raise MemoryError, before anything is allocated, if the result would be larger than this
+        many bytes, or than the available memory. With `columns` the error is raised as soon as the
+        size is known. None removes the limit.
 
     Returns
     -------
     csr_array, csr_matrix or ndarray of shape (n_rows, n_columns)
-        Of X's container family, columns in scikit-learn's order, indices sorted and unique, int32
-        whenever they fit.
+        The expansion, in the container family of X, with columns in scikit-learn's order. Indices
+        are sorted and unique, and int32 whenever they fit.
 
     See Also
     --------
-    plan : What the result will be.
-    iter_expand : The same in blocks of rows, in bounded memory.
+    plan : Describe the result in advance.
+    iter_expand : Compute the same in blocks of rows, in bounded memory.
 
     Examples
     --------
@@ -120,27 +126,33 @@ def iter_expand(
     max_bytes: int = 2**28,
     reuse: bool = False,
 ) -> Iterator[tuple[slice, Any]]:
-    """Polynomial features of a sparse matrix, one block of rows after the other.
+    """Compute the polynomial features of a sparse matrix, one block of rows at a time.
 
     Parameters
     ----------
     X : sparse matrix or array of shape (n_rows, n_features)
+        The matrix to expand.
     degree, interaction_only, include_bias, columns, n_jobs
         As in `expand`.
     max_bytes : int, default=2**28
-        No block is larger than this, nor would be with all columns.
+        Maximum size of a block in bytes. With `columns`, a block would not exceed it even if it had
+        all columns.
     reuse : bool, default=False
-        Build every block in the memory of the one before, and keep blocks small enough for the
-        processor's cache, whatever max_bytes is. It is two to four times as fast, because fresh
-        memory is slow to get; but a block is then valid only until the next is asked for: use it
-        or copy it within the loop.
+        If True, build every block in the memory of the previous one, and keep blocks small enough
+        for the processor's cache even if `max_bytes` is larger. Two to four times as fast, because
+        fresh memory is slow to obtain. A block is then valid only until the next one is requested:
+        use it or copy it within the loop.
 
     Yields
     ------
     rows : slice
-        The rows of X that the block holds.
+        The rows of X in the block.
     block : csr_array or csr_matrix
         Their expansion: the same rows of what `expand` returns.
+
+    See Also
+    --------
+    expand : Compute the whole expansion at once.
 
     Examples
     --------
@@ -161,7 +173,7 @@ def iter_expand(
 def _settle(
     x: Canonical, columns: Any, degree: Degree, interaction_only: bool, include_bias: bool
 ) -> tuple[ColumnSpace, Canonical]:
-    """The columns that are meant for x, and x in a form that can be expanded in them."""
+    """Return the columns requested for x, and x in a form that can be expanded into them."""
     space = as_column_space(
         columns,
         x.shape[1],

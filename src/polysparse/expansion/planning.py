@@ -1,4 +1,4 @@
-"""What an expansion will be, before anything is allocated."""
+"""The plan of an expansion: its shape and sizes, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from polysparse.matrix.row_profile import RowProfile, require_countable
 
 @dataclass(frozen=True)
 class ExpansionPlan:
-    """Shape, stored values and bytes of an expansion. Made by `plan`; all numbers are exact.
+    """Shape, stored values and bytes of an expansion, all exact. Returned by `plan`.
 
     Attributes
     ----------
     columns : AllColumns, ChosenColumns or HashedColumns
-        Which columns there are.
+        The columns of the result.
     profile : RowProfile
-        What the sizes depend on: how many rows store how many values.
+        How many rows store how many values, on which all sizes depend.
     dtype : numpy.dtype
-        Of the values.
+        Dtype of the values.
     is_sparse : bool
-        Whether the result is CSR; else it is a dense array.
-    found : dict of int, or None
-        Stored values of each degree, if they had to be found by making the rows.
+        Whether the result is CSR; otherwise it is a dense array.
+    found : dict of int to int, or None
+        Stored values of each degree, if the rows had to be expanded to count them.
     n_merged : int
-        How many of them fall into the same hashed column as another of the same row.
+        How many of these share a hashed column with another of the same row.
 
     Examples
     --------
@@ -63,17 +63,17 @@ class ExpansionPlan:
 
     @property
     def basis(self) -> MonomialBasis:
-        """The monomials that are made."""
+        """The monomials that are computed."""
         return self.columns.basis
 
     @property
     def n_rows(self) -> int:
-        """Rows of the result."""
+        """Number of rows of the result."""
         return self.profile.n_rows
 
     @property
     def row_lengths(self) -> tuple[tuple[int, int], ...] | None:
-        """How many rows store how many values; None for dense input."""
+        """Pairs of a number of stored values and how many rows have it; None for dense input."""
         return self.profile.lengths if self.is_sparse else None
 
     @property
@@ -83,12 +83,26 @@ class ExpansionPlan:
 
     @property
     def is_upper_bound(self) -> bool:
-        """Whether there may be fewer stored values: nobody has made the rows yet."""
+        """Whether there may be fewer stored values, because the rows were not expanded yet."""
         return not self.columns.is_exact and self.found is None
 
     def with_found(self, below: dict[int, int], nnz: int) -> ExpansionPlan:
-        """The exact plan, from the stored values in columns before the end of each degree."""
-        if not below:  # columns have no degree
+        """Return the exact plan, given the stored values that were counted.
+
+        Parameters
+        ----------
+        below : dict of int to int
+            For each degree, the number of stored values in columns before its end. Empty if columns
+            have no degree.
+        nnz : int
+            Number of stored values in all.
+
+        Returns
+        -------
+        ExpansionPlan
+            The same plan with `found` and `n_merged` set.
+        """
+        if not below:
             made = self.nnz_by_degree
             return replace(self, found=made, n_merged=sum(made.values()) - nnz)
         before = [0, *below.values()]
@@ -97,40 +111,51 @@ class ExpansionPlan:
 
     @cached_property
     def nnz_by_degree(self) -> dict[int, int]:
-        """Stored values of each degree; degree 0 is the bias. Of hashed ones, before they merge."""
+        """Stored values of each degree, before hashed ones merge; degree 0 is the bias."""
         return self.profile.outputs_by_degree(self.basis) if self.found is None else self.found
 
     @cached_property
     def nnz(self) -> int:
-        """Stored values in all."""
+        """Number of stored values."""
         nnz = sum(self.nnz_by_degree.values()) - self.n_merged
         return min(nnz, self.n_rows * self.columns.n_columns)
 
     @cached_property
     def index_dtype(self) -> np.dtype[Any]:
-        """Of indices and indptr: int32 if columns and stored values both fit."""
+        """Dtype of indices and indptr: int32 if columns and stored values both fit."""
         return index_dtype_for(max(self.columns.n_columns, self.nnz))
 
     @property
     def bytes_per_value(self) -> int:
-        """Of a stored value, with its index."""
+        """Bytes of one stored value, including its index."""
         return self.dtype.itemsize + (self.index_dtype.itemsize if self.is_sparse else 0)
 
     @cached_property
     def nbytes(self) -> int:
-        """Bytes of the result's arrays."""
+        """Total bytes of the arrays of the result."""
         offsets = (self.n_rows + 1) * self.index_dtype.itemsize if self.is_sparse else 0
         return self.nnz * self.bytes_per_value + offsets
 
     @property
     def filled_index_dtype(self) -> np.dtype[Any]:
-        """The dtype that an engine writes indices in: int32 for chosen and hashed columns."""
+        """Dtype in which an engine writes indices: int32 for chosen and hashed columns."""
         return self.index_dtype if self.columns.is_exact else np.dtype(np.int32)
 
     def room_for(self, max_bytes: int | str | None) -> int:
-        """Stored values to allocate; raise if the result cannot be indexed or held.
+        """Return how many stored values to allocate.
 
         A result that may turn out smaller than planned gets as much room as is allowed.
+
+        Parameters
+        ----------
+        max_bytes : int, "available" or None
+            As in `expand`. MemoryError is raised if the result cannot fit; ValueError if its
+            columns cannot be indexed.
+
+        Returns
+        -------
+        int
+            At most `nnz`.
         """
         self.require_countable()
         limit = self._limit(max_bytes)
@@ -149,7 +174,7 @@ class ExpansionPlan:
         return min(most, self.nnz)
 
     def _limit(self, max_bytes: int | str | None) -> int | None:
-        """Bytes that the result may have; None if it may be as large as it is."""
+        """Return the maximum bytes of the result; None if unlimited or enough is available."""
         if max_bytes is None:
             return None
         return (
@@ -159,7 +184,17 @@ class ExpansionPlan:
         )
 
     def refuse(self, max_bytes: int | str | None, more_than: str, needed: int) -> NoReturn:
-        """Raise, with the bytes that are needed and allowed, and the ways out."""
+        """Raise MemoryError, stating the bytes needed, the bytes allowed, and what would fit.
+
+        Parameters
+        ----------
+        max_bytes : int, "available" or None
+            As in `expand`.
+        more_than : str
+            Text before the bytes needed: "at least " if these are a lower bound, else empty.
+        needed : int
+            Bytes needed.
+        """
         limit = self._limit(max_bytes) or 0
         which = "are available" if max_bytes == "available" else f"are allowed (max_bytes={limit})"
         raise MemoryError(
@@ -170,12 +205,15 @@ class ExpansionPlan:
         )
 
     def require_countable(self) -> None:
-        """Raise if columns or stored values are more than int64 can number."""
+        """Raise if there are more columns or stored values than can be numbered.
+
+        ValueError is raised for columns, MemoryError for stored values.
+        """
         self.columns.require_indexable()
         require_countable(self.nnz)
 
     def _ways_out(self, limit: int) -> list[str]:
-        """What would fit instead, as far as it does."""
+        """Return sentences on what would fit within a limit instead."""
         basis, low, high = self.basis, self.basis.min_degree, self.basis.max_degree
         bias, interaction_only = basis.include_bias, basis.interaction_only
 
@@ -225,7 +263,7 @@ class ExpansionPlan:
 
 
 def plan_expansion(columns: ColumnSpace, x: Canonical) -> ExpansionPlan:
-    """Plan of canonical input in given columns; an upper bound if they are not exact."""
+    """Plan the expansion of canonical input; an upper bound if the columns are not exact."""
     n_features = columns.basis.n_features
     if x.shape[1] != n_features:
         raise ValueError(f"X has {x.shape[1]} features; the basis has {n_features}.")
@@ -233,7 +271,7 @@ def plan_expansion(columns: ColumnSpace, x: Canonical) -> ExpansionPlan:
 
 
 def as_byte_limit(max_bytes: Any) -> int:
-    """Read a number of bytes."""
+    """Read a positive number of bytes."""
     if (
         isinstance(max_bytes, (int, np.integer))
         and not isinstance(max_bytes, bool)

@@ -1,4 +1,4 @@
-"""Rows divided into blocks whose expansions stay within a number of bytes."""
+"""Division of rows into blocks whose expansions stay within a number of bytes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from polysparse.matrix.output import index_dtype_for, largest_index
 
 
 class RowBlocks:
-    """Iterates over slices of rows, each as many as fit.
+    """Iterates over slices of consecutive rows, each with as many rows as fit.
 
     Parameters
     ----------
     offsets : ndarray of int64 of shape (n_rows + 1,)
-        Outputs before each row, and in all.
+        Number of outputs before each row; the last entry is the total.
     n_columns : int
-        Of the expansion: no row stores more, however many outputs fall together.
+        Columns of the expansion. No row stores more values than that, however many outputs merge.
     dtype : numpy.dtype
-        Of its values.
+        Dtype of the values.
     max_bytes : int
-        Limit on the arrays of one block.
+        Maximum bytes of the arrays of a block.
     wanted_bytes : int, optional
-        A smaller limit, which only single rows may exceed.
+        A smaller limit, which only blocks of a single row may exceed.
     """
 
     def __init__(
@@ -71,17 +71,17 @@ class RowBlocks:
             start = stop
 
     def size_of(self, rows: slice) -> tuple[int, int]:
-        """Rows and stored values of a block."""
+        """Return the numbers of rows and stored values of a block."""
         return rows.stop - rows.start, int(self.offsets[rows.stop] - self.offsets[rows.start])
 
     @property
     def largest_size(self) -> tuple[int, int]:
-        """Rows and stored values that no block exceeds."""
+        """Numbers of rows and stored values that no block exceeds."""
         n_rows, nnz = len(self.offsets) - 1, int(self.offsets[-1])
         return min(n_rows, self.limit // self.row_bytes), min(nnz, self.limit // self.value_bytes)
 
 
 def _last_within(sums: NDArray[np.int64], start: int, most: int) -> int:
-    """Last place where the rising sums exceed what they are at `start` by no more than `most`."""
+    """Return the last i with sums[i] <= sums[start] + most, for non-decreasing sums."""
     reach = min(int(sums[start]) + most, np.iinfo(np.int64).max)
     return int(np.searchsorted(sums, reach, side="right")) - 1

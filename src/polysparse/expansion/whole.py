@@ -1,4 +1,4 @@
-"""An expansion in one piece."""
+"""Compute an expansion in one piece."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def expand_columns(
     max_bytes: int | str | None,
     order: str = "C",
 ) -> Any:
-    """Expand canonical input in given columns. Dense input needs columns that are exact."""
+    """Expand canonical input into given columns, which must be exact if the input is dense."""
     planned, engine = plan_expansion(columns, x), engine_for(x)
     n_threads = threads_for(n_jobs, planned.nnz)
     most = planned.room_for(max_bytes)
@@ -29,8 +29,8 @@ def expand_columns(
         out = output.allocate(planned.shape, planned.dtype, order)
         engine.fill_dense(columns, x.values, out, n_threads)
         return out
-    # How large a result in chosen or hashed columns is shows only when it is made. The room is for
-    # the largest that is possible or allowed, but memory is taken only by what is written.
+    # The size of a result in chosen or hashed columns is known only once it is computed. The room
+    # is for the largest that is possible or allowed, but only pages that are written take memory.
     room = CsrRoom(
         planned.n_rows, most, planned.index_dtype, planned.filled_index_dtype, planned.dtype
     )

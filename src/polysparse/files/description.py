@@ -1,4 +1,4 @@
-"""What an expansion on disk is, as JSON: basis, columns, dtypes, where it came from."""
+"""Description of an expansion on disk, as JSON: basis, columns, dtypes and origin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def describe(
     has_labels: bool,
     origin: dict[str, Any],
 ) -> dict[str, Any]:
-    """What must be the same for two runs to write the same, as JSON gives it back."""
+    """Return what must be equal for two runs to write the same, as it reads back from JSON."""
     description = {
         "format": "polysparse.store",
         "version": VERSION,
@@ -36,7 +36,7 @@ def describe(
 
 
 def fits_description(found: Any, description: dict[str, Any]) -> bool:
-    """Whether what was read from a file says all that the description says."""
+    """Return whether what was read from a file agrees with all entries of the description."""
     if not isinstance(found, dict):
         return False
     found = {**found, "columns": _columns_as_now(found)}
@@ -44,9 +44,9 @@ def fits_description(found: Any, description: dict[str, Any]) -> bool:
 
 
 def _columns_as_now(description: dict[str, Any]) -> Any:
-    """The part on columns, of older files as it would be written now.
+    """Return the entry on columns, in the form in which it would be written now.
 
-    They say nothing of columns if they have all, and called chosen ones observed.
+    Older files have no such entry if they have all columns, and call chosen columns observed.
     """
     columns = description.get("columns", {"kind": "all"})
     if isinstance(columns, dict) and columns.get("kind") == "observed":
@@ -55,7 +55,7 @@ def _columns_as_now(description: dict[str, Any]) -> Any:
 
 
 def columns_in(description: dict[str, Any]) -> dict[str, Any]:
-    """The part on columns; raise if it makes no sense."""
+    """Return the entry on columns; raise ValueError if it is invalid."""
     columns = _columns_as_now(description)
     kind = columns.get("kind") if isinstance(columns, dict) else None
     if kind not in ("all", "chosen", "hashed"):
@@ -72,7 +72,7 @@ def columns_in(description: dict[str, Any]) -> dict[str, Any]:
 
 
 def n_columns_in(description: dict[str, Any]) -> int:
-    """How many columns the expansion has."""
+    """Return the number of columns of the expansion."""
     columns = columns_in(description)
     if columns["kind"] == "all":
         return MonomialBasis(**description["basis"]).n_columns

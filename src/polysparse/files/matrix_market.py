@@ -1,4 +1,4 @@
-"""Matrix Market files, read whole by SciPy."""
+"""Matrix Market files, read as a whole by SciPy."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ class MatrixMarketSource(WholeSource):
     """A matrix in coordinate format, plain or gzipped."""
 
     def read(self) -> tuple[Any, None]:
+        """Read the matrix; the format has no labels."""
         from scipy.io import mmread
 
         with (
             (gzip.open if self.path.suffix == ".gz" else open)(self.place, "rb") as file,
             warnings.catch_warnings(),
         ):
-            # of SciPy 1.18, about which family mmread will return one day: either will do
+            # SciPy 1.18 warns that mmread will change the family it returns; either is fine here.
             warnings.simplefilter("ignore", DeprecationWarning)
             matrix = mmread(io.BufferedReader(_EndedLines(file), 2**20))
         if not sparse.issparse(matrix):
@@ -31,7 +32,10 @@ class MatrixMarketSource(WholeSource):
 
 
 class _EndedLines(io.RawIOBase):
-    """A file whose last line ends: in others, SciPy 1.17 reads past the end of its memory."""
+    """A file whose last line always ends with a newline.
+
+    If it does not, SciPy 1.17 reads past the end of its memory.
+    """
 
     def __init__(self, file: Any) -> None:
         self.file, self.last = file, b""

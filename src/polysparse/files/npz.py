@@ -1,4 +1,4 @@
-"""SciPy's .npz: read whole, written in parts."""
+"""SciPy's .npz format, read as a whole and written in parts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from polysparse.files.paths import beside, remove
 from polysparse.files.source import WholeSource
 from polysparse.files.store_writer import StoreWriter
 
-ZIP_DATE = 1980, 1, 1, 0, 0, 0  # the same in every run, so that its bytes are
+ZIP_DATE = 1980, 1, 1, 0, 0, 0  # a constant, so that every run writes the same bytes
 
 
 class NpzSource(WholeSource):
-    """SciPy's .npz, with labels if polysparse wrote it."""
+    """A sparse matrix in SciPy's .npz format, with labels if polysparse wrote it."""
 
     def read(self) -> tuple[Any, NDArray[Any] | None]:
-        with open(self.place, "rb") as file:  # NumPy leaves a damaged one open
+        """Read the matrix, and its labels or None."""
+        with open(self.place, "rb") as file:  # given a path, NumPy leaves a damaged file open
             matrix = sparse.load_npz(file)
             if matrix.ndim != 2:
                 raise ValueError(f"holds an array of {matrix.ndim} dimensions; two are needed.")
@@ -33,7 +34,10 @@ class NpzSource(WholeSource):
 
 
 def _labels_in(npz: IO[bytes], n_rows: int) -> NDArray[Any] | None:
-    """The labels that polysparse writes beside the arrays of a matrix; others' may be anything."""
+    """Read the labels that polysparse writes next to a matrix.
+
+    Files of other programs may hold anything under that name; then None is returned.
+    """
     labels: NDArray[Any] = np.empty(0, object)
     with np.load(npz, allow_pickle=False) as members, suppress(KeyError, ValueError):
         labels = members["labels"]
@@ -42,7 +46,7 @@ def _labels_in(npz: IO[bytes], n_rows: int) -> NDArray[Any] | None:
 
 
 class NpzSink:
-    """SciPy's .npz, uncompressed: a store beside it, packed at the end."""
+    """SciPy's .npz format, uncompressed: written as a store next to it, packed at the end."""
 
     def __init__(self, path: Path, description: dict[str, Any], *, resume: bool = False) -> None:
         self.path, self.aside = path, beside(path, "partial")
@@ -50,16 +54,20 @@ class NpzSink:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows that are written."""
         return self.store.n_rows
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
+        """Append a block of rows and its labels."""
         self.store.write(block, labels)
 
     def seal(self) -> None:
+        """Complete the store and pack it into an archive under a hidden name."""
         self.store.seal()
         self._pack(self.aside)
 
     def finish(self) -> None:
+        """Rename the archive and remove the store."""
         self.aside.replace(self.path)
         remove(self.store.partial)
 
@@ -76,10 +84,12 @@ class NpzSink:
                     np.lib.format.write_array(member, np.asanyarray(value))
 
     def leave(self) -> None:
+        """Stop, keeping the store for a later run."""
         self.store.leave()
         self.aside.unlink(missing_ok=True)
 
     def discard(self) -> None:
+        """Stop, and remove the store and the archive."""
         self.store.discard()
         self.aside.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Which format a path is read or written in, by its ending."""
+"""Choice of the format of a path by its ending."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from polysparse.files.store_writer import StoreWriter
 from polysparse.files.svmlight import SvmlightSink, SvmlightSource
 from polysparse.machine import threads_for
 
-ENOUGH_FOR_ALL = 2**60  # outputs: files are read by every thread that may be used
+ENOUGH_FOR_ALL = 2**60  # a number of outputs for which every allowed thread is used
 
 
 def open_source(
@@ -34,9 +34,9 @@ def open_source(
     n_jobs: int | None = None,
     least_features: int = 0,
 ) -> Source:
-    """Source for a path, by its ending; '-' is svmlight on standard input.
+    """Open a source in the format given by the ending of a path; '-' is svmlight on standard input.
 
-    A file that does not say how many features it has is taken to have `least_features`, or more if
+    A file that does not store its number of features is taken to have `least_features`, or more if
     more occur.
     """
     kind, n_threads = _source_for(path), threads_for(n_jobs, ENOUGH_FOR_ALL)
@@ -50,7 +50,7 @@ def open_source(
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: there is no such file.")
     source = kind(Path(path), *options)
-    if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe, say
+    if not stat.S_ISREG(os.stat(path).st_mode):  # for example a pipe
         with open(path, "rb") as stream:
             source.spool(stream)
     return source
@@ -71,7 +71,7 @@ def _source_for(path: str) -> type[Source]:
 
 
 def open_sink(path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
-    """Sink for a path, by its ending."""
+    """Open a sink in the format given by the ending of a path."""
     kinds: dict[str, Callable[[], Sink]] = {
         DIRECTORY: lambda: StoreWriter(path, description, resume=resume),
         NPZ: lambda: NpzSink(path, description, resume=resume),
@@ -82,7 +82,7 @@ def open_sink(path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
 
 
 def is_written(path: Path, description: dict[str, Any]) -> bool:
-    """Whether a path holds what a run of that description would write."""
+    """Return whether a path already holds what a run with this description would write."""
     try:
         if path.is_dir():
             return fits_description(open_arrays(path)[0], description)

@@ -1,4 +1,4 @@
-"""Parquet files with a list of indices and a list of values in each row, by pyarrow."""
+"""Parquet files whose rows hold a list of indices and a list of values, through pyarrow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polysparse.files.source import FileFault, Source, Summary, faults_of
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
 
-# In arrays: an index and a value of 8 bytes each, an offset and a label beside them.
+# Bytes in arrays: 8 each for an index and a value, and 8 each for a row's offset and label.
 BYTES_PER_VALUE, BYTES_PER_ROW = 16, 16
 
 
@@ -32,7 +32,7 @@ def _pyarrow_parquet() -> Any:
 
 
 class ParquetSource(Source):
-    """Parquet with list columns `indices` and `values`, and maybe a column `label`."""
+    """Parquet with list columns `indices` and `values`, and optionally a column `label`."""
 
     is_upper_bound = True
 
@@ -45,12 +45,14 @@ class ParquetSource(Source):
         return file
 
     def close(self) -> None:
+        """Close the Parquet file and the temporary copy, if there is one."""
         if "_file" in self.__dict__:
             self._file.close()
         super().close()
 
     @cached_property
     def summary(self) -> Summary:
+        """Size and row lengths of the matrix."""
         profile, largest = RowProfile(), -1
         for indptr, indices, _, _ in self._batches(("indices",), self._rows_to_scan()):
             profile += RowProfile(cpu.count_row_lengths(indptr))
@@ -63,7 +65,7 @@ class ParquetSource(Source):
         return Summary(self.width(largest), profile, "label" in schema.names)
 
     def _width_in(self, metadata: dict[bytes, bytes], largest: int) -> int | None:
-        """The n_features that the file itself gives, if any: columns at the end may be empty."""
+        """Return the n_features that the file itself states, or None; last columns may be empty."""
         text = metadata.get(b"polysparse:n_features")
         if text is None:
             return None
@@ -75,7 +77,7 @@ class ParquetSource(Source):
         return int(text)
 
     def _rows_to_scan(self) -> int:
-        """Rows whose indices take about SCAN_BYTES in the row group of the longest rows."""
+        """Return how many rows take about SCAN_BYTES of indices, by the group of longest rows."""
         with faults_of(self.path):
             metadata = self._file.metadata
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
@@ -84,6 +86,7 @@ class ParquetSource(Source):
         return max(1, thresholds.SCAN_BYTES // (8 * int(max([0, *means])) + 8))
 
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
+        """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
         summary = self.summary
         columns = ("indices", "values", *(["label"] if summary.has_labels else []))
         n_together = rows_within(block_bytes, summary.profile)
@@ -102,7 +105,10 @@ class ParquetSource(Source):
     def _batches(
         self, columns: tuple[str, ...], n_rows: int
     ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
-        """Offsets, indices, values and labels of some rows at a time, as far as asked for."""
+        """Yield offsets, indices, values and labels of at most `n_rows` rows at a time.
+
+        Values are empty and labels are None if `columns` does not name them.
+        """
         with faults_of(self.path):
             for batch in self._file.iter_batches(batch_size=n_rows, columns=list(columns)):
                 indptr, indices = _as_rows(batch, "indices", np.int64)
@@ -117,14 +123,14 @@ class ParquetSource(Source):
 
 
 def _require_sparse_rows(schema: Any) -> None:
-    """Raise if columns are missing, or of types that do not say which numbers are meant."""
+    """Raise ValueError if columns are missing, or do not clearly hold the numbers needed."""
     from pyarrow import types
 
     def is_number(kind: Any) -> bool:
         tests = types.is_integer, types.is_floating, types.is_decimal, types.is_boolean
         return any(test(kind) for test in tests)
 
-    def is_list(kind: Any) -> bool:  # lists of views came with pyarrow 16
+    def is_list(kind: Any) -> bool:  # list views exist since pyarrow 16
         names = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
         return any(getattr(types, f"is_{name}", lambda _: False)(kind) for name in names)
 
@@ -143,7 +149,7 @@ def _require_sparse_rows(schema: Any) -> None:
 
 
 def _as_rows(batch: Any, name: str, dtype: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Offsets and numbers of a list column, of whichever kind of list."""
+    """Return offsets and numbers of a list column, of any kind of list."""
     from pyarrow import compute
 
     lists = batch.column(name)
@@ -155,7 +161,7 @@ def _as_rows(batch: Any, name: str, dtype: Any) -> tuple[NDArray[np.int64], NDAr
 
 
 def _as_numbers(array: Any, name: str, dtype: Any) -> NDArray[Any]:
-    """Numbers as `dtype`, exactly; float32 stays what it is."""
+    """Convert numbers to `dtype` exactly; float32 is left as it is."""
     import pyarrow as pa
 
     if array.null_count:
@@ -164,12 +170,12 @@ def _as_numbers(array: Any, name: str, dtype: Any) -> NDArray[Any]:
         return np.asarray(array)
     try:
         return np.asarray(array.cast(pa.from_numpy_dtype(dtype)))
-    except pa.ArrowInvalid as error:  # a number that the type does not hold
+    except pa.ArrowInvalid as error:  # a number that `dtype` cannot represent
         raise ValueError(f"column {name!r}: {error}") from None
 
 
 def rows_within(n_bytes: int, profile: RowProfile) -> int:
-    """So many rows fit into n_bytes of arrays, whichever they are; at least one."""
+    """Return how many rows fit into n_bytes of arrays, whichever rows they are; at least one."""
     n_rows = 0
     for length, count in reversed(profile.lengths):
         each = length * BYTES_PER_VALUE + BYTES_PER_ROW
@@ -206,6 +212,7 @@ class ParquetSink(FileSink):
             raise
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
+        """Append a block of rows and its labels."""
         pa, offsets = self.pa, self.pa.array(block.indptr.astype(np.int64))
         columns = [
             pa.LargeListArray.from_arrays(offsets, pa.array(array, type=field.type.value_type))
@@ -217,12 +224,14 @@ class ParquetSink(FileSink):
         self.n_rows += block.shape[0]
 
     def seal(self) -> None:
+        """Write the footer and close the file."""
         self.writer.close()
         super().seal()
 
     def discard(self) -> None:
+        """Close and remove the file."""
         if self.writer is not None:
-            with suppress(Exception):  # it writes, and what it writes may not fit on the disk
+            with suppress(Exception):  # closing writes a footer, which may not fit on the disk
                 self.writer.close()
-            self.writer.is_open = False  # else it would try again when it is forgotten
+            self.writer.is_open = False  # or its destructor would try to close it again
         super().discard()

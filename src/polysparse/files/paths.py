@@ -1,4 +1,4 @@
-"""Paths that are written to: what may be replaced, hidden names beside them, locks."""
+"""Output paths: what may be replaced, the hidden names next to them, and locks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
+fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # missing on Windows
 
 MANIFEST, PROGRESS = "manifest.json", "progress.json"
 JSON_NAMES = {MANIFEST, PROGRESS, f"{MANIFEST}.new", f"{PROGRESS}.new"}
@@ -28,7 +28,7 @@ ENDINGS = {
 
 
 class UnknownExtension(ValueError):
-    """A name that does not tell the format."""
+    """A name whose ending is not that of a known format."""
 
 
 class UnwritableTarget(ValueError):
@@ -36,7 +36,7 @@ class UnwritableTarget(ValueError):
 
 
 def kind_of(path: Path) -> str:
-    """Which format a name asks for."""
+    """Return the format that the ending of a path asks for."""
     if path.suffix not in ENDINGS:
         raise UnknownExtension(
             f"{path}: unknown ending. Known are .npz, .parquet, .svmlight, .libsvm, .svm and .txt; "
@@ -46,22 +46,22 @@ def kind_of(path: Path) -> str:
 
 
 def can_resume(path: Path) -> bool:
-    """Whether an interrupted run that wrote to a path can be continued."""
+    """Return whether an interrupted run that wrote to this path can be resumed."""
     return kind_of(path) in (DIRECTORY, NPZ)
 
 
 def beside(path: Path, role: str) -> Path:
-    """The hidden name for what is not yet, or no longer, called `path`."""
+    """Return the hidden name of something that is not yet, or no longer, called `path`."""
     return path.with_name(f".{path.name}.polysparse-{role}")
 
 
 def vocabulary_of(path: Path) -> Path:
-    """The file that lists the chosen columns of an output."""
+    """Return the path of the file that lists the chosen columns of an output."""
     return path.with_name(f"{path.name}.vocabulary")
 
 
 def is_own(path: Path) -> bool:
-    """Whether nothing is there but what polysparse may have written, and may remove."""
+    """Return whether a path holds nothing but what polysparse may have written and may remove."""
     if path.is_symlink():
         return False
     if path.is_dir():
@@ -70,7 +70,7 @@ def is_own(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a directory, if it is there."""
+    """Remove a file or a directory if it exists."""
     if path.is_dir():
         shutil.rmtree(path)
     else:
@@ -78,7 +78,7 @@ def remove(path: Path) -> None:
 
 
 def remove_asides(path: Path) -> None:
-    """Remove what a killed run left behind."""
+    """Remove what a killed run may have left behind."""
     for role in ("partial", "store", "old"):
         remove(beside(path, role))
     for role in ("partial", "old"):
@@ -86,7 +86,7 @@ def remove_asides(path: Path) -> None:
 
 
 def require_writable_target(path: Path, *, force: bool, source: str) -> None:
-    """Raise if nothing can, or should, be written at a path. Asked before anything is read."""
+    """Raise UnwritableTarget if a path cannot or must not be written. Called before reading."""
     if str(path) == "-" or path.name in ("", ".."):
         raise UnwritableTarget(f"{str(path)!r} names no file or directory to write.")
     if not path.parent.is_dir():
@@ -99,7 +99,7 @@ def require_writable_target(path: Path, *, force: bool, source: str) -> None:
 
 
 def require_writable_vocabulary(output: Path, *, force: bool) -> None:
-    """Raise if no vocabulary can, or should, be written beside an output."""
+    """Raise UnwritableTarget if the vocabulary of an output cannot or must not be written."""
     path = vocabulary_of(output)
     _require_unused(path, force)
     if path.exists() and not path.is_file():
@@ -108,7 +108,7 @@ def require_writable_vocabulary(output: Path, *, force: bool) -> None:
 
 
 def require_not_held(path: Path, held: str, what: str) -> None:
-    """Raise if a path that is to be written is, or is a folder around, what is read."""
+    """Raise UnwritableTarget if the path to write is the path `held` or a folder above it."""
     if held != "-" and Path(held).resolve().is_relative_to(path.resolve()):
         raise UnwritableTarget(f"{path} is, or holds, {what}: write somewhere else.")
 
@@ -127,7 +127,10 @@ def _require_free_asides(path: Path, roles: tuple[str, ...]) -> None:
 
 
 def _require_replaceable(path: Path) -> None:
-    """Raise unless what is there is of the kind that the name asks for, and ours if a directory."""
+    """Raise UnwritableTarget unless the existing path is of the kind that its name asks for.
+
+    A directory must also have been written by polysparse.
+    """
     if kind_of(path) != DIRECTORY:
         if not path.is_file():
             raise UnwritableTarget(f"{path} is no file, as its ending asks for: it is kept.")
@@ -139,7 +142,7 @@ def _require_replaceable(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other runs from writing to the same path."""
+    """Hold a lock that keeps other runs from writing to the same path."""
     if fcntl is None:
         yield
         return
@@ -150,7 +153,7 @@ def locked(path: Path) -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BlockingIOError(f"another run is writing {path}.") from None
-            if not _is_named(lock, name):  # the run that held it has just removed it
+            if not _is_named(lock, name):  # the previous holder has just removed the file
                 continue
             try:
                 yield
@@ -160,6 +163,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _is_named(file: IO[bytes], name: Path) -> bool:
+    """Return whether a name still refers to an open file."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), name.stat())
     except FileNotFoundError:

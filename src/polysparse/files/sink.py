@@ -1,4 +1,4 @@
-"""Expansions written to files, block by block, whole or not at all: what all formats share."""
+"""Writing expansions to files, block by block and atomically: what all formats share."""
 
 from __future__ import annotations
 
@@ -14,20 +14,36 @@ from polysparse.files.paths import beside
 class Sink(Protocol):
     """Takes blocks of rows in order. Nothing has the final name before `finish`."""
 
-    aside: Path  # once sealed: what gets the final name
+    aside: Path  # what gets the final name, once sealed
 
     @property
-    def n_rows(self) -> int: ...  # written, and safe from what was written before
+    def n_rows(self) -> int:
+        """Number of rows that are written, by this run or by an earlier one that it resumes."""
+        ...
 
-    def write(self, block: Any, labels: NDArray[Any] | None) -> None: ...
-    def seal(self) -> None: ...
-    def finish(self) -> None: ...
-    def leave(self) -> None: ...
-    def discard(self) -> None: ...
+    def write(self, block: Any, labels: NDArray[Any] | None) -> None:
+        """Append a block of rows and its labels."""
+        ...
+
+    def seal(self) -> None:
+        """Complete what was written, still under its hidden name."""
+        ...
+
+    def finish(self) -> None:
+        """Give the output its final name."""
+        ...
+
+    def leave(self) -> None:
+        """Stop, keeping what a later run can resume from."""
+        ...
+
+    def discard(self) -> None:
+        """Stop, and remove what was written."""
+        ...
 
 
 class FileSink:
-    """One file that is written from the front, aside, and renamed when whole."""
+    """A single file, written sequentially under a hidden name and renamed when complete."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.aside = path, beside(path, "partial")
@@ -35,15 +51,19 @@ class FileSink:
         self.file: IO[bytes] = open(self.aside, "wb")  # noqa: SIM115
 
     def seal(self) -> None:
+        """Close the file."""
         self.file.close()
 
     def finish(self) -> None:
+        """Rename the file."""
         self.aside.replace(self.path)
 
     def leave(self) -> None:
-        self.discard()  # such a file cannot be gone on with
+        """Discard the file: a single file cannot be resumed."""
+        self.discard()
 
     def discard(self) -> None:
-        with suppress(OSError):  # what is buffered may not fit on the disk
+        """Close and remove the file."""
+        with suppress(OSError):  # closing flushes the buffer, which may not fit on the disk
             self.file.close()
         self.aside.unlink(missing_ok=True)

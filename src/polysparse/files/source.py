@@ -1,4 +1,4 @@
-"""Sparse matrices in files, read in blocks of rows: what all formats share."""
+"""Reading sparse matrices from files in blocks of rows: what all formats share."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from polysparse.matrix.row_profile import RowProfile
 
 
 class FileFault(ValueError):
-    """A file that cannot be what it should be; the message names it."""
+    """A file is damaged or not in the expected format; the message names it."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a plan needs to know of a file."""
+    """What a plan needs to know about a file."""
 
     n_features: int
     profile: RowProfile
@@ -33,13 +33,16 @@ class Summary:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the file."""
+        """Number of rows of the file."""
         return self.profile.n_rows
 
 
 @contextmanager
 def faults_of(path: Path) -> Iterator[None]:
-    """Whatever a reader trips over in a damaged file, as a FileFault that names the file."""
+    """Re-raise any error that a damaged file causes as a FileFault that names the file.
+
+    Errors of the operating system, of a missing package and of memory are passed on unchanged.
+    """
     try:
         yield
     except (FileFault, ImportError, MemoryError):
@@ -48,15 +51,16 @@ def faults_of(path: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         text, kind = " ".join(str(error).split()), type(error).__name__
-        if not isinstance(error, (ValueError, OSError)):  # not written for who has the file
+        # Messages of other exceptions are meant for programmers, not for the owner of the file.
+        if not isinstance(error, (ValueError, OSError)):
             text = f"is damaged, or not what its name says ({kind}{': ' * bool(text)}{text})."
         raise FileFault(f"{path}: {text or kind}") from None
 
 
 class Source:
-    """A matrix in a file. Subclasses know a format."""
+    """A matrix in a file. Each subclass reads one format."""
 
-    is_upper_bound = False  # whether the summary counts stored zeros and duplicates, too
+    is_upper_bound = False  # whether the summary also counts stored zeros and duplicates
 
     def __init__(
         self,
@@ -68,34 +72,39 @@ class Source:
     ) -> None:
         self.path, self.zero_based, self.n_threads = path, zero_based, n_threads
         self.given_features, self.least_features = n_features, least_features
-        self.place = path  # where the bytes are; `path` is what the user calls it
+        self.place = path  # where the bytes are; `path` is the name used in messages
         self._copy: IO[bytes] | None = None
 
     @cached_property
     def summary(self) -> Summary:
+        """Size and row lengths of the matrix."""
         raise NotImplementedError
 
     @property
     def base(self) -> int | None:
-        """The number of the first column in the file, in formats where it may be 0 or 1."""
+        """Number of the first column, 0 or 1, in formats that allow both; otherwise None."""
         return None
 
     @property
     def notes(self) -> list[str]:
-        """What the user should know of the file, in sentences."""
+        """Sentences that the user should read about the file."""
         return [] if self.summary.n_rows else ["IN has no rows."]
 
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
-        """CSR blocks of rows and their labels, or None, from a row on."""
+        """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
         raise NotImplementedError
 
     def identity(self) -> dict[str, Any]:
-        """What must not change for a run to be resumed."""
+        """Return what must stay the same for an interrupted run to be resumed."""
         state = self.place.stat()
         return {"name": self.path.name, "bytes": state.st_size, "modified": state.st_mtime_ns}
 
     def width(self, largest: int) -> int:
-        """n_features, if given and enough, else one more than the largest column, at least."""
+        """Return the number of features, given the largest column that occurs.
+
+        It is `n_features` if that was given; FileFault is raised if that is too small. Otherwise it
+        is one more than the largest column, but at least `least_features`.
+        """
         if self.given_features is None:
             return max(largest + 1, self.least_features)
         if largest >= self.given_features:
@@ -106,9 +115,9 @@ class Source:
         return self.given_features
 
     def spool(self, stream: IO[bytes]) -> None:
-        """Read from a copy of a stream, which could be read only once.
+        """Copy a stream that can be read only once to a temporary file, and read from that.
 
-        On Linux the copy never has a name, and so is gone however the process ends.
+        On Linux the copy has no name, so it disappears however the process ends.
         """
         nameless = Path("/proc/self/fd")
         make = tempfile.TemporaryFile if nameless.is_dir() else tempfile.NamedTemporaryFile
@@ -122,23 +131,24 @@ class Source:
         self.place = nameless / str(copy.fileno()) if nameless.is_dir() else Path(copy.name)
 
     def close(self) -> None:
-        """Remove what was made on the way."""
+        """Close the temporary copy, if there is one, which removes it."""
         if self._copy is not None:
             self._copy.close()
 
 
 class WholeSource(Source):
-    """A format that is read at once."""
+    """A source whose format can only be read as a whole."""
 
     def read(self) -> tuple[Any, NDArray[Any] | None]:
-        """The matrix, as the file has it, and its labels."""
+        """Read the matrix, exactly as it is in the file, and its labels or None."""
         raise NotImplementedError
 
     @cached_property
     def _content(self) -> tuple[Any, NDArray[Any] | None]:
+        """The checked matrix as a csr_array, and its labels or None."""
         with faults_of(self.path):
             matrix, labels = self.read()
-            x = as_canonical_csr(matrix)  # files hold whatever was written into them
+            x = as_canonical_csr(matrix)  # the file may hold unsorted or invalid indices
         shape = x.shape
         if self.given_features is not None:
             shape = x.shape[0], self.width(int(x.indices.max(initial=-1)))
@@ -146,12 +156,14 @@ class WholeSource(Source):
 
     @cached_property
     def summary(self) -> Summary:
+        """Size and row lengths of the matrix."""
         matrix, labels = self._content
         profile = RowProfile(cpu.count_row_lengths(matrix.indptr))
         return Summary(matrix.shape[1], profile, has_labels=labels is not None)
 
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
+        """Yield all rows after the first `skip_rows` as a single block."""
         matrix, labels = self._content
-        if skip_rows:  # SciPy copies what it slices, even all of it
+        if skip_rows:  # SciPy copies a slice, even one of all rows
             matrix = matrix[skip_rows:]
         yield matrix, None if labels is None else labels[skip_rows:]

@@ -1,7 +1,7 @@
-"""Expansions on disk: a directory of .npy files that opens as one memory-mapped CSR matrix.
+"""Stores: expansions on disk as a directory of .npy files that opens as a memory-mapped CSR array.
 
-DIR/manifest.json   shape, dtypes, basis, columns, where the parts end
-DIR/indptr.npy      of all rows; likewise indices.npy, data.npy and maybe labels.npy
+DIR/manifest.json   shape, dtypes, basis, columns, and where the parts end
+DIR/indptr.npy      of all rows; likewise indices.npy, data.npy and, if there are labels, labels.npy
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from polysparse.matrix.output import as_csr
 
 
 def reason_of(error: Exception) -> str:
-    """An error within a sentence."""
+    """Return the message of an error as a part of a sentence."""
     return (str(error) if isinstance(error, ValueError) else repr(error)).rstrip(".")
 
 
 def require_part_ends(part_ends: Any) -> None:
-    """Raise unless they are pairs of rows and stored values, and rise."""
+    """Raise ValueError unless they are increasing pairs of rows and stored values."""
     if not isinstance(part_ends, list) or not all(
         isinstance(end, list) and len(end) == 2 and all(type(n) is int for n in end)
         for end in part_ends
@@ -41,7 +41,7 @@ def require_part_ends(part_ends: Any) -> None:
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The manifest of a directory, checked as far as it decides what is opened."""
+    """Read the manifest of a directory, checking the entries that decide what is opened."""
     folder = Path(path)
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
@@ -69,7 +69,7 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def open_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Manifest and memory-mapped arrays; what can be checked without reading them is checked."""
+    """Return the manifest and the memory-mapped arrays, checked as far as possible unread."""
     manifest, folder = read_manifest(path), Path(path)
     try:
         wanted = _wanted_arrays(manifest)
@@ -86,7 +86,7 @@ def open_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
 
 
 def _wanted_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any], int]]:
-    """Types and lengths of the arrays; raise if the manifest contradicts itself."""
+    """Return dtypes and lengths of the arrays; raise if the manifest contradicts itself."""
     (n_rows, n_columns), nnz = manifest["shape"], manifest["nnz"]
     if not all(type(n) is int and n >= 0 for n in (n_rows, n_columns, nnz)):
         raise ValueError("shape and nnz must be integers")
@@ -106,7 +106,7 @@ def _wanted_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any], i
 
 
 def _open_array(file: Path, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
-    """Memory-map a .npy file, unless it is empty; never a pickle."""
+    """Memory-map a .npy file, or read it if it is empty; pickles are refused."""
     array: NDArray[Any]
     try:
         if length:
@@ -138,14 +138,18 @@ def load(path: str | os.PathLike[str], *, labels: bool = False) -> Any:
     path : path-like
         Directory written by the command ``polysparse expand IN DIR``.
     labels : bool, default=False
-        Whether to return the labels, too.
+        If True, also return the labels.
 
     Returns
     -------
     X : csr_array
-        Its arrays are memory-mapped and read-only.
-    labels : ndarray of float64, or None if there are none
-        Only if `labels` is true.
+        The expansion. Its arrays are memory-mapped and read-only.
+    labels : ndarray of float64, or None
+        The labels, or None if there are none. Only returned if `labels` is True.
+
+    See Also
+    --------
+    iter_load : Read the parts one by one.
 
     Examples
     --------
@@ -166,7 +170,7 @@ def load(path: str | os.PathLike[str], *, labels: bool = False) -> Any:
 def iter_load(
     path: str | os.PathLike[str],
 ) -> Iterator[tuple[slice, Any, NDArray[np.float64] | None]]:
-    """Go through an expansion that was written to a directory, part by part.
+    """Iterate over the parts of an expansion that was written to a directory.
 
     Parameters
     ----------
@@ -176,9 +180,15 @@ def iter_load(
     Yields
     ------
     rows : slice
+        The rows of the part.
     part : csr_array
         Those rows, in memory.
-    labels : ndarray of float64, or None if there are none
+    labels : ndarray of float64, or None
+        Their labels, or None if there are none.
+
+    See Also
+    --------
+    load : Open the whole expansion, memory-mapped.
 
     Examples
     --------

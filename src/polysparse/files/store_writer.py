@@ -1,9 +1,9 @@
-"""Writing expansions into a directory of .npy files, so that an interrupted run can go on.
+"""Write expansions into a directory of .npy files, such that an interrupted run can be resumed.
 
-It is written under a hidden name beside DIR and renamed when whole, so that what has the name DIR
-is whole. The arrays grow at their ends; `progress.json` says up to where they can be trusted. A
-part ends where its bytes pass a limit, row by row, so that a resumed run ends its parts where the
-first one would.
+The directory is written under a hidden name next to DIR and renamed when complete, so a directory
+called DIR is always complete. Arrays are appended to; `progress.json` states up to where they can
+be trusted. A part ends with the row at which its bytes reach a limit, so a resumed run ends its
+parts exactly where an uninterrupted one would.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from polysparse.files.store import open_arrays, reason_of, require_part_ends
 
 
 class GrowingArray:
-    """A one-dimensional .npy file that is appended to. Its header is right only once closed."""
+    """A one-dimensional .npy file that is appended to. Its header is valid only once closed."""
 
     def __init__(self, path: Path, dtype: np.dtype[Any], length: int = 0) -> None:
         self.path, self.dtype, self.length = path, dtype, length
@@ -42,7 +42,7 @@ class GrowingArray:
             raise
 
     def _cut(self) -> None:
-        """Go to the end of what can be trusted, and take off the rest."""
+        """Truncate the file to the length that can be trusted, and seek to its end."""
         end = len(self._header()) + self.length * self.dtype.itemsize
         size = self.file.seek(0, os.SEEK_END)
         if size < end:
@@ -51,12 +51,12 @@ class GrowingArray:
         self.file.seek(end)
 
     def last(self) -> Any:
-        """The value at the end."""
+        """Return the last value."""
         self.file.seek(-self.dtype.itemsize, os.SEEK_END)
         return np.frombuffer(self.file.read(self.dtype.itemsize), dtype=self.dtype)[0]
 
     def _header(self) -> bytes:
-        """Of the same length whatever the array's: NumPy leaves room for the digits."""
+        """Return the header, whose size is constant: NumPy reserves room for the length."""
         buffer = io.BytesIO()
         descr = np.lib.format.dtype_to_descr(self.dtype)
         fields = {"descr": descr, "fortran_order": False, "shape": (self.length,)}
@@ -64,36 +64,38 @@ class GrowingArray:
         return buffer.getvalue()
 
     def append(self, array: NDArray[Any]) -> None:
+        """Append values."""
         array = np.ascontiguousarray(array, dtype=self.dtype)
         _write_all(self.file, array.view(np.uint8).data)
         self.length += len(array)
 
     def close(self) -> None:
+        """Write the final header and close the file."""
         self.file.seek(0)
         _write_all(self.file, self._header())
         self.file.close()
 
 
 def _write_all(file: IO[bytes], data: bytes | memoryview) -> None:
-    """Raw files may write less than they are given."""
+    """Write all of the data: a raw file may write less than it is given."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
 
 
 class StoreWriter:
-    """Writes blocks of rows aside; `finish` gives them the name.
+    """Writes blocks of rows under a hidden name; `finish` renames the directory.
 
     Parameters
     ----------
     path : Path
-        Directory that is to be.
+        Final name of the directory.
     description : dict
-        As `description.describe` makes it.
+        As returned by `description.describe`.
     resume : bool
-        Go on from the last whole part of an earlier run, if there is one.
+        Whether to continue after the last complete part of an earlier run, if there is one.
     partial : Path, optional
-        Where to write; by default a hidden name beside `path`.
+        Where to write; by default a hidden name next to `path`.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class StoreWriter:
         self.path, self.partial = path, partial or beside(path, "partial")
         self.aside = self.partial
         self.description = description
-        self.part_ends: list[list[int]] = []  # [rows, stored values] before the end of each part
+        self.part_ends: list[list[int]] = []  # rows and stored values before the end of each part
         self.n_rows = self.nnz = 0
         self.arrays: dict[str, GrowingArray] = {}
         index_dtype, dtype = np.dtype(description["index_dtype"]), np.dtype(description["dtype"])
@@ -130,7 +132,7 @@ class StoreWriter:
             raise
 
     def _find(self) -> bool:
-        """Take over the whole parts of an earlier run, if there was one."""
+        """Take over the complete parts of an earlier run; return whether there was one."""
         name = next((n for n in (MANIFEST, PROGRESS) if (self.partial / n).exists()), None)
         if name is None:
             return False
@@ -151,7 +153,7 @@ class StoreWriter:
         return True
 
     def _open(self, index_dtype: np.dtype[Any], dtype: np.dtype[Any]) -> None:
-        """Open the arrays, at the end of the last whole part."""
+        """Open the arrays at the end of the last complete part."""
         wanted = {
             "indptr": (index_dtype, self.n_rows and self.n_rows + 1),
             "indices": (index_dtype, self.nnz),
@@ -176,7 +178,7 @@ class StoreWriter:
         sizes = offsets * self.bytes_per_value + np.arange(n_rows + 1) * self.bytes_per_row
         while start < n_rows:
             room = thresholds.PART_BYTES - self._bytes_in_part()
-            # The row that fills the part is its last.
+            # The row that reaches the limit is the last one of the part.
             stop = min(int(np.searchsorted(sizes, sizes[start] + room, side="left")), n_rows)
             self._append(block, offsets, labels, start, stop)
             if self._bytes_in_part() >= thresholds.PART_BYTES:
@@ -215,7 +217,7 @@ class StoreWriter:
         aside.replace(self.partial / name)
 
     def seal(self) -> None:
-        """Close the arrays and write the manifest: from here on the directory is whole."""
+        """Close the arrays and write the manifest, after which the directory is complete."""
         if not self.is_sealed:
             if self.n_rows > (self.part_ends[-1][0] if self.part_ends else 0):
                 self.part_ends.append([self.n_rows, self.nnz])
@@ -228,27 +230,27 @@ class StoreWriter:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of what is written so far."""
+        """Shape of what has been written so far."""
         return self.n_rows, n_columns_in(self.description)
 
     def finish(self) -> None:
-        """Close the arrays and give the directory its name."""
+        """Seal the directory and give it its final name."""
         self.seal()
         replace_directory(self.partial, self.path)
 
     def leave(self) -> None:
-        """Stop here, so that another run can go on from the last whole part."""
+        """Stop, so that another run can continue after the last complete part."""
         for array in self.arrays.values():
             array.file.close()
 
     def discard(self) -> None:
-        """Stop here, and leave nothing behind."""
+        """Stop, and remove everything that was written."""
         self.leave()
         shutil.rmtree(self.partial, ignore_errors=True)
 
 
 def replace_directory(new: Path, path: Path) -> None:
-    """Rename a directory, over an old one if there is: at no moment is a half one at `path`."""
+    """Rename a directory, replacing an old one; an incomplete one is never at `path`."""
     old = beside(path, "old")
     remove(old)
     try:
@@ -264,7 +266,7 @@ def replace_directory(new: Path, path: Path) -> None:
 
 @contextmanager
 def _damage_to(folder: Path) -> Iterator[None]:
-    """Say that what cannot be gone on with is damaged, and the way out."""
+    """Re-raise errors that rule out resuming, saying that the folder is damaged and what to do."""
     try:
         yield
     except (ValueError, KeyError, TypeError, FileNotFoundError) as error:

@@ -1,4 +1,4 @@
-"""svmlight files, read and written in blocks of rows."""
+"""Sources and sinks of svmlight files, in blocks of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polysparse.matrix.output import as_csr
 
 
 class SvmlightSource(Source):
-    """svmlight text, plain or gzipped."""
+    """A matrix in svmlight text, plain or gzipped."""
 
     is_upper_bound = True
 
@@ -28,11 +28,12 @@ class SvmlightSource(Source):
 
     @property
     def notes(self) -> list[str]:
+        """Sentences that the user should read about the file."""
         return super().notes + ["qid is not kept."] * self._scan.has_qid
 
     @property
     def base(self) -> int:
-        """The number of the first column in the file: 0 or 1."""
+        """Number of the first column in the file: 0 or 1."""
         lowest = self._scan.min_index
         if self.zero_based is None:
             return int(lowest != 0)
@@ -45,11 +46,13 @@ class SvmlightSource(Source):
 
     @cached_property
     def summary(self) -> Summary:
+        """Size and row lengths of the matrix."""
         scan = self._scan
         n_features = self.width(scan.max_index - self.base if scan.profile.n_stored else -1)
         return Summary(n_features, scan.profile, scan.has_labels)
 
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
+        """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
         n_features, base = self.summary.n_features, self.base
         with faults_of(self.path), open_text(self.place, str(self.path)) as file:
             options = {"block_bytes": block_bytes, "n_threads": self.n_threads}
@@ -62,11 +65,12 @@ class SvmlightSource(Source):
 
 
 class SvmlightSink(FileSink):
-    """svmlight text, columns counted from 1, every value exact. A missing label is written as 0."""
+    """svmlight text with exact values and columns counted from 1; missing labels become 0."""
 
-    ROOM = 2**22  # bytes of text that are made at once, but for longer rows
+    ROOM = 2**22  # maximum bytes of text formatted at a time, except for longer rows
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
+        """Append a block of rows and its labels."""
         offsets = block.indptr.astype(np.int64)
         most = self.ROOM // cpu.SVMLIGHT_BYTES_PER_VALUE
         start = 0

@@ -1,8 +1,8 @@
-"""Files in the svmlight (libsvm) format, in blocks of rows.
+"""Parse files in the svmlight (libsvm) format, in blocks of rows.
 
-A row is a line: ``[label] [qid:N] index:value index:value ... [# comment]``. Lines of nothing but
-blanks and a comment are no rows. The first row decides whether rows have labels, and a qid.
-Indices are as written: whether they count from 0 or from 1 is for the caller to say.
+A row is a line: ``[label] [qid:N] index:value index:value ... [# comment]``. Lines with nothing but
+blanks and a comment are not rows. The first row determines whether rows have labels and a qid.
+Indices are returned as written; whether they count from 0 or from 1 is up to the caller.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from polysparse.matrix.row_profile import RowProfile
 
 BLOCK_BYTES = 2**24
 
-# A message quotes so much of a word; a longer word than this is not looked into.
+# A message quotes at most this much of a word, and analyses only words up to the second length.
 _QUOTED, _EXPLAINED = 40, 4000
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 class SvmlightError(ValueError):
-    """What is wrong with a file: the `reason`, and the `line`, from 1, or None if it has none."""
+    """An error in a file: its `reason`, and its `line`, from 1, or None if there is no line."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason, line)
@@ -46,7 +46,7 @@ class SvmlightError(ValueError):
 class TextBlock:
     """Consecutive rows of a file; `first_row` counts from 0 through the whole file.
 
-    Within a row, indices are in the order of the file, and may repeat.
+    Within a row, indices are in the order of the file and may repeat.
     """
 
     indptr: NDArray[np.int64]
@@ -59,20 +59,20 @@ class TextBlock:
 
 @dataclass(frozen=True)
 class TextSummary:
-    """What a whole file holds. The extreme indices are -1 if nothing is stored."""
+    """What a whole file holds. `min_index` and `max_index` are -1 if nothing is stored."""
 
     profile: RowProfile
     min_index: int
     max_index: int
     has_labels: bool
     has_qid: bool
-    n_bytes: int  # of text: a gzip file is smaller
+    n_bytes: int  # of text, after decompression
 
 
 def open_text(path: str | os.PathLike[str], name: str | None = None) -> BinaryIO:
-    """Open a file of text, plain or gzip as its first bytes say; "-" is standard input.
+    """Open a text file, plain or gzip as its first bytes say; "-" is standard input.
 
-    Errors call it by `name`, or by its path.
+    Error messages refer to it by `name`, or by its path if that is None.
     """
     if path == "-":
         name, file = name or "standard input", open(0, "rb", closefd=False)  # noqa: SIM115
@@ -89,11 +89,11 @@ def open_text(path: str | os.PathLike[str], name: str | None = None) -> BinaryIO
 def iter_blocks(
     file: BinaryIO, *, block_bytes: int = BLOCK_BYTES, n_threads: int = 1, skip_rows: int = 0
 ) -> Iterator[TextBlock]:
-    """Rows in order, in blocks of about `block_bytes` of text; a block has at least one row.
+    """Yield the rows in order, in blocks of about `block_bytes` of text and at least one row.
 
-    The arrays of a block take at most 8 times the memory of its text, which is reached where rows
-    are a label and nothing else; pairs take 16 bytes each, and so at most 4 times their text. The
-    first `skip_rows` rows are passed over without a look at what they hold.
+    The arrays of a block take at most 8 times the memory of its text. That is reached if rows have
+    a label and nothing else; pairs take 16 bytes each, and so at most 4 times their text. The first
+    `skip_rows` rows are skipped without checking their content.
     """
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     _require_at_least(0, skip_rows=skip_rows)
@@ -101,7 +101,7 @@ def iter_blocks(
 
 
 def summarize(file: BinaryIO, *, block_bytes: int = BLOCK_BYTES, n_threads: int = 1) -> TextSummary:
-    """Read a file once, keeping no more than which lengths its rows have. Every line is checked."""
+    """Read a file once, checking every line, and keep only its row lengths and index range."""
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     lines = _Lines(file, block_bytes)
     profile, lowest, highest, block = RowProfile(), [], [], None
@@ -127,7 +127,7 @@ def _require_at_least(least: int, **arguments: int) -> None:
 
 
 class _Lines:
-    """The text of a file in stretches of whole lines; each is valid until the next is asked for."""
+    """The text of a file in chunks of whole lines; each is valid until the next is requested."""
 
     def __init__(self, file: BinaryIO, block_bytes: int) -> None:
         self.file = cast(io.BufferedIOBase, file)
@@ -135,8 +135,8 @@ class _Lines:
         self.n_bytes = 0
 
     def __iter__(self) -> Iterator[NDArray[np.uint8]]:
-        buffer = bytearray(self.block_bytes + 1)  # a last line may lack its newline: room for it
-        n_kept = 0  # bytes of a line that has not been read to its end
+        buffer = bytearray(self.block_bytes + 1)  # one extra byte: the last line may lack a newline
+        n_kept = 0  # bytes of a line whose end has not been read yet
         while n_read := self._read_into(memoryview(buffer)[n_kept:-1]):
             stop = n_kept + n_read
             cut = buffer.rfind(b"\n", n_kept, stop) + 1
@@ -145,7 +145,7 @@ class _Lines:
                 yield np.frombuffer(buffer, np.uint8, cut)
                 buffer[:n_kept] = buffer[cut:stop]
             if n_kept == len(buffer) - 1:
-                buffer = buffer + bytes(len(buffer))  # doubled: long lines cost linear time
+                buffer = buffer + bytes(len(buffer))  # doubling makes long lines cost linear time
         if n_kept:
             buffer[n_kept] = ord("\n")
             yield np.frombuffer(buffer, np.uint8, n_kept + 1)
@@ -180,7 +180,7 @@ def _parse(
     n_lines: int,
     n_rows: int,
 ) -> TextBlock:
-    """The rows of a text that so many lines and rows of its file come before."""
+    """Parse the rows of a chunk that `n_lines` lines and `n_rows` rows of the file precede."""
     has_labels, has_qid = layout
     indptr = np.empty(counted.n_rows + 1, np.int64)
     indices = np.empty(counted.n_stored, np.int64)
@@ -197,7 +197,7 @@ def _parse(
 
 
 def _explain(fault: SvmlightFault, word: bytes, n_bytes: int) -> str:
-    """Why `word`, the beginning of n_bytes, is not what was expected in its place."""
+    """Return why a word is not what was expected; `word` holds the first of its n_bytes bytes."""
     odd = next((byte for byte in word if byte < 0x20 or byte == 0x7F), None)
     if odd == 0x0D:
         return f"{_quote(word)} holds a carriage return (byte 0x0d) that no newline follows."
@@ -276,19 +276,22 @@ _EXPLAIN: dict[SvmlightFault, Callable[[bytes], str]] = {
 
 
 class _Gunzip(gzip.GzipFile):
-    """A gzip file whose errors say which file it is; closes the file underneath."""
+    """A gzip file whose errors name the file; closing it also closes the underlying file."""
 
     def __init__(self, file: io.BufferedReader, name: str) -> None:
         super().__init__(fileobj=file, mode="rb")
         self._underneath, self._called = file, name
 
     def read(self, size: int | None = -1) -> bytes:
+        """Read bytes; raise SvmlightError if the gzip stream is damaged."""
         return cast(bytes, self._named(super().read, size))
 
     def readinto(self, room: Any) -> int:
+        """Read into a buffer; raise SvmlightError if the gzip stream is damaged."""
         return cast(int, self._named(super().readinto, room))
 
     def close(self) -> None:
+        """Close this file and the underlying one."""
         super().close()
         self._underneath.close()
 

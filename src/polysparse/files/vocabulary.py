@@ -1,7 +1,8 @@
-"""Vocabularies: chosen columns and their counts in a file, an .npz of plain arrays, never a pickle.
+"""Vocabularies: files of chosen columns and their counts, as an .npz of plain arrays, no pickles.
 
 description.npy   JSON: format, version, basis, n_columns, and what the writer adds
-columns.npy       int64, rising; likewise counts.npy
+columns.npy       int64, increasing
+counts.npy        int64, one per column
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ from polysparse.files.paths import UnwritableTarget, beside, vocabulary_of
 
 FORMAT, VERSION = "polysparse.vocabulary", 1
 
-# Where a vocabulary says how the columns of its svmlight file were numbered.
+# Key under which a vocabulary stores how columns were numbered in its svmlight file.
 BASE = "first_svmlight_index"
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Columns that occurred, and were kept.
+    """Columns that occurred and were kept.
 
     Attributes
     ----------
     columns : ChosenColumns
+        The columns.
     counts : ndarray of int64
-        In how many rows each was seen.
+        Number of rows in which each was seen.
     more : dict
-        What else its file says, or will say: limits, names of features, the base of svmlight.
+        Other entries of the file: limits, feature names, the first index of svmlight.
     """
 
     columns: ChosenColumns
@@ -48,20 +50,20 @@ class Vocabulary:
 
     @property
     def zero_based(self) -> bool | None:
-        """Whether the svmlight file that it was learnt from begins at 0; None if there was none."""
+        """Whether the svmlight file it was learnt from begins at 0; None if it was no such file."""
         base = self.more.get(BASE)
         return base == 0 if base in (0, 1) else None
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Of the input, if the vocabulary was learnt in Python from data that had any."""
+        """Names of the input features, if it was learnt in Python from data with names."""
         return self.more.get("feature_names_in")
 
     # ------------------------------------------------------------------------------- reading
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Vocabulary:
-        """Read a file; raise for one that is damaged or not a vocabulary."""
+        """Read a file; raise ValueError if it is damaged or not a vocabulary."""
         if not os.path.exists(path):
             raise FileNotFoundError(f"{os.fspath(path)}: there is no such vocabulary.")
         try:
@@ -71,9 +73,9 @@ class Vocabulary:
                     raise ValueError("it is no .npz archive")
                 description = _read_description(archive)
                 ranks, counts = (_read_integers(archive, name) for name in ("columns", "counts"))
-        except Exception as error:  # NumPy and zipfile raise many kinds for a damaged file
+        except Exception as error:  # NumPy and zipfile raise many types for a damaged file
             if isinstance(error, OSError) and error.filename is not None:
-                raise  # it may not be read
+                raise  # the file cannot be opened
             reason = str(error).strip("'\".") or type(error).__name__
             raise ValueError(
                 f"{os.fspath(path)} is no vocabulary of polysparse, or damaged: {reason}."
@@ -85,7 +87,7 @@ class Vocabulary:
         return cls(ChosenColumns(basis, ranks), counts, description)
 
     def is_in(self, path: Path) -> bool:
-        """Whether a file holds just this."""
+        """Return whether a file holds exactly this vocabulary."""
         try:
             other = Vocabulary.read(path)
         except (OSError, ValueError):
@@ -99,7 +101,7 @@ class Vocabulary:
     # ------------------------------------------------------------------------------- writing
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, or replace one. It appears whole or not at all."""
+        """Write or replace a file atomically."""
         target = Path(path)
         aside = beside(target, "partial")
         try:
@@ -109,7 +111,7 @@ class Vocabulary:
             aside.unlink(missing_ok=True)
 
     def write_aside(self, path: Path) -> None:
-        """Write a file that nobody reads yet."""
+        """Write a file directly, under a name that nobody reads yet."""
         columns = self.columns
         description = {
             "format": FORMAT,
@@ -132,7 +134,7 @@ class Vocabulary:
 
 
 def damage(path: str | os.PathLike[str], error: Exception) -> ValueError:
-    """An error that says why a vocabulary is damaged."""
+    """Return an error that says why a vocabulary is damaged."""
     return ValueError(f"{os.fspath(path)} is damaged: {str(error).rstrip('.')}.")
 
 
@@ -157,7 +159,7 @@ def _read_integers(archive: Any, name: str) -> NDArray[np.int64]:
 def _require_consistent(
     description: dict[str, Any], ranks: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> MonomialBasis:
-    """The basis of a vocabulary; raise if its parts contradict each other."""
+    """Return the basis of a vocabulary; raise if parts of the file contradict each other."""
     basis = MonomialBasis(**description["basis"])
     basis.require_indexable()
     if not len(ranks) == len(counts) == description["n_columns"]:
@@ -178,9 +180,9 @@ def _require_consistent(
 
 
 class VocabularySink:
-    """Writes a vocabulary aside; `put` gives it its name, just before its output gets its own.
+    """Writes a vocabulary aside; `put` renames it, just before its output is renamed.
 
-    Raises UnwritableTarget if there is another, unless `force` allows to replace it.
+    Raises UnwritableTarget if a different vocabulary exists, unless `force` allows replacing it.
     """
 
     def __init__(self, output: Path, vocabulary: Vocabulary, *, force: bool) -> None:
@@ -198,7 +200,7 @@ class VocabularySink:
             raise
 
     def put(self) -> None:
-        """Give it its name; an old one is kept aside."""
+        """Give the vocabulary its final name, keeping an old one aside."""
         if self.has_old:
             shutil.copyfile(self.path, self.old)
         self.aside.replace(self.path)

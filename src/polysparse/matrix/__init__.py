@@ -1,5 +1,5 @@
-"""Matrices in and out: the one door for input, and the arrays of a result.
+"""Matrices in and out: the single entry point for input, and the arrays of a result.
 
-Whatever the caller has becomes arrays that an engine can trust; the caller's own are never changed.
-Uses `engine` to look through arrays, and `machine`.
+Input of any kind becomes arrays that an engine can trust. The caller's arrays are never changed.
+Uses `engine` to inspect arrays, and `machine`.
 """

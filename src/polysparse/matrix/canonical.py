@@ -1,4 +1,4 @@
-"""The one door for input: whatever the caller has becomes arrays that an engine can trust."""
+"""The single entry point for input: turn any matrix into arrays that an engine can trust."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 @dataclass(frozen=True)
 class CanonicalCsr:
-    """A CSR matrix whose arrays were checked: columns rise within every row, no zero is stored.
+    """A checked CSR matrix: columns increase within every row, and no zero is stored.
 
-    The arrays may be the caller's own: they are only ever read.
+    The arrays may be the caller's own; they are only read.
     """
 
     shape: tuple[int, int]
     indptr: NDArray[Any]
     indices: NDArray[Any]
     data: NDArray[Any]
-    is_array: bool  # of SciPy's array family (csr_array), not its matrix family
+    is_array: bool  # whether X is of SciPy's array family (csr_array), not its matrix family
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """Dtype of the values."""
         return self.data.dtype
 
     @property
     def profile(self) -> RowProfile:
-        """What the size of its expansion depends on."""
+        """Row lengths, on which the size of the expansion depends."""
         return RowProfile(cpu.count_row_lengths(self.indptr))
 
     def as_sparse(self) -> CanonicalCsr:
-        """The same."""
+        """Return self."""
         return self
 
     def rows(self, rows: slice) -> CanonicalCsr:
-        """Some of its rows. Values and indices are shared, not copied."""
+        """Return some of the rows. Values and indices are views, not copies."""
         offsets = self.indptr[rows.start : rows.stop + 1]
         stored = slice(int(offsets[0]), int(offsets[-1]))
         return replace(
@@ -58,25 +59,27 @@ class CanonicalCsr:
 
 @dataclass(frozen=True)
 class CanonicalDense:
-    """A two-dimensional float array, aligned, of any strides."""
+    """A two-dimensional float array, aligned, with any strides."""
 
     values: NDArray[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
         return self.values.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """Dtype of the values."""
         return self.values.dtype
 
     @property
     def profile(self) -> RowProfile:
-        """What the size of its expansion depends on."""
+        """Row lengths, on which the size of the expansion depends."""
         return RowProfile.of_dense(self.shape)
 
     def as_sparse(self) -> CanonicalCsr:
-        """The same matrix as CSR, without its zeros."""
+        """Return the matrix as CSR, without its zeros."""
         return as_canonical_csr(sparse.csr_matrix(self.values))
 
 
@@ -84,7 +87,7 @@ Canonical = CanonicalCsr | CanonicalDense
 
 
 def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Floating type in which values of `dtype` are expanded."""
+    """Return the floating-point dtype in which values of `dtype` are expanded."""
     dtype = dtype.newbyteorder("=")
     if dtype in VALUE_DTYPES:
         return dtype
@@ -99,20 +102,20 @@ def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def as_canonical(X: Any, n_jobs: int | None = None) -> Canonical:
-    """Read a matrix of any kind; the result is sparse if X is."""
+    """Read a matrix of any kind; the result is sparse if X is sparse."""
     if _is_sparse_frame(X):
         X = X.sparse.to_coo()
     return as_canonical_csr(X, n_jobs) if sparse.issparse(X) else as_canonical_dense(X)
 
 
 def _is_sparse_frame(X: Any) -> bool:
-    """Whether X is a pandas frame whose columns are all sparse, with zeros left out."""
+    """Return whether X is a pandas DataFrame whose columns are all sparse with fill value 0."""
     dtypes = list(getattr(X, "dtypes", [])) if hasattr(X, "sparse") else []
     return bool(dtypes) and all(getattr(dtype, "fill_value", None) == 0 for dtype in dtypes)
 
 
 def as_canonical_dense(X: Any) -> CanonicalDense:
-    """Read anything array-like."""
+    """Read anything array-like as a dense matrix."""
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: give X.filled(value), with the value you mean.")
     array = np.asarray(X)
@@ -156,7 +159,7 @@ def _require_two_dimensions(X: Any) -> None:
 
 
 def as_checked_csr(X: Any) -> Any:
-    """Convert another sparse format to CSR, once its indices are checked: SciPy trusts them."""
+    """Convert another sparse format to CSR after checking its indices, which SciPy trusts."""
     _require_two_dimensions(X)
     if X.format == "csc":
         indptr, indices, data = _compressed_arrays(X, X.shape[1], "column")
@@ -189,7 +192,7 @@ def as_checked_csr(X: Any) -> Any:
 
 
 def _compressed_arrays(X: Any, n_major: int, major: str) -> tuple[NDArray[Any], ...]:
-    """indptr, indices and data as contiguous one-dimensional arrays of lengths that agree."""
+    """Return indptr, indices and data as contiguous arrays whose lengths are consistent."""
     indptr, indices = _as_index(X.indptr, "X.indptr"), _as_index(X.indices, "X.indices")
     data = np.ascontiguousarray(X.data)
     if len(indptr) != n_major + 1:
@@ -226,7 +229,7 @@ def inspect_arrays(
     minor: str,
     n_jobs: int | None = None,
 ) -> tuple[bool, int]:
-    """Whether indices rise, and how many zeros are stored; raise for malformed arrays."""
+    """Return whether indices increase and how many zeros are stored; raise if malformed."""
     n_threads = threads_for(n_jobs, len(data))
     fault, where, rising, stored_zeros = cpu.inspect(indptr, indices, data, n_minor, n_threads)
     if fault == cpu.CsrFault.none:

@@ -1,4 +1,4 @@
-"""The arrays of a result: allocated once, wrapped as SciPy's CSR."""
+"""The arrays of a result: allocated once, then wrapped as a SciPy CSR matrix."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from polysparse import thresholds
 
 
 def index_dtype_for(n: int) -> np.dtype[Any]:
-    """Narrowest dtype for indices up to n."""
+    """Return the narrowest dtype for indices up to n."""
     return np.dtype(np.int32 if n <= thresholds.MAX_INT32 else np.int64)
 
 
 def largest_index(index_dtype: np.dtype[Any]) -> int:
-    """The largest n for which `index_dtype_for` gives this dtype."""
+    """Return the largest n for which `index_dtype_for` returns this dtype."""
     return thresholds.MAX_INT32 if index_dtype == np.int32 else 2**63 - 1
 
 
 def allocate(shape: int | tuple[int, ...], dtype: np.dtype[Any], order: str = "C") -> NDArray[Any]:
-    """Every output array comes from here, so that tests can poison it."""
+    """Allocate an output array. All of them come from here, so that tests can poison them."""
     return np.empty(shape, dtype=dtype, order="F" if order == "F" else "C")
 
 
 class CsrRoom:
-    """Arrays for a CSR result of at most so many rows and stored values."""
+    """Arrays for a CSR result with at most `n_rows` rows and `nnz` stored values."""
 
     def __init__(
         self,
@@ -43,15 +43,15 @@ class CsrRoom:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """Total bytes of the arrays."""
         return self.indptr.nbytes + self.indices.nbytes + self.data.nbytes
 
     def rows(self, n_rows: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """indptr, indices and data for an engine to fill so many rows in."""
+        """Return indptr, indices and data for an engine to fill `n_rows` rows."""
         return self.indptr[: n_rows + 1], self.indices, self.data
 
     def trim(self, nnz: int) -> None:
-        """Give back what is not used. Nobody else may hold the arrays."""
+        """Free the memory behind the first nnz values. Nobody else may hold the arrays."""
         if nnz < len(self.data):
             for array in (self.indices, self.data):
                 array.resize(nnz, refcheck=False)
@@ -59,7 +59,7 @@ class CsrRoom:
     def wrap(
         self, shape: tuple[int, int], nnz: int, index_dtype: np.dtype[Any], *, is_array: bool
     ) -> Any:
-        """The first rows and stored values as CSR, with indices of one dtype."""
+        """Return the first rows and stored values as CSR, with all indices of one dtype."""
         indptr, indices, data = self.rows(shape[0])
         indptr = indptr.astype(index_dtype, copy=False)
         indices = indices[:nnz].astype(index_dtype, copy=False)
@@ -74,9 +74,9 @@ def as_csr(
     *,
     is_array: bool,
 ) -> Any:
-    """CSR of SciPy's array or matrix family around arrays that are canonical by construction.
+    """Wrap arrays that are canonical by construction as a CSR array or matrix.
 
-    SciPy's constructor would look through the arrays, and copy them to choose an index dtype.
+    SciPy's constructor would scan the arrays, and copy them to choose an index dtype.
     """
     out = (sparse.csr_array if is_array else sparse.csr_matrix)(shape, dtype=data.dtype)
     out.indptr, out.indices, out.data = indptr, indices, data

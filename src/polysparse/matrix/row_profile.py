@@ -1,4 +1,4 @@
-"""What the size of an expansion depends on, of all that is in a matrix."""
+"""The part of a matrix that the size of its expansion depends on: its row lengths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.simplex import count_monomials
 from polysparse.machine import format_count
 
-# Stored values that can be counted in bytes by int64, at 16 bytes each and an offset beside it.
+# The arrays of this many stored values, at 16 bytes each plus an offset, have a size that int64
+# can count in bytes.
 MAX_STORED = 2**58
 
 
@@ -18,41 +19,41 @@ MAX_STORED = 2**58
 class RowProfile:
     """How many rows store how many values.
 
-    The one place that knows how a row's outputs follow from what it stores. `engine.count` is its
-    counterpart for single rows.
+    No other Python code knows how the number of a row's outputs follows from the number of values
+    it stores. `engine.count` is the counterpart for single rows.
 
     Attributes
     ----------
     lengths : tuple of (int, int)
-        Distinct numbers of stored values, rising, each with the number of rows that have it.
+        The distinct numbers of stored values, increasing, each with its number of rows.
     """
 
     lengths: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of_dense(cls, shape: tuple[int, int]) -> RowProfile:
-        """A matrix that stores everything."""
+        """Return the profile of a matrix that stores every element."""
         n_rows, n_features = shape
         return cls(((n_features, n_rows),))
 
     def __add__(self, other: RowProfile) -> RowProfile:
-        """The rows of both."""
+        """Return the profile of the rows of both."""
         lengths = Counter(dict(self.lengths))
         lengths.update(dict(other.lengths))
         return RowProfile(tuple(sorted(lengths.items())))
 
     @cached_property
     def n_rows(self) -> int:
-        """Rows in all."""
+        """Number of rows."""
         return sum([rows for _, rows in self.lengths])
 
     @property
     def n_stored(self) -> int:
-        """Stored values in all."""
+        """Number of stored values in all rows."""
         return sum(length * rows for length, rows in self.lengths)
 
     def outputs_by_degree(self, basis: MonomialBasis) -> dict[int, int]:
-        """Outputs of each degree that has a column; degree 0 is the bias. Exact at any size."""
+        """Return the outputs of each degree that has a column, exactly; degree 0 is the bias."""
         outputs = {0: self.n_rows} if basis.include_bias else {}
         interaction_only = basis.interaction_only
         for d in range(basis.lowest, basis.highest + 1):
@@ -61,17 +62,17 @@ class RowProfile:
         return outputs
 
     def outputs(self, basis: MonomialBasis) -> int:
-        """Outputs in all."""
+        """Return the number of outputs of all rows and degrees."""
         return sum(self.outputs_by_degree(basis).values())
 
     def largest_row(self, basis: MonomialBasis) -> int:
-        """Outputs of the row that has the most."""
+        """Return the number of outputs of the row that has the most."""
         longest = max((n for n, _ in self.lengths), default=0)
         return RowProfile(((longest, 1),)).outputs(basis)
 
 
 def require_countable(n_outputs: int) -> None:
-    """Raise if there are more stored values than arrays can be sized for."""
+    """Raise MemoryError if there are more stored values than arrays can be sized for."""
     if n_outputs > MAX_STORED:
         raise MemoryError(
             f"The expansion would have {format_count(n_outputs)} stored values, more than can "

@@ -1,4 +1,4 @@
-"""What an estimator has learnt of columns: their counts, and which of them it keeps."""
+"""What an estimator has learnt about columns: their counts, and which of them it keeps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from polysparse.observation.tally import ColumnTally
 
 
 class Learnt:
-    """What was counted and, once somebody asks, what was chosen of it.
+    """The counts of columns and, once requested, the columns chosen from them.
 
-    Never added to: partial_fit and merge swap in a new one, in one step.
+    Counts are never added to it: partial_fit and merge swap in a new object, in one step.
     """
 
     def __init__(
@@ -28,11 +28,11 @@ class Learnt:
         is_all: bool = False,
     ) -> None:
         self.basis = basis
-        self.tallies = tallies  # all counts; none if all of them were chosen, or if forgotten
+        self.tallies = tallies  # all counts; empty if all columns were chosen, or after forgetting
         self.limits = limits  # min_count and max_columns
-        self.is_all = is_all  # whether what was chosen is all that was counted
+        self.is_all = is_all  # whether all counted columns were chosen
         self.chosen = None if chosen is None else self._as_columns(*chosen)
-        self.lock = RLock()  # two threads may ask first at once
+        self.lock = RLock()  # two threads may be the first to call choose
 
     def __getstate__(self) -> dict[str, Any]:
         self.choose(None)
@@ -48,19 +48,19 @@ class Learnt:
         return ChosenColumns(self.basis, columns), counts
 
     def choose(self, n_jobs: int | None) -> tuple[ChosenColumns, NDArray[np.int64]]:
-        """Columns and counts that are kept."""
+        """Return the columns that are kept, and their counts."""
         with self.lock:
             if self.chosen is None:
                 (tally,) = self.reopen()
                 columns, counts = tally.chosen(*self.limits, n_jobs)
                 self.is_all = len(columns) == tally.n_entries
                 self.chosen = self._as_columns(columns, counts)
-                if self.is_all:  # they need not be held twice
+                if self.is_all:  # the tally would hold the same counts a second time
                     self.tallies = ()
             return self.chosen
 
     def reopen(self) -> tuple[ColumnTally]:
-        """The counts of all columns in one tally, for the object that takes this one's place."""
+        """Return all counts in a single tally, for the object that replaces this one."""
         with self.lock:
             if not self.tallies:
                 if not self.is_all or self.chosen is None:
@@ -71,15 +71,15 @@ class Learnt:
                     )
                 tally = ColumnTally(self.basis)
                 tally.add(self.chosen[0].ranks, self.chosen[1])
-                self.tallies, self.chosen = (tally,), None  # chosen again when asked for
+                self.tallies, self.chosen = (tally,), None  # chosen again on request
             first, *others = self.tallies
             for other in others:
-                first.take(other)  # which empties it, so that nothing counts twice
+                first.take(other)  # empties `other`, so that nothing is counted twice
             self.tallies = (first,)
             return self.tallies
 
     def forget_rejected(self) -> None:
-        """Keep only what was chosen."""
+        """Discard the counts of columns that were not chosen."""
         with self.lock:
             self.choose(None)
             self.tallies = ()

@@ -1,4 +1,4 @@
-"""ColumnTally: how many rows have each column of an expansion."""
+"""ColumnTally: in how many rows each column of an expansion occurs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polysparse.machine import format_bytes, threads_for
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.row_profile import require_countable
 
-# A counted column takes its number and its count, and as much again while batches are merged.
+# A counted column takes 12 bytes for its number and its count, and 12 more while batches merge.
 ENTRY_BYTES = 24
 
 MOST = 2**63 - 1
@@ -24,7 +24,7 @@ MOST = 2**63 - 1
 class ColumnTally:
     """Counts of the columns that occur, over any number of matrices.
 
-    It takes about 24 bytes for each distinct column, whatever the size of the expansion.
+    It takes about 24 bytes per distinct column, whatever the size of the expansion.
     """
 
     def __init__(self, basis: MonomialBasis) -> None:
@@ -42,9 +42,10 @@ class ColumnTally:
     def count(
         self, x: CanonicalCsr, n_jobs: int | None = None, max_bytes: int | None = None
     ) -> None:
-        """Count the rows of a matrix, too: all of them, or, if that fails, none.
+        """Count the rows of one more matrix: all of them, or none if that fails.
 
-        Raises MemoryError if there is no memory for all columns, or if max_bytes are too few.
+        Raises MemoryError if there is not enough memory for all columns, or if max_bytes is too
+        small.
         """
         self.basis.require_indexable()
         n_outputs = x.profile.outputs(self.basis)
@@ -73,12 +74,12 @@ class ColumnTally:
         )
 
     def add(self, columns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-        """Add counts of rising columns."""
+        """Add counts of increasing columns."""
         with self._lock:
             self.native.add(columns, counts)
 
     def merge(self, other: ColumnTally) -> None:
-        """Add the counts of another tally, which stays as it is."""
+        """Add the counts of another tally, which is left unchanged."""
         copy = cpu.Tally()
         with other._lock:
             copy.add_all_of(other.native)
@@ -91,14 +92,17 @@ class ColumnTally:
             self.native.take_all_of(other.native)
 
     def settle(self) -> None:
-        """Hold every column once."""
+        """Merge batches, so that every column is held once."""
         with self._lock:
             self.native.settle()
 
     def chosen(
         self, min_count: int, max_columns: int | None, n_jobs: int | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Columns in at least so many rows, or the most frequent of them; and their counts."""
+        """Return the columns in at least `min_count` rows, and their counts.
+
+        If there are more than `max_columns`, only the most frequent of them are returned.
+        """
         most = MOST if max_columns is None else min(max_columns, MOST)
         with self._lock:
             self.native.settle()
@@ -110,12 +114,12 @@ class ColumnTally:
 
     @property
     def n_entries(self) -> int:
-        """Columns that are held: all that occurred, some of them twice until batches are merged."""
+        """Number of columns held; a column may count twice until batches are merged."""
         return self.native.n_entries
 
 
 def batches_of_rows(row_offsets: NDArray[Any], n_stored: int) -> list[slice]:
-    """Rows of at most so many stored values, or single ones that have more."""
+    """Return slices of rows with at most `n_stored` stored values, or of a single longer row."""
     batches, start, n_rows = [], 0, len(row_offsets) - 1
     while start < n_rows:
         reach = int(row_offsets[start]) + n_stored

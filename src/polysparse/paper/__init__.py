@@ -1,4 +1,4 @@
-"""The paper's experiments: what is measured, how, and the page that shows it.
+"""The paper's experiments: what is measured, how, and the page that presents it.
 
-Uses `expansion` as a user would, scikit-learn as the peer, and matplotlib.
+Uses `expansion` as a user would, scikit-learn for comparison, and matplotlib.
 """

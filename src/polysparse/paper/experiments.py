@@ -1,4 +1,4 @@
-"""What is measured: sweeps of points, and the measurements made of them."""
+"""What is measured: sweeps of points, and the resulting measurements."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from polysparse.matrix.row_profile import RowProfile
 
 SPARSE, DENSE, SKLEARN, FILL = "sparse", "dense", "scikit-learn", "fill"
 REUSED, FRESH = "reused", "fresh"
-DENSITY = 0.2  # wherever it is not what is varied
+DENSITY = 0.2  # unless density is what is varied
 
-# Results are compared on as many leading rows as have a dense expansion of this size.
+# Results are compared on the leading rows whose dense expansion has about this many bytes.
 CHECKED_BYTES = 10**9
 
 
 @dataclass(frozen=True)
 class Point:
-    """Random N x D matrices of density d, to be expanded to degree K with all lower degrees.
+    """Random N x D matrices of density d, expanded to degree K with all lower degrees.
 
     Every row has exactly d D stored values, as in the paper's analysis.
     """
@@ -37,17 +37,17 @@ class Point:
 
     @property
     def row_length(self) -> int:
-        """Stored values in each row."""
+        """Number of stored values in each row."""
         return round(self.d * self.D)
 
     def plan(self, side: str) -> ExpansionPlan:
-        """What that side will write, known without a matrix."""
+        """Plan what a side will write, which does not need a matrix."""
         columns, is_sparse = AllColumns(MonomialBasis(self.D, self.K)), side not in (DENSE, FILL)
         profile = RowProfile(((self.row_length if is_sparse else self.D, self.N),))
         return ExpansionPlan(columns, profile, np.dtype(np.float64), is_sparse)
 
     def matrix(self, repetition: int) -> Any:
-        """One of the matrices of this point, the same in every run."""
+        """Return one of the matrices of this point, the same in every run."""
         n = self.row_length
         rng = np.random.default_rng([self.K, self.N, self.D, n, repetition])
         columns = np.argpartition(rng.random((self.N, self.D)), n - 1, axis=1)[:, :n]
@@ -59,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Points that differ in one parameter alone."""
+    """Points that differ in a single parameter."""
 
     figure: str
     varied: str
@@ -69,18 +69,18 @@ class Sweep:
 
     @property
     def K(self) -> int:
-        """Degree of all its points."""
+        """Degree of all points."""
         return self.points[0].K
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The varied parameter at each point."""
+        """Values of the varied parameter."""
         return np.array([getattr(point, self.varied) for point in self.points], dtype=float)
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One timed call."""
+    """The time of a single call."""
 
     sweep: Sweep
     point: Point
@@ -89,7 +89,7 @@ class Measurement:
     seconds: float
 
     def row(self) -> tuple[Any, ...]:
-        """As a row of the CSV file."""
+        """Return the measurement as a row of the CSV file."""
         at = self.point
         where = self.sweep.figure, at.K, self.side, at.N, at.D, at.d, self.repetition + 1
         return *where, f"{self.seconds:.9f}", self.sweep.memory
@@ -112,13 +112,13 @@ def vary(
     sides: tuple[str, ...] = EVERY_SIDE,
     memory: str = REUSED,
 ) -> Sweep:
-    """Sweep of a base point, over values of one of its parameters."""
+    """Return the sweep that varies one parameter of a base point."""
     points = tuple(replace(base, **dict[str, Any]({varied: value})) for value in values)
     return Sweep(figure, varied, points, sides, memory)
 
 
 def plan_sweeps(*, quick: bool) -> list[Sweep]:
-    """Everything that is measured. A quick run has every other point, of half the rows."""
+    """Return all sweeps. A quick run has every other point, with half the rows."""
     part, step = (2, -2) if quick else (1, -1)
 
     def thin(values: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Timing the points of a sweep, and checking what was timed."""
+"""Time the points of sweeps, and check the results that were timed."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from polysparse.paper.experiments import (
     Sweep,
 )
 
-Progress = Callable[[float, str], None]  # the fraction done, and what is being measured
+Progress = Callable[[float, str], None]  # called with the fraction done and a text
 
 
 def measure(sweeps: Sequence[Sweep], n_matrices: int, progress: Progress) -> Iterator[Measurement]:
-    """Time every side of every point, round after round, one matrix a point and round.
+    """Time every side of every point in rounds, with one matrix per point and round.
 
-    Rounds spread whatever else the machine does over all points alike. Sweeps in fresh memory come
-    last, because they give back what the others reuse.
+    Rounds spread other load on the machine evenly over all points. Sweeps in fresh memory come
+    last, because they return the memory that the others reuse.
     """
     ordered = sorted(sweeps, key=lambda sweep: sweep.memory == FRESH)
     groups = [[s for s in ordered if s.memory == memory] for memory in (REUSED, FRESH)]
@@ -50,7 +50,7 @@ def measure(sweeps: Sequence[Sweep], n_matrices: int, progress: Progress) -> Ite
 
 
 def _work(sweep: Sweep, point: Point) -> float:
-    """About how long a point takes, in bytes written."""
+    """Estimate how long a point takes, in bytes written."""
     weights = {SPARSE: 1, DENSE: 1, SKLEARN: 7, FILL: 1}
     written = sum(weights[side] * point.plan(side).nbytes for side in sweep.sides)
     slower = 5 if sweep.memory == FRESH else 1
@@ -58,6 +58,7 @@ def _work(sweep: Sweep, point: Point) -> float:
 
 
 def _work_of_check(point: Point) -> float:
+    """Estimate how long checking a point takes, in bytes written."""
     return 16 * min(CHECKED_BYTES, point.plan(DENSE).nbytes)
 
 
@@ -67,9 +68,9 @@ def _label(sweep: Sweep, point: Point, repetition: int, n_matrices: int) -> str:
 
 
 def measure_point(sweep: Sweep, point: Point, repetition: int) -> Iterator[Measurement]:
-    """Time all sides on one matrix, each round beginning with another side.
+    """Time all sides on one matrix; each repetition begins with a different side.
 
-    All run on one thread, so that their processor time is what they take on an idle machine.
+    All sides run on one thread, so that their processor time is what they take on an idle machine.
     """
     calls = calls_on(point, point.matrix(repetition), sweep.sides)
     if repetition == 0:
@@ -86,7 +87,7 @@ def measure_point(sweep: Sweep, point: Point, repetition: int) -> Iterator[Measu
 
 
 def calls_on(point: Point, X: Any, sides: tuple[str, ...]) -> dict[str, Callable[[], Any]]:
-    """What is timed, by side. The dense matrix is made here, outside of the timing."""
+    """Return the calls to time, by side. The dense matrix is made here, outside of the timing."""
     K, n_values = point.K, point.plan(FILL).nnz
     calls: dict[str, Callable[[], Any]] = {SPARSE: lambda: expand(X, K, n_jobs=1)}
     if DENSE in sides:
@@ -101,9 +102,10 @@ def calls_on(point: Point, X: Any, sides: tuple[str, ...]) -> dict[str, Callable
 
 
 def require_agreement(point: Point, calls: dict[str, Callable[[], Any]]) -> None:
-    """Raise if the results differ: dense in any bit, scikit-learn by more than rounding.
+    """Raise RuntimeError if results differ: dense in any bit, scikit-learn by more than rounding.
 
-    Its CSR path multiplies (a b) c, and all others, its own dense path too, a (b c).
+    The CSR code of scikit-learn multiplies (a b) c; all others, including its own dense code,
+    multiply a (b c).
     """
     n_rows = max(1, CHECKED_BYTES * point.N // point.plan(DENSE).nbytes)
     ours = calls[SPARSE]()
@@ -122,18 +124,18 @@ def require_agreement(point: Point, calls: dict[str, Callable[[], Any]]) -> None
 # ------------------------------------------------------------------------------------------ memory
 
 _LIBC: Any = ctypes.CDLL(None)
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # of glibc's mallopt
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # parameters of glibc's mallopt
 
-# Without these nothing is measured in fresh memory, and what is reused is up to the system.
+# Without these functions nothing is measured in fresh memory, and reuse is up to the system.
 CONTROLS_MEMORY = hasattr(_LIBC, "mallopt") and hasattr(_LIBC, "malloc_trim")
 
 
 @contextmanager
 def reused_memory(n_bytes: int) -> Iterator[None]:
-    """Let arrays of any size reuse memory that was touched before, so much of it to begin with.
+    """Let arrays of any size reuse memory that was touched before, beginning with n_bytes of it.
 
-    Else glibc recycles arrays of up to 32 MB only; above, every page is fetched from the system
-    anew, which would be a step in the middle of each curve.
+    By default, glibc recycles only arrays of up to 32 MB. Above that, every page is fetched from
+    the system again, which would put a step in the middle of each curve.
     """
     if not CONTROLS_MEMORY:
         yield
@@ -145,16 +147,16 @@ def reused_memory(n_bytes: int) -> Iterator[None]:
         yield
     finally:
         _LIBC.mallopt(_MMAP_MAX, 2**16)
-        _LIBC.mallopt(_MMAP_THRESHOLD, 2**25)  # both are where glibc takes itself
+        _LIBC.mallopt(_MMAP_THRESHOLD, 2**25)  # this and the next are the largest glibc itself sets
         _LIBC.mallopt(_TRIM_THRESHOLD, 2**26)
         give_back_memory()
 
 
 def give_back_memory(touched: int = 0) -> None:
-    """Return all free memory to the system: what is allocated next is fresh.
+    """Return all free memory to the system, so that what is allocated next is fresh.
 
-    So many bytes are touched before: a virtual machine may get its memory from the host on first
-    use only, and whoever needs most would pay for that.
+    First `touched` bytes are touched: a virtual machine may get its memory from the host only on
+    first use, and the side that needs most would pay for that.
     """
     np.empty(touched // 8).fill(0.0)
     _LIBC.malloc_trim(0)

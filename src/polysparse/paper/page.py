@@ -1,4 +1,4 @@
-"""What the measurements of the paper's experiments say: fits, crossovers, figures and a page."""
+"""The page about the paper's experiments: fits, crossovers, figures and text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from polysparse.paper.experiments import (
 
 PAPER_CROSSOVERS = {2: 0.67, 3: 0.77}
 
-# Points enter a fit from so many times the cost of a call that has next to nothing to expand.
+# A point enters a fit if it takes this many times as long as a call with next to nothing to expand.
 TIMES_FIXED_COST = 10
 
 STYLE = {
@@ -66,22 +66,22 @@ class Results:
             self._seconds[m.sweep, m.point, m.side][m.repetition] = m.seconds
 
     def times(self, sweep: Sweep, side: str) -> Floats:
-        """Seconds, points x matrices."""
+        """Return seconds as an array of points by matrices."""
         rows = [self._seconds[sweep, point, side] for point in sweep.points]
         return np.array([[row[i] for i in range(self.n_matrices)] for row in rows])
 
     def medians(self, sweep: Sweep, side: str) -> Floats:
-        """Median seconds of each point."""
+        """Return the median seconds of each point."""
         median: Floats = np.median(self.times(sweep, side), axis=1)
         return median
 
     def select(self, figure: str, varied: str | None = None) -> list[Sweep]:
-        """Sweeps of a figure, by degree."""
+        """Return the sweeps of a figure, sorted by degree."""
         found = [s for s in self.sweeps if s.figure == figure and varied in (None, s.varied)]
         return sorted(found, key=lambda sweep: sweep.K)
 
     def fixed_cost(self, K: int, side: str) -> float:
-        """Median seconds of a call on a matrix of one element."""
+        """Return the median seconds of a call on a matrix of one element."""
         return next(float(self.medians(s, side)[0]) for s in self.select("fixed cost") if s.K == K)
 
 
@@ -90,7 +90,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Fit:
-    """y ~ x^exponent, by least squares on the logarithms."""
+    """The power law y ~ x**exponent, fitted by least squares to the logarithms."""
 
     exponent: float
     error: float
@@ -100,7 +100,7 @@ class Fit:
 
 
 def fit_exponent(x: Floats, y: Floats) -> Fit | None:
-    """Exponent with its standard error; None for fewer than three points."""
+    """Fit the exponent and its standard error; None for fewer than three points."""
     if len(x) < 3:
         return None
     u, v = np.log(x) - np.log(x).mean(), np.log(y) - np.log(y).mean()
@@ -111,7 +111,7 @@ def fit_exponent(x: Floats, y: Floats) -> Fit | None:
 
 
 def crossover(d: Floats, below: Floats, above: Floats) -> float | None:
-    """Where `below` first reaches `above`, interpolated in their logarithms; None if nowhere."""
+    """Return where `below` first reaches `above`, interpolating logarithms; None if nowhere."""
     gap = np.log(below) - np.log(above)
     rises = np.flatnonzero((gap[:-1] < 0) & (gap[1:] >= 0))
     if len(rises) == 0:
@@ -122,7 +122,7 @@ def crossover(d: Floats, below: Floats, above: Floats) -> float | None:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where sparse and dense take equally long, and what that says about them."""
+    """Where sparse and dense take equally long, with the numbers that explain it."""
 
     sweep: Sweep
     at: float | None
@@ -132,7 +132,7 @@ class Crossing:
 
 
 def find_crossing(results: Results, sweep: Sweep) -> Crossing:
-    """Crossing of the medians; its quartiles are of the crossings of the single matrices."""
+    """Find the crossing of the medians; the quartiles are those of the single matrices."""
     d = sweep.values
     sparse, dense = results.times(sweep, SPARSE), results.times(sweep, DENSE)
     at = crossover(d, np.median(sparse, axis=1), np.median(dense, axis=1))
@@ -151,7 +151,7 @@ def find_crossing(results: Results, sweep: Sweep) -> Crossing:
 
 
 def _planned(sweep: Sweep, side: str, what: str) -> Floats:
-    """A number of each point's plan."""
+    """Return an attribute of the plan of each point."""
     return np.array([getattr(point.plan(side), what) for point in sweep.points], dtype=float)
 
 
@@ -159,7 +159,7 @@ def _planned(sweep: Sweep, side: str, what: str) -> Floats:
 
 
 def draw_figure_1(results: Results) -> Figure:
-    """All sides: K down, the varied parameter across, as in the paper."""
+    """Draw all sides, with degrees as rows and varied parameters as columns, as in the paper."""
     sweeps = results.select("1")
     degrees, columns = sorted({s.K for s in sweeps}), list(AXES)
     figure = Figure(figsize=(10, 2.9 * len(degrees)), layout="constrained")
@@ -173,7 +173,7 @@ def draw_figure_1(results: Results) -> Figure:
 
 
 def _draw_sweep(ax: Any, results: Results, sweep: Sweep) -> None:
-    """Medians with their quartiles, on linear axes that are made for sparse and dense."""
+    """Draw medians with quartiles, on linear axes whose limits suit sparse and dense."""
     top = 0.0
     for side, style in STYLE.items():
         low, middle, high = 1e3 * np.quantile(results.times(sweep, side), [0.25, 0.5, 0.75], axis=1)
@@ -195,7 +195,7 @@ def _draw_sweep(ax: Any, results: Results, sweep: Sweep) -> None:
 
 
 def _held(sweep: Sweep) -> str:
-    """The parameters that a sweep does not vary."""
+    """Return the parameters that a sweep does not vary, as text."""
     point = sweep.points[0]
     shown = {"N": f"N={point.N:,}", "D": f"D={point.D:,}", "d": f"d={point.d:g}"}
     held = (text.replace(",", "{,}") for name, text in shown.items() if name != sweep.varied)
@@ -203,7 +203,7 @@ def _held(sweep: Sweep) -> str:
 
 
 def draw_figure_2(results: Results) -> Figure:
-    """Sparse side alone, against D and against N."""
+    """Draw the sparse side alone, against D and against N."""
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     lines = {2: "--", 3: ":"}
     for ax, varied in zip(figure.subplots(1, 2), ("D", "N"), strict=True):
@@ -220,7 +220,7 @@ def draw_figure_2(results: Results) -> Figure:
 
 
 def write(folder: Path, measured: Sequence[Measurement], command: str) -> None:
-    """Both figures and the page."""
+    """Write both figures and the page."""
     results = Results(measured)
     with mpl.rc_context(RC):
         for name, draw in {"figure1": draw_figure_1, "figure2": draw_figure_2}.items():
@@ -234,7 +234,7 @@ def write(folder: Path, measured: Sequence[Measurement], command: str) -> None:
 
 
 def page(results: Results, command: str) -> str:
-    """Text of paper.md."""
+    """Return the text of paper.md."""
     n = results.n_matrices
     parts = [
         "# The paper's experiments, reproduced",
@@ -277,7 +277,7 @@ def page(results: Results, command: str) -> str:
 
 
 def paragraph(text: str, indent: str = "") -> str:
-    """Lines of at most 100 characters."""
+    """Wrap a text at 100 characters."""
     return textwrap.fill(" ".join(text.split()), 100, subsequent_indent=indent)
 
 
@@ -311,7 +311,7 @@ def _scaling(results: Results) -> Iterator[str]:
 
 
 def _scaling_row(results: Results, sweep: Sweep, side: str) -> str:
-    """Fitted exponents of time and of outputs, beside the expected one."""
+    """Return a table row with fitted exponents of time and outputs next to the expected one."""
     x, seconds = sweep.values, results.medians(sweep, side)
     keep = seconds >= TIMES_FIXED_COST * results.fixed_cost(sweep.K, side)
     time = fit_exponent(x[keep], seconds[keep])
@@ -329,7 +329,7 @@ def _scaling_row(results: Results, sweep: Sweep, side: str) -> str:
 
 
 def _number(x: float | None) -> str:
-    """Two decimals, without a negative zero."""
+    """Format a number with two decimals, without a negative zero."""
     return "none" if x is None else f"{round(x, 2) + 0.0:.2f}"
 
 
@@ -358,7 +358,7 @@ def _crossing_row(crossing: Crossing) -> str:
 
 
 def _explain(results: Results, crossing: Crossing) -> str:
-    """Why the crossing is where it is, as far as the numbers say."""
+    """Return a paragraph on why the crossing is where it is, as far as the numbers tell."""
     sweep = crossing.sweep
     seconds = {side: results.medians(sweep, side)[-1] for side in (SPARSE, DENSE, FILL)}
     speed = {side: _planned(sweep, side, "nbytes")[-1] / seconds[side] / 1e9 for side in seconds}
@@ -375,7 +375,7 @@ def _explain(results: Results, crossing: Crossing) -> str:
 
 
 def _compare(results: Results, crossing: Crossing) -> str:
-    """The crossing beside the paper's."""
+    """Return a comparison of the crossing with the paper's."""
     sweep, K = crossing.sweep, crossing.sweep.K
     first, last = sweep.values[[0, -1]]
     if crossing.at is None:
@@ -404,7 +404,7 @@ def _made_by(command: str) -> Iterator[str]:
 
 
 def processor() -> str:
-    """Name of the processor, as far as the system tells."""
+    """Return the name of the processor, as far as the system tells."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""All experiments of the paper, measured, drawn and written up."""
+"""Run all experiments of the paper, draw the figures and write the page."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from polysparse.paper.measuring import CONTROLS_MEMORY, Progress, measure, reuse
 
 
 def reproduce_paper(out: Path, *, quick: bool, command: str, progress: Progress) -> Path:
-    """Measure, and write the figures, the measurements and the page into a folder.
+    """Run the experiments and write figures, measurements and page into a folder.
 
     Parameters
     ----------
     out : Path
-        Made if need be. Files of an earlier run are replaced, at the very end.
+        Created if it does not exist. Files of an earlier run are replaced, at the very end.
     quick : bool
-        Fewer and smaller matrices: less than a minute instead of a few.
+        Use fewer and smaller matrices: less than a minute instead of a few.
     command : str
-        What the user typed, for the page.
+        The command line that the user typed, for the page.
     progress : callable
-        Called with the fraction done, between 0 and 1, and what is being measured.
+        Called with the fraction done, between 0 and 1, and a text on what is being measured.
 
     Returns
     -------
     Path
-        Of the page, paper.md.
+        Path of the page, paper.md.
     """
     n_matrices = 5 if quick else 20
     return reproduce(out, plan_sweeps(quick=quick), n_matrices, command, progress)
@@ -45,7 +45,7 @@ def reproduce_paper(out: Path, *, quick: bool, command: str, progress: Progress)
 def reproduce(
     out: Path, sweeps: Sequence[Sweep], n_matrices: int, command: str, progress: Progress
 ) -> Path:
-    """Measure the sweeps given, and write all files."""
+    """Measure the given sweeps and write all files."""
     try:
         from polysparse.paper import page
     except ImportError as error:
@@ -65,7 +65,7 @@ def reproduce(
     try:
         write_csv(aside / "paper.csv", measured)
         page.write(aside, measured, command)
-        # The page comes last: it is never older than what it shows.
+        # The page is moved last, so that it is never older than the figures it shows.
         for file in sorted(aside.iterdir(), key=lambda file: file.suffix == ".md"):
             file.replace(out / file.name)
     finally:
@@ -74,7 +74,7 @@ def reproduce(
 
 
 def write_csv(path: Path, measured: Iterable[Measurement]) -> None:
-    """Every measurement, in the order in which it was made."""
+    """Write every measurement, in the order in which they were made."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

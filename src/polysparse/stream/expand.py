@@ -1,4 +1,4 @@
-"""Expanding a file into another, in bounded memory."""
+"""Expand a file into another, in bounded memory."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def stream_expansion(
 ) -> None:
     """Expand a file into another, or into a directory.
 
-    A vocabulary is written beside it. If the run fails nothing is left of either, unless `resume`
-    is true: then what was written stays aside for the next run.
+    A vocabulary is written next to the output. If the run fails, nothing is left of either, unless
+    `resume` is true: then what was written is kept aside for the next run.
     """
     require_room_for_rows(plan, means)
-    if is_wider_than_its_columns(plan):  # maybe not, once its values are counted
+    if is_wider_than_its_columns(plan):  # counting may show that int32 indices are enough
         plan = count_values(source, plan, means)
     description = describe(
         plan.columns,
@@ -65,13 +65,13 @@ def stream_expansion(
 
 
 def is_wider_than_its_columns(plan: ExpansionPlan) -> bool:
-    """Whether indices are int64 only because there may be so many stored values."""
+    """Return whether indices are int64 only because there may be that many stored values."""
     columns_alone = index_dtype_for(plan.columns.n_columns)
     return plan.is_upper_bound and plan.index_dtype != columns_alone
 
 
 def _write(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None:
-    """Write all rows, and make the sink ready for its name."""
+    """Write all rows and seal the sink."""
     means.progress.start(sink.n_rows)
     if sink.n_rows < plan.n_rows:
         _fill(sink, source, plan, means)
@@ -80,18 +80,18 @@ def _write(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> Non
 
 
 def _fill(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None:
-    """Expand what the sink does not have yet."""
+    """Expand the rows that the sink does not have yet."""
     stored = 0
     for block, labels in expand_rows(source, plan, sink.n_rows, means):
         stored += block.nnz
-        if stored > plan.nnz:  # the index dtype was chosen for no more
+        if stored > plan.nnz:  # the index dtype was chosen for at most plan.nnz
             raise ValueError(f"{source.path} changed while it was read.")
         sink.write(block, labels)
         means.progress.advance(block.shape[0], block.nnz, plan.bytes_per_value)
 
 
 def _finish(sink: Sink, vocabulary: VocabularySink | None) -> None:
-    """Give both their names, or neither."""
+    """Give output and vocabulary their final names, or neither."""
     try:
         if vocabulary:
             vocabulary.put()

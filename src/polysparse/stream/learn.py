@@ -1,4 +1,4 @@
-"""Learning which columns occur in a file, within a limit of memory."""
+"""Learn which columns occur in a file, within a memory limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def learn_vocabulary(
     means: Means,
 ) -> Vocabulary:
     """Learn which columns occur in a file."""
-    if means.max_memory is not None:  # do not count first what will not fit afterwards
+    if means.max_memory is not None:  # fail before counting rows that could not be expanded
         none = ChosenColumns(basis, np.empty(0, dtype=np.int64))
         require_room_for_rows(plan_file(source, none, dtype), means)
     tally, n_rows, working = ColumnTally(basis), 0, means.memory
@@ -56,14 +56,14 @@ def learn_vocabulary(
 
 
 def plan_own_rows(vocabulary: Vocabulary, planned: ExpansionPlan) -> ExpansionPlan:
-    """The exact plan of the rows that a vocabulary was learnt from."""
+    """Return the exact plan for the rows that a vocabulary was learnt from."""
     counts, ends = vocabulary.counts, vocabulary.columns.degree_ends
     below = {d: int(counts[:end].sum()) for d, end in ends.items()}
     return planned.with_found(below, int(counts.sum()))
 
 
 def _count(tally: ColumnTally, x: CanonicalCsr, means: Means) -> None:
-    """Count rows; where there is no room for the columns of so many, a half at a time."""
+    """Count rows; if their columns do not fit in memory, count each half by itself."""
     try:
         tally.count(x, means.n_jobs, _room_for(tally, means)[0])
     except MemoryError:
@@ -76,7 +76,10 @@ def _count(tally: ColumnTally, x: CanonicalCsr, means: Means) -> None:
 
 
 def _room_for(tally: ColumnTally, means: Means) -> tuple[int | None, bool]:
-    """Bytes for the tally with what it has, and whether it is max_memory that allows no more."""
+    """Return the byte limit of the tally, and whether it is max_memory that sets it.
+
+    The limit includes what the tally already holds; it is None if nothing limits it.
+    """
     share = None if means.max_memory is None else means.max_memory // thresholds.TALLY_PART
     available = machine.available_bytes()
     if available is not None:
@@ -87,7 +90,7 @@ def _room_for(tally: ColumnTally, means: Means) -> tuple[int | None, bool]:
 
 
 def _refuse(tally: ColumnTally, means: Means, done: int, n_rows: int) -> NoReturn:
-    """Raise, with what was found so far and the ways out."""
+    """Raise MemoryError, stating what was found so far and how to proceed."""
     tally.settle()
     what, way_out, limit = "The available memory", "", means.memory
     if means.max_memory is not None and _room_for(tally, means)[1]:

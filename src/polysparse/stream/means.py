@@ -1,4 +1,4 @@
-"""What a pass over a file may use, and whom it tells how far it is."""
+"""The resources of a pass over a file, and the interface through which it reports progress."""
 
 from __future__ import annotations
 
@@ -7,48 +7,50 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Is told how far a pass is."""
+    """Receives reports on how far a pass has come."""
 
     def start(self, done: int, phase: str = "") -> None:
-        """A pass begins; an earlier run has done so many rows of it."""
+        """Report that a pass begins; an earlier run has already processed `done` rows."""
         ...
 
     def advance(self, rows: int, stored: int, bytes_per_value: int) -> None:
-        """So many more rows were written, with so many stored values."""
+        """Report that `rows` more rows were written, with `stored` stored values."""
         ...
 
     def advance_to(self, rows: int, text: str) -> None:
-        """So many rows were looked at in all, and what was found in them."""
+        """Report that `rows` rows were processed in total, and describe the result so far."""
         ...
 
 
 class Silence:
-    """A progress that nobody looks at."""
+    """A progress object that ignores every report."""
 
     def start(self, done: int, phase: str = "") -> None:
-        """Say nothing."""
+        """Ignore the report."""
 
     def advance(self, rows: int, stored: int, bytes_per_value: int) -> None:
-        """Say nothing."""
+        """Ignore the report."""
 
     def advance_to(self, rows: int, text: str) -> None:
-        """Say nothing."""
+        """Ignore the report."""
 
 
-MEMORY = 2**30  # bytes to work in, unless another limit is given
+MEMORY = 2**30  # bytes of working memory, unless another limit is given
 
 
 @dataclass(frozen=True)
 class Means:
-    """What a pass may use.
+    """The resources that a pass may use.
 
     Attributes
     ----------
     max_memory : int, optional
-        Bytes to work in. Without a limit, a gigabyte, and what is available for counts of columns.
+        Bytes of working memory. Without a limit, the working memory is 1 GiB, and counts of columns
+        may take whatever is available.
     n_jobs : int, optional
-        Threads; by default every core.
+        Number of threads; by default every core.
     progress : Progress
+        Object to report progress to.
     """
 
     max_memory: int | None = None
@@ -57,5 +59,5 @@ class Means:
 
     @property
     def memory(self) -> int:
-        """Bytes to work in."""
+        """Bytes of working memory."""
         return MEMORY if self.max_memory is None else self.max_memory

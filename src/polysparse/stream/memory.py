@@ -1,4 +1,4 @@
-"""How a limit of memory is divided between reading, counting and expanding a file."""
+"""Division of a memory limit among reading, counting and expanding a file."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from polysparse.machine import format_bytes, threads_for
 from polysparse.matrix.output import index_dtype_for
 from polysparse.stream.means import Means
 
-# Input is read in blocks of a 32nd of the memory: as arrays they take up to six times the text.
+# Input is read in blocks of 1/32 of the memory, but at least 2**16 bytes: as arrays, text takes up
+# to six times its size. A block of the expansion may take half of the memory.
 READ_PART, FILL_PART, LEAST_READ = 32, 2, 2**16
 
-# While columns are counted, thresholds.TALLY_PART says how much of the memory holds the counts. A
-# quarter is for reading, and a quarter for rows on their way, at so many bytes a stored value.
+# While columns are counted, thresholds.TALLY_PART sets the share of the memory that holds the
+# counts. A quarter is for reading, and a quarter for the rows being counted, at 64 bytes per stored
+# value.
 OBSERVE_PART, OBSERVING_BYTES = 4, 64
 
-BYTES_PER_CHOSEN = 36  # of a column in a look-up, its rank and its count
+BYTES_PER_CHOSEN = 36  # of a column: its entry in a look-up, its rank and its count
 
-# Each thread makes a row before it chooses or sums: bytes for each of its outputs, and for each
-# hashed column if the row may have more than one in eight.
+# Each thread computes a whole row before it selects or sums. That takes 50 bytes per output and, if
+# a row may have more outputs than an eighth of the hashed columns, 9 bytes per hashed column.
 BYTES_IN_SCRATCH, BYTES_PER_BUCKET, FEW_BUCKETS = 50, 9, 8
 
 
 def memory_for_columns(plan: ExpansionPlan) -> int:
-    """Memory that the columns themselves take while rows are expanded in them."""
+    """Return the memory that the columns themselves take while rows are expanded."""
     return BYTES_PER_CHOSEN * plan.columns.n_columns if plan.columns.kind == "chosen" else 0
 
 
 def memory_for_rows(plan: ExpansionPlan, n_jobs: int | None = None) -> int:
-    """Memory in which the longest row can be expanded."""
+    """Return the memory needed to expand the longest row."""
     stored = plan.profile.largest_row(plan.basis)
     itemsize = index_dtype_for(max(plan.columns.n_columns, stored)).itemsize
     needed = FILL_PART * (stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize)
@@ -40,7 +42,7 @@ def memory_for_rows(plan: ExpansionPlan, n_jobs: int | None = None) -> int:
 
 
 def require_room_for_rows(plan: ExpansionPlan, means: Means) -> None:
-    """Raise if the columns and a row alone are larger than the memory allows."""
+    """Raise MemoryError if the columns and the longest row alone exceed the memory limit."""
     columns, max_memory = memory_for_columns(plan), means.memory
     needed = memory_for_rows(plan, means.n_jobs) + columns
     if needed > max_memory:

@@ -1,4 +1,4 @@
-"""Passes over the rows of a file: reading them, expanding them, counting what they have."""
+"""Passes over the rows of a file: reading them, expanding them, counting their outputs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from polysparse.stream.memory import FILL_PART, LEAST_READ, READ_PART, memory_fo
 
 
 def plan_file(source: Source, columns: ColumnSpace, dtype: np.dtype[Any]) -> ExpansionPlan:
-    """What the expansion of a file will be; at most, if `source.is_upper_bound`."""
+    """Plan the expansion of a file; an upper bound if `source.is_upper_bound`."""
     return ExpansionPlan(columns, source.summary.profile, dtype)
 
 
 def read_rows(
     source: Source, skip_rows: int, max_memory: int, dtype: np.dtype[Any], n_jobs: int | None
 ) -> Iterator[tuple[CanonicalCsr, Any]]:
-    """Blocks of canonical rows of a dtype, and their labels, or None."""
+    """Yield blocks of canonical rows of a dtype, each with its labels or None."""
     for X, labels in source.blocks(skip_rows, max(max_memory // READ_PART, LEAST_READ)):
         yield as_canonical_csr(X.astype(dtype, copy=False), n_jobs), labels
 
@@ -32,7 +32,7 @@ def read_rows(
 def expand_rows(
     source: Source, plan: ExpansionPlan, skip_rows: int, means: Means
 ) -> Iterator[tuple[Any, Any]]:
-    """Blocks of the expansion, each valid until the next, and their labels, or None."""
+    """Yield blocks of the expansion with labels or None; each is valid until the next one."""
     rest = means.memory - memory_for_columns(plan)
     for x, labels in read_rows(source, skip_rows, rest, plan.dtype, means.n_jobs):
         blocks = iter_expand_columns(
@@ -43,7 +43,7 @@ def expand_rows(
 
 
 def count_values(source: Source, plan: ExpansionPlan, means: Means) -> ExpansionPlan:
-    """The exact plan, by making every row once."""
+    """Return the exact plan, by expanding every row once."""
 
     def blocks() -> Iterator[Any]:
         n_rows = nnz = 0
@@ -58,6 +58,6 @@ def count_values(source: Source, plan: ExpansionPlan, means: Means) -> Expansion
 
 
 def require_unchanged(source: Source, n_rows: int) -> None:
-    """Raise if a pass found another number of rows than the first look at the file."""
+    """Raise ValueError if a pass found a different number of rows than the file's summary."""
     if n_rows != source.summary.n_rows:
         raise ValueError(f"{source.path} changed while it was read.")
