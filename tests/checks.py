@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import sklearn
 from scipy import sparse
 
 import reference
@@ -30,6 +31,11 @@ def assert_is_law(result, dense, degree, interaction_only=False, include_bias=Tr
 def bits(result):
     """Everything in a CSR matrix, to be compared."""
     return tuple((a.dtype, a.tobytes()) for a in (result.indptr, result.indices, result.data))
+
+
+def nbytes(result):
+    """Bytes of the arrays of a CSR matrix."""
+    return result.data.nbytes + result.indices.nbytes + result.indptr.nbytes
 
 
 @cache
@@ -66,3 +72,23 @@ def assert_is_csr(result, shape, offsets, columns):
     np.testing.assert_array_equal(result.indptr, offsets)
     np.testing.assert_array_equal(result.indices, columns)
     assert len(result.data) == len(result.indices)
+
+
+def assert_family_is_kept(poly, X):
+    """Output is of the array or matrix family, like X, or as scikit-learn is told to make it."""
+    if "sparse_interface" not in sklearn.get_config():
+        assert sparse.isspmatrix(poly.transform(X)) == sparse.isspmatrix(X)
+        return
+    for interface in ("spmatrix", "sparray"):
+        with sklearn.config_context(sparse_interface=interface):
+            assert sparse.isspmatrix(poly.transform(X)) == (interface == "spmatrix")
+
+
+def columns_and_counts(poly):
+    """What an ObservedPolynomialFeatures has learnt, to be compared."""
+    return poly.columns_.tolist(), poly.counts_.tolist()
+
+
+def names_in(folder):
+    """The names of the files in a folder, sorted."""
+    return sorted(p.name for p in folder.iterdir())

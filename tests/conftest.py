@@ -1,8 +1,10 @@
-"""Fixtures that make every test of an output a test of every slot."""
+"""Fixtures that several tests share. Outputs begin poisoned, so every test checks every slot."""
 
 import numpy as np
 import pytest
 
+from command_line import GOOD
+from inside import lower
 from polysparse.matrix import output
 
 POISON = {np.dtype(np.float32): np.nan, np.dtype(np.float64): np.nan}
@@ -24,11 +26,53 @@ def poisoned_outputs(monkeypatch):
 @pytest.fixture
 def wide(monkeypatch):
     """Small data take the int64 path."""
-    monkeypatch.setattr("polysparse.thresholds.MAX_INT32", 3)
+    lower(monkeypatch, MAX_INT32=3)
 
 
 @pytest.fixture
 def small_tasks(monkeypatch):
     """Small data are shared out among threads, and inside rows."""
-    monkeypatch.setattr("polysparse.thresholds.TASK_OUTPUTS", 3)
-    monkeypatch.setattr("polysparse.thresholds.OUTPUTS_PER_THREAD", 1)
+    lower(monkeypatch, TASK_OUTPUTS=3, OUTPUTS_PER_THREAD=1)
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Small data are counted in several batches, which are then merged."""
+    lower(monkeypatch, COUNTING_BYTES=300)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """A small store has several parts."""
+    lower(monkeypatch, PART_BYTES=1_000)
+
+
+@pytest.fixture
+def good(tmp_path):
+    """A small file without faults."""
+    (tmp_path / "good.svmlight").write_bytes(GOOD)
+    return tmp_path / "good.svmlight"
+
+
+# These two import sample_files only when used, because it skips tests where pyarrow is missing.
+
+
+@pytest.fixture
+def matrix(tmp_path):
+    """A file with the matrix of `sample_files`."""
+    from sample_files import X, sparse
+
+    sparse.save_npz(tmp_path / "in.npz", X)
+    return tmp_path / "in.npz"
+
+
+@pytest.fixture
+def vocabulary(tmp_path):
+    """A vocabulary of that matrix, saved from Python in another folder."""
+    from polysparse import ObservedPolynomialFeatures
+    from sample_files import X
+
+    (tmp_path / "elsewhere").mkdir()
+    path = tmp_path / "elsewhere" / "saved"
+    ObservedPolynomialFeatures(3, min_count=9).fit(X).save(path)
+    return path

@@ -22,6 +22,19 @@ def random_dense(n_rows, n_features, density, seed=0, dtype=np.float64):
     return X
 
 
+def random_csr(n_rows=40, n_features=6, density=0.4, seed=0):
+    return sparse.csr_array(random_dense(n_rows, n_features, density, seed))
+
+
+def wide_csr(n_rows, n_features, stored, seed=0):
+    """A fixed number of stored values in every row, among many features."""
+    rng = np.random.default_rng(seed)
+    columns = [np.sort(rng.choice(n_features, stored, replace=False)) for _ in range(n_rows)]
+    offsets = np.arange(0, n_rows * stored + 1, stored)
+    data = rng.uniform(0.5, 1.5, n_rows * stored)
+    return raw_csr(data, np.concatenate(columns), offsets, (n_rows, n_features))
+
+
 def sorted_rows():
     dense = random_dense(6, 5, 0.5)
     return sparse.csr_matrix(dense), dense
@@ -195,3 +208,6 @@ ZOO = [
     extreme_values,
     *FORMATS,
 ]
+
+# What scikit-learn's estimators take: at least one row and one feature, and no infinity.
+FITTABLE = [build for build in ZOO if build not in (no_rows, no_features, extreme_values)]

@@ -1,15 +1,18 @@
-"""One matrix in files of every format, and ways to run, interrupt and kill the command line."""
+"""One matrix in files of every format, and ways to run and kill the command line."""
 
 import gzip
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.io import mmwrite
 
+import command_line
 import polysparse
 from csr_zoo import random_dense
-from polysparse import cli
+from polysparse import HashedPolynomialFeatures, ObservedPolynomialFeatures
 from polysparse.files.opening import open_source
 
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -56,6 +59,25 @@ INPUTS = {
 OUTPUTS = ["out", "out.npz", "out.parquet", "out.svmlight"]
 
 
+# Kinds of columns: the options that ask for them, and the same columns in Python. The vocabulary is
+# that of the fixture.
+DEGREE_3 = ["--degree", 3]
+KINDS = {
+    "observed": (
+        [*DEGREE_3, "--observed", "--min-count", 9, "--max-columns", 100],
+        lambda: ObservedPolynomialFeatures(3, min_count=9, max_columns=100).fit(X),
+    ),
+    "vocabulary": (
+        ["--vocabulary", "elsewhere/saved"],
+        lambda: ObservedPolynomialFeatures(3, min_count=9).fit(X),
+    ),
+    "hashed": (
+        [*DEGREE_3, "--hashed", "2^6", "--seed", 7, "--no-alternate-sign"],
+        lambda: HashedPolynomialFeatures(3, n_columns=64, seed=7, alternate_sign=False),
+    ),
+}
+
+
 def read(path, n_columns):
     """What was written, as (CSR, labels)."""
     if path.suffix == "":
@@ -72,7 +94,8 @@ def read(path, n_columns):
 
 
 def run(*arguments, code=0):
-    assert cli.main([str(a) for a in arguments]) == code
+    """Run a command, which must end with this exit code."""
+    assert command_line.run(*arguments) == code
 
 
 def files_in(path):
@@ -82,15 +105,33 @@ def files_in(path):
     return path.read_bytes()
 
 
-def interrupted_by(error):
-    def fail(*_):
-        raise error
+def refused(capsys, code, *arguments):
+    """The one line that a command ends with."""
+    capsys.readouterr()
+    run(*arguments, code=code)
+    error = capsys.readouterr().err
+    assert error.startswith("polysparse: ")
+    assert error.count("\n") == 1
+    return error
 
-    return fail
+
+def run_on_a_full_disk(limit, *arguments):
+    """Run the command line where no file may be larger; it must fail with one line that says so."""
+    program = (
+        "import joblib, resource, signal, sys; "  # joblib makes a semaphore when it is imported
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
+        "import polysparse.cli as cli; sys.exit(cli.main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-B", "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "File too large" in done.stderr
 
 
-# Runs the command line, and kills itself at the n-th step that writes, renames or removes anything;
-# a write is half done by then.
+# Run the command line, and kill it at the n-th step that writes, renames or removes anything. A
+# write is half done by then.
 KILLED = """
 import itertools, os, pathlib, shutil, signal, sys
 import polysparse.cli, polysparse.files.store_writer as store, polysparse.thresholds as thresholds

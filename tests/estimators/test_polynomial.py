@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -17,10 +16,9 @@ from sklearn.preprocessing import PolynomialFeatures as SklearnPolynomialFeature
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polysparse
+from checks import assert_family_is_kept
 from csr_zoo import FORMATS, ZOO, random_dense, raw_csr
 from polysparse import PolynomialFeatures
-
-HAS_SPARSE_INTERFACE = "sparse_interface" in sklearn.get_config()
 
 
 @parametrize_with_checks([PolynomialFeatures(), PolynomialFeatures((2, 3), interaction_only=True)])
@@ -76,13 +74,7 @@ def test_zoo_is_as_if_it_were_dense(build):
 @pytest.mark.parametrize("family", ["array", "matrix"])
 def test_container_family(build, family):
     X = getattr(sparse, f"{build()[0].format}_{family}")(build()[0])
-    poly = PolynomialFeatures().fit(X)
-    if not HAS_SPARSE_INTERFACE:
-        assert sparse.isspmatrix(poly.transform(X)) == (family == "matrix")
-        return
-    for interface in ("spmatrix", "sparray"):
-        with sklearn.config_context(sparse_interface=interface):
-            assert sparse.isspmatrix(poly.transform(X)) == (interface == "spmatrix")
+    assert_family_is_kept(PolynomialFeatures().fit(X), X)
 
 
 def test_int64_indices_come_out_as_int32_and_models_accept_them():

@@ -13,6 +13,7 @@ from scipy import sparse
 import polysparse
 from checks import DEGREES, assert_is_law, bits
 from csr_zoo import FORMATS, ZOO, random_dense, raw_csr
+from inside import lower
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
 
@@ -79,10 +80,9 @@ def test_any_matrix_obeys_the_law(
     X = raw_csr(data[order], columns[order], offsets, X.shape)
     X.indices, X.indptr = X.indices.astype(index_dtypes[0]), X.indptr.astype(index_dtypes[1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polysparse.thresholds.TASK_OUTPUTS", task)
-        patch.setattr("polysparse.thresholds.OUTPUTS_PER_THREAD", 1)
+        lower(patch, TASK_OUTPUTS=task, OUTPUTS_PER_THREAD=1)
         if wide:
-            patch.setattr("polysparse.thresholds.MAX_INT32", 0)
+            lower(patch, MAX_INT32=0)
         result = polysparse.expand(
             X, degree, interaction_only=interaction_only, include_bias=include_bias, n_jobs=n_jobs
         )
@@ -193,7 +193,7 @@ def test_interactions_of_nearly_all_features_need_no_middle_degrees():
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", [(4, 4), (8, 8), (9, 10), (5, 6)], ids=str)
 def test_only_high_degrees(degree, interaction_only, n_jobs):
-    """What is below the lowest degree goes through two rooms in turn."""
+    """The degrees below the lowest are made in two buffers, in turn."""
     dense = random_dense(6, 10, 0.9)
     for X in (sparse.csr_array(dense), dense):
         result = polysparse.expand(X, degree, interaction_only=interaction_only, n_jobs=n_jobs)

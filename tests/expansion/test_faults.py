@@ -21,7 +21,7 @@ LARGE = """
 
 
 def run(code, **sizes):
-    """Run a program of its own: it may raise the limits, the signals or the roof."""
+    """Run a program in a process of its own, which may set limits and send signals."""
     program = textwrap.dedent(LARGE).format(**sizes) + textwrap.dedent(code)
     return subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False

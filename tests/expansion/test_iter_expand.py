@@ -5,14 +5,11 @@ import pytest
 from scipy import sparse
 
 import polysparse
-from checks import bits
+from checks import bits, nbytes
 from csr_zoo import ZOO, random_dense, raw_csr
+from inside import lower
 
 X = sparse.csr_array(random_dense(200, 15, 0.3))
-
-
-def nbytes(block):
-    return block.data.nbytes + block.indices.nbytes + block.indptr.nbytes
 
 
 @pytest.mark.parametrize("reuse", [False, True])
@@ -68,7 +65,7 @@ def test_reused_blocks_share_memory_and_fresh_ones_do_not():
 
 
 def test_reused_blocks_keep_to_the_cache_but_for_rows_that_are_larger(monkeypatch):
-    monkeypatch.setattr("polysparse.thresholds.CACHE_PER_THREAD", 6_000)
+    lower(monkeypatch, CACHE_PER_THREAD=6_000)
     matrix = sparse.vstack([X, sparse.csr_array(np.ones((1, 15)))], format="csr")
     longest = polysparse.plan(matrix[[-1]], 3).nbytes
     sizes = [nbytes(b) for _, b in polysparse.iter_expand(matrix, 3, n_jobs=1, reuse=True)]
@@ -95,7 +92,7 @@ def test_all_blocks_have_one_index_dtype_even_if_the_whole_would_need_int64(monk
     longest = max(polysparse.plan(X[[r]], 2).nnz for r in range(X.shape[0]))
     limit = max(longest, polysparse.plan(X, 2).shape[1])
     assert limit < polysparse.plan(X, 2).nnz
-    monkeypatch.setattr("polysparse.thresholds.MAX_INT32", limit)
+    lower(monkeypatch, MAX_INT32=limit)
     assert polysparse.expand(X, 2).indices.dtype == np.int64
     for _, block in polysparse.iter_expand(X, 2):
         assert block.indices.dtype == np.int32

@@ -1,6 +1,5 @@
 """From file to file: every pair of formats, at several limits of memory, killed and resumed."""
 
-import json
 import os
 import random
 import signal
@@ -14,7 +13,9 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import polysparse
+from checks import names_in
 from csr_zoo import random_dense
+from inside import fail_at, forbid_expansion, raising, set_passes
 from sample_files import (
     INPUTS,
     KILLED,
@@ -22,10 +23,10 @@ from sample_files import (
     X,
     Y,
     files_in,
-    interrupted_by,
     pq,
     read,
     run,
+    run_on_a_full_disk,
     write_svmlight,
 )
 
@@ -44,7 +45,7 @@ def test_every_pair_of_formats(name, output, max_memory, tmp_path):
     np.testing.assert_array_equal(result.data, expected.data)
     if not name.endswith((".npz", ".mtx")):
         np.testing.assert_array_equal(labels, Y)
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, output])
+    assert names_in(tmp_path) == sorted([name, output])
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -76,8 +77,8 @@ def test_standard_input(tmp_path):
     assert (polysparse.load(tmp_path / "out") != polysparse.expand(X)).nnz == 0
 
 
-def test_a_store_is_memory_mapped_and_its_parts_are_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("polysparse.thresholds.PART_BYTES", 5_000)
+@pytest.mark.usefixtures("small_parts")
+def test_a_store_is_memory_mapped_and_its_parts_are_its_rows(tmp_path):
     sparse.save_npz(tmp_path / "in.npz", X)
     run("expand", tmp_path / "in.npz", tmp_path / "out")
     whole = polysparse.load(tmp_path / "out")
@@ -126,21 +127,15 @@ def test_killed_at_any_moment_and_resumed_it_is_the_same(name, tmp_path):
         assert not output.exists() or files_in(output) == files_in(whole)
     assert kills > 3
     assert files_in(output) == files_in(whole)
-    assert {p.name for p in tmp_path.iterdir()} == {"in.svmlight", whole.name, name}
+    assert names_in(tmp_path) == sorted(["in.svmlight", whole.name, name])
 
 
+@pytest.mark.usefixtures("small_parts")
 def test_a_run_with_other_parameters_is_not_resumed(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("polysparse.thresholds.PART_BYTES", 1_000)
     sparse.save_npz(tmp_path / "in.npz", X)
 
-    class Full(OSError):
-        pass
-
-    def fail(*_):
-        raise Full(28, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr("polysparse.files.store_writer.StoreWriter.finish", fail)
+        fail_at(patch, "finish", OSError(28, "No space left on device"))
         run("expand", tmp_path / "in.npz", tmp_path / "out", "--resume", code=1)
     assert "No space left on device" in capsys.readouterr().err
     assert (tmp_path / ".out.polysparse-partial").exists()
@@ -156,43 +151,23 @@ def test_a_run_with_other_parameters_is_not_resumed(tmp_path, monkeypatch, capsy
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_full_disk_leaves_nothing_behind(output, limit, tmp_path):
     sparse.save_npz(tmp_path / "in.npz", X)
-    program = (
-        "import joblib, resource, signal, sys; "  # joblib makes a semaphore when it is imported
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
-        "import polysparse.cli as cli; sys.exit(cli.main(sys.argv[1:]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", program, "expand", tmp_path / "in.npz", tmp_path / output],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "File too large" in done.stderr
-    assert [p.name for p in tmp_path.iterdir()] == ["in.npz"]
+    run_on_a_full_disk(limit, "expand", tmp_path / "in.npz", tmp_path / output)
+    assert names_in(tmp_path) == ["in.npz"]
 
 
-@pytest.fixture
-def small_parts(monkeypatch):
-    monkeypatch.setattr("polysparse.thresholds.PART_BYTES", 1_000)
-
-
+@pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("output", ["out", "out.npz"])
-@pytest.mark.parametrize("step", ["store_writer.replace_directory", "npz.NpzSink._pack"])
-def test_a_run_that_had_only_to_be_finished_is_not_read_again(
-    output, step, tmp_path, monkeypatch, small_parts
-):
+@pytest.mark.parametrize("step", ["replace", "pack"])
+def test_a_run_that_had_only_to_be_finished_is_not_read_again(output, step, tmp_path, monkeypatch):
     sparse.save_npz(tmp_path / "in.npz", X)
     run("expand", tmp_path / "in.npz", tmp_path / f"whole-{output}")
     with monkeypatch.context() as patch:
-        patch.setattr(f"polysparse.files.{step}", interrupted_by(KeyboardInterrupt()))
-        code = 130 if (output == "out") == ("replace" in step) else 0
+        fail_at(patch, step, KeyboardInterrupt())
+        code = 130 if (output == "out") == (step == "replace") else 0
         run("expand", tmp_path / "in.npz", tmp_path / output, "--resume", code=code)
-    monkeypatch.setattr("polysparse.stream.expand._fill", interrupted_by(AssertionError()))
+    forbid_expansion(monkeypatch)
     run("expand", tmp_path / "in.npz", tmp_path / output, "--resume")
-    run("expand", tmp_path / "in.npz", tmp_path / output, "--resume")  # there is nothing to do
+    run("expand", tmp_path / "in.npz", tmp_path / output, "--resume")  # nothing is left to do
     assert files_in(tmp_path / output) == files_in(tmp_path / f"whole-{output}")
     run("expand", tmp_path / "in.npz", tmp_path / output, "--resume", "--degree", 3, code=2)
     assert len(list(tmp_path.iterdir())) == 3
@@ -204,17 +179,18 @@ def test_interrupted_between_two_renames_the_old_output_comes_back(tmp_path, mon
     before = files_in(tmp_path / "out")
     rename = Path.rename
 
-    def rename_but_for_the_new(self, target):
+    def rename_all_but_the_new(self, target):
         if self.name == ".out.polysparse-partial":
             raise KeyboardInterrupt
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", rename_but_for_the_new)
+    monkeypatch.setattr(Path, "rename", rename_all_but_the_new)
     run("expand", tmp_path / "in.npz", tmp_path / "out", "--degree", 3, "--force", code=130)
     assert files_in(tmp_path / "out") == before
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.npz", "out"]
+    assert names_in(tmp_path) == ["in.npz", "out"]
 
 
+@pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize(
     ("file", "change"),
     [
@@ -232,15 +208,11 @@ def test_interrupted_between_two_renames_the_old_output_comes_back(tmp_path, mon
         ("labels.npy", None),
     ],
 )
-def test_a_damaged_beginning_is_not_resumed(
-    file, change, tmp_path, monkeypatch, small_parts, capsys
-):
+def test_a_damaged_beginning_is_not_resumed(file, change, tmp_path, monkeypatch, capsys):
     write_svmlight(tmp_path / "in.svm")
     command = ["expand", tmp_path / "in.svm", tmp_path / "out"]
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "polysparse.files.store_writer.StoreWriter.seal", interrupted_by(OSError("full"))
-        )
+        fail_at(patch, "seal", OSError("full"))
         run(*command, "--resume", code=1)
     damaged = tmp_path / ".out.polysparse-partial" / file
     if change is None:
@@ -260,14 +232,13 @@ def test_a_damaged_beginning_is_not_resumed(
 @pytest.mark.parametrize("n_rows", [0, 50])
 def test_an_input_that_changes_while_it_is_read(output, n_rows, tmp_path, monkeypatch, capsys):
     sparse.save_npz(tmp_path / "in.npz", X)
-    blocks = iter([(X[:n_rows], None)])
-    monkeypatch.setattr("polysparse.files.source.WholeSource.blocks", lambda *_: blocks)
+    set_passes(monkeypatch, X[:n_rows])
     run("expand", tmp_path / "in.npz", tmp_path / output, code=1)
     assert "in.npz changed while it was read" in capsys.readouterr().err
-    assert [p.name for p in tmp_path.iterdir()] == ["in.npz"]
+    assert names_in(tmp_path) == ["in.npz"]
 
 
-# Runs the command line, and sends itself a signal after the first block was written.
+# Run the command line, and send it a signal when the first block has been written.
 SIGNALLED = """
 import os, sys
 import polysparse.cli, polysparse.cli.progress_bar as progress_bar
@@ -290,114 +261,13 @@ def test_signals_leave_nothing_behind(output, name, code, tmp_path):
     )
     assert done.returncode == code
     assert done.stderr in ("polysparse: interrupted\n", "polysparse: stopped\n")
-    assert [p.name for p in tmp_path.iterdir()] == ["in.npz"]
+    assert names_in(tmp_path) == ["in.npz"]
 
 
 def test_parquet_interrupted_within_a_write(tmp_path, monkeypatch, capsys):
     sparse.save_npz(tmp_path / "in.npz", X)
-    monkeypatch.setattr(pq.ParquetWriter, "write_table", interrupted_by(KeyboardInterrupt()))
-    monkeypatch.setattr(pq.ParquetWriter, "close", interrupted_by(OSError("full")))
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(pq.ParquetWriter, "close", raising(OSError("full")))
     run("expand", tmp_path / "in.npz", tmp_path / "out.parquet", code=130)
     assert capsys.readouterr().err == "polysparse: interrupted\n"
-    assert [p.name for p in tmp_path.iterdir()] == ["in.npz"]
-
-
-class TestDamagedStore:
-    @pytest.fixture
-    def store(self, tmp_path):
-        sparse.save_npz(tmp_path / "in.npz", X)
-        run("expand", tmp_path / "in.npz", tmp_path / "out")
-        return tmp_path / "out"
-
-    def test_no_manifest(self, store):
-        (store / "manifest.json").unlink()
-        with pytest.raises(FileNotFoundError, match=r"is no expansion written by polysparse"):
-            polysparse.load(store)
-
-    @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "other"}'])
-    def test_foreign_manifest(self, store, text):
-        (store / "manifest.json").write_text(text)
-        with pytest.raises(ValueError, match=r"is damaged|is not a manifest of polysparse"):
-            polysparse.load(store)
-
-    def test_another_version(self, store):
-        manifest = json.loads((store / "manifest.json").read_text())
-        (store / "manifest.json").write_text(json.dumps({**manifest, "version": 99}))
-        with pytest.raises(ValueError, match=r"has version 99; this polysparse reads 1"):
-            polysparse.load(store)
-
-    def test_an_array_that_does_not_fit_the_manifest(self, store):
-        np.save(store / "data.npy", np.ones(3))
-        with pytest.raises(ValueError, match=r"data.npy holds float64 of shape \(3,\)"):
-            polysparse.load(store)
-
-    def test_a_pickle_is_never_loaded(self, store):
-        np.save(store / "data.npy", np.array([{}], dtype=object), allow_pickle=True)
-        with pytest.raises(ValueError, match=r"data.npy is damaged: .*([Oo]bject|pickle)"):
-            polysparse.load(store)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"basis": None}, "basis: "),
-            ({"basis": {"n_features": -3}}, "basis: n_features must be"),
-            ({"shape": [120, 54]}, "shape has 54 columns"),
-            ({"shape": [120]}, "not enough values"),
-            ({"shape": ["120", 55]}, "must be integers"),
-            ({"nnz": 2.0}, "must be integers"),
-            ({"nnz": None}, "must be integers"),
-            ({"part_ends": []}, "part_ends must end at"),
-            ({"part_ends": [[120, 1]]}, "part_ends must end at"),
-            ({"part_ends": [[120, 9], [60, 10]]}, "part_ends must rise"),
-            ({"part_ends": [120]}, "part_ends must be pairs"),
-            ({"part_ends": "x"}, "part_ends must be pairs"),
-            ({"index_dtype": "<f4"}, "no expansions of float64 with indices of float32"),
-            ({"dtype": "<i4"}, "no expansions of int32"),
-            ({"dtype": "nonsense"}, "nonsense"),
-        ],
-    )
-    def test_a_manifest_that_cannot_be(self, store, changes, message):
-        manifest = json.loads((store / "manifest.json").read_text())
-        (store / "manifest.json").write_text(json.dumps({**manifest, **changes}))
-        for open_store in (polysparse.load, polysparse.iter_load):
-            with pytest.raises(ValueError, match=rf"manifest.json is damaged: .*{message}"):
-                open_store(store)
-
-    @pytest.mark.parametrize(
-        "content", [b"", b"\x93NUMPY", b"PK\x03\x04 and no more", b"junk" * 99], ids=repr
-    )
-    @pytest.mark.parametrize("name", ["indptr", "data"])
-    def test_a_file_that_is_no_array(self, store, name, content):
-        (store / f"{name}.npy").write_bytes(content)
-        with pytest.raises(ValueError, match=rf"{name}.npy is damaged"):
-            polysparse.load(store)
-
-    def test_an_array_cut_short(self, store):
-        (store / "data.npy").write_bytes((store / "data.npy").read_bytes()[:-8])
-        with pytest.raises(ValueError, match=r"data.npy is damaged"):
-            polysparse.load(store)
-
-    def change(self, file, where, value):
-        array = np.lib.format.open_memmap(file, mode="r+")
-        array[where] = value
-        array.flush()
-
-    @pytest.mark.parametrize(("where", "value"), [(0, 1), (-1, 7), (-1, -1)])
-    def test_offsets_that_do_not_span_the_values(self, store, where, value):
-        self.change(store / "indptr.npy", where, value)
-        with pytest.raises(ValueError, match=r"indptr.npy goes from .* it must go from 0 to"):
-            polysparse.load(store)
-
-    @pytest.mark.parametrize(
-        ("name", "where", "value", "message"),
-        [
-            ("indices", 5, 55, r"X.indices\[5\] is 55"),
-            ("indices", 5, -1, r"X.indices\[5\] is -1"),
-            ("indices", 1, 0, "a row's columns do not rise"),
-            ("indptr", 7, 10**6, "X.indptr falls from 1000000"),
-        ],
-    )
-    def test_a_part_that_cannot_be(self, store, name, where, value, message):
-        self.change(store / f"{name}.npy", where, value)
-        with pytest.raises(ValueError, match=rf"out.* is damaged.*{message}"):
-            list(polysparse.iter_load(store))
+    assert names_in(tmp_path) == ["in.npz"]

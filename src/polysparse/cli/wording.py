@@ -19,7 +19,7 @@ FLAGS = {
 }
 
 # An argument is not replaced within a path or a longer word.
-_ARGUMENT = re.compile(rf"(?<![\w/.-])({'|'.join(map(re.escape, FLAGS))})(?![\w/.])")
+_ARGUMENT = re.compile(rf"(?<![\w/.-])({'|'.join(map(re.escape, FLAGS))})(?![\w/-]|\.\w)")
 
 
 def with_flags(message: str) -> str:

@@ -1,0 +1,82 @@
+"""The internals that tests change, each named here and nowhere else. `patch` is a MonkeyPatch."""
+
+from pkgutil import resolve_name
+
+from polysparse import machine, thresholds
+
+# Steps of writing a file, in their order.
+STEPS = {
+    "count": "polysparse.observation.tally.ColumnTally.count",
+    "write the vocabulary": "polysparse.files.vocabulary.Vocabulary.write_aside",
+    "fill": "polysparse.stream.expand._fill",
+    "seal": "polysparse.files.store_writer.StoreWriter.seal",
+    "name the vocabulary": "polysparse.files.vocabulary.VocabularySink.put",
+    "finish": "polysparse.files.store_writer.StoreWriter.finish",
+    "replace": "polysparse.files.store_writer.replace_directory",
+}
+_PATHS = {
+    **STEPS,
+    "pack": "polysparse.files.npz.NpzSink._pack",  # a store into an .npz file
+    "count values": "polysparse.stream.expand.count_values",
+}
+
+
+def lower(patch, **numbers):
+    """Change thresholds, so that small data take a path meant for large data."""
+    for name, number in numbers.items():
+        patch.setattr(thresholds, name, number)
+
+
+def set_available_memory(patch, n_bytes):
+    """Pretend that this much memory is available. None means that it is not known."""
+    patch.setattr(machine, "available_bytes", lambda: n_bytes)
+
+
+def wrap(patch, step, wrapper):
+    """Replace the function that does a step by wrapper(function)."""
+    patch.setattr(_PATHS[step], wrapper(resolve_name(_PATHS[step])))
+
+
+def raising(error):
+    """A function that raises the error, whatever it is called with."""
+
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+def fail_at(patch, step, error):
+    """Make a step raise an error."""
+    wrap(patch, step, lambda _: raising(error))
+
+
+def interrupt_after(patch, step):
+    """Make Ctrl-C arrive just after a step."""
+
+    def wrapper(function):
+        def call(*arguments):
+            function(*arguments)
+            raise KeyboardInterrupt
+
+        return call
+
+    wrap(patch, step, wrapper)
+
+
+def forbid_expansion(patch):
+    """Fail if any row is expanded into a file."""
+    fail_at(patch, "fill", AssertionError("a row is expanded"))
+
+
+def set_passes(patch, *passes):
+    """Make each pass over an .npz or .mtx file read the next of these matrices."""
+    left = iter(passes)
+    patch.setattr(
+        "polysparse.files.source.WholeSource.blocks", lambda *_: iter([(next(left), None)])
+    )
+
+
+def pretend_terminal(patch):
+    """Pretend that standard error is a terminal."""
+    patch.setattr("sys.stderr.isatty", lambda: True, raising=False)

@@ -1,0 +1,28 @@
+"""Programs that run in a process of their own: they send signals, fork, and measure memory."""
+
+import subprocess
+import sys
+import textwrap
+
+# X: n rows of k ones, in columns that differ from row to row.
+LARGE = """
+    import numpy as np, polysparse
+    from scipy import sparse
+    from polysparse import ObservedPolynomialFeatures
+    n, k, d = {rows}, {stored}, {features}
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.integers(0, d // k, (n, k)) * k + np.arange(k), axis=1).ravel()
+    X = sparse.csr_array((np.ones(n * k), columns, np.arange(0, n * k + 1, k)), shape=(n, d))
+"""
+
+
+def run(code, rows=2000, stored=60, features=6000):
+    """Run a program that begins with a large matrix X."""
+    program = textwrap.dedent(LARGE).format(rows=rows, stored=stored, features=features)
+    return subprocess.run(
+        [sys.executable, "-c", program + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
