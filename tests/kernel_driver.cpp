@@ -8,15 +8,15 @@
 #include <set>
 #include <string>
 
-#include "dense.hpp"
-#include "fill.hpp"
-#include "hash.hpp"
-#include "hashed_row.hpp"
-#include "lookup.hpp"
-#include "number_set.hpp"
-#include "observe.hpp"
-#include "select.hpp"
-#include "tally.hpp"
+#include "expand/dense.hpp"
+#include "expand/fill.hpp"
+#include "observe/number_set.hpp"
+#include "observe/observe.hpp"
+#include "observe/tally.hpp"
+#include "select/append_rows.hpp"
+#include "select/hash.hpp"
+#include "select/hashed_row.hpp"
+#include "select/lookup.hpp"
 
 using namespace polysparse;
 

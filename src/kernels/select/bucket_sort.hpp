@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "expand.hpp"
-#include "targets.hpp"
+#include "expand/walk.hpp"
+#include "platform/processors.hpp"
 
 namespace polysparse {
 

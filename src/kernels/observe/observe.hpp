@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "number_set.hpp"
-#include "simplex.hpp"
-#include "tally.hpp"
-#include "targets.hpp"
-#include "threads.hpp"
-#include "transpose.hpp"
+#include "basis/simplex.hpp"
+#include "observe/number_set.hpp"
+#include "observe/tally.hpp"
+#include "observe/transpose.hpp"
+#include "platform/processors.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 

@@ -13,12 +13,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "bucket_sort.hpp"
-#include "count.hpp"
-#include "expand.hpp"
-#include "hash.hpp"
-#include "simplex.hpp"
-#include "targets.hpp"
+#include "basis/simplex.hpp"
+#include "expand/sizes.hpp"
+#include "expand/walk.hpp"
+#include "platform/processors.hpp"
+#include "select/bucket_sort.hpp"
+#include "select/hash.hpp"
 
 namespace polysparse {
 

@@ -10,12 +10,12 @@
 #include <iterator>
 #include <vector>
 
-#include "count.hpp"
-#include "csr_view.hpp"
-#include "expand.hpp"
-#include "fill.hpp"
-#include "lookup.hpp"
-#include "threads.hpp"
+#include "expand/fill.hpp"
+#include "expand/sizes.hpp"
+#include "expand/walk.hpp"
+#include "matrix/csr_view.hpp"
+#include "platform/threads.hpp"
+#include "select/lookup.hpp"
 
 namespace polysparse {
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "targets.hpp"
-#include "threads.hpp"
+#include "platform/processors.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 

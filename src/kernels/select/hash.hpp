@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "targets.hpp"
+#include "platform/processors.hpp"
 
 namespace polysparse {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "csr_view.hpp"
+#include "matrix/csr_view.hpp"
 
 namespace polysparse {
 

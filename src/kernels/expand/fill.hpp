@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "expand.hpp"
-#include "threads.hpp"
+#include "expand/walk.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 

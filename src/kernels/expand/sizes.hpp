@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "simplex.hpp"
+#include "basis/simplex.hpp"
 
 namespace polysparse {
 

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "count.hpp"
-#include "simplex.hpp"
-#include "targets.hpp"
-#include "threads.hpp"
+#include "basis/simplex.hpp"
+#include "expand/sizes.hpp"
+#include "platform/processors.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 

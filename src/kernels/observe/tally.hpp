@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "simplex.hpp"
-#include "threads.hpp"
+#include "basis/simplex.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 

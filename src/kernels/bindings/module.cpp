@@ -17,19 +17,19 @@
 #include <variant>
 #include <vector>
 
-#include "count.hpp"
-#include "csr_view.hpp"
-#include "dense.hpp"
-#include "fill.hpp"
-#include "hash.hpp"
-#include "hashed_row.hpp"
-#include "lookup.hpp"
-#include "observe.hpp"
-#include "select.hpp"
-#include "simplex.hpp"
-#include "svmlight.hpp"
-#include "svmlight_text.hpp"
-#include "tally.hpp"
+#include "basis/simplex.hpp"
+#include "expand/dense.hpp"
+#include "expand/fill.hpp"
+#include "expand/sizes.hpp"
+#include "matrix/csr_view.hpp"
+#include "observe/observe.hpp"
+#include "observe/tally.hpp"
+#include "select/append_rows.hpp"
+#include "select/hash.hpp"
+#include "select/hashed_row.hpp"
+#include "select/lookup.hpp"
+#include "text/svmlight_reader.hpp"
+#include "text/svmlight_writer.hpp"
 
 namespace nb = nanobind;
 using namespace polysparse;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "csr_view.hpp"
-#include "threads.hpp"
+#include "matrix/csr_view.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 

@@ -14,8 +14,8 @@
 #include <system_error>
 #include <vector>
 
-#include "targets.hpp"
-#include "threads.hpp"
+#include "platform/processors.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 

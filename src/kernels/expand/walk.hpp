@@ -15,10 +15,10 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "count.hpp"
-#include "csr_view.hpp"
-#include "simplex.hpp"
-#include "targets.hpp"
+#include "basis/simplex.hpp"
+#include "expand/sizes.hpp"
+#include "matrix/csr_view.hpp"
+#include "platform/processors.hpp"
 
 namespace polysparse {
 

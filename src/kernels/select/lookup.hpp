@@ -9,9 +9,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "expand.hpp"
-#include "huge_array.hpp"
-#include "targets.hpp"
+#include "expand/walk.hpp"
+#include "platform/huge_array.hpp"
+#include "platform/processors.hpp"
 
 namespace polysparse {
 
