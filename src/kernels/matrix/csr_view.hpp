@@ -1,111 +1,111 @@
-// A CSR matrix that somebody else owns, and the one pass that decides whether it can be trusted.
+// A CSR matrix that the caller owns. Whether its type of index is int32 or int64 is known when it
+// runs: only loops that need the type are compiled for both.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "platform/processors.hpp"
-#include "platform/threads.hpp"
 
 namespace polysparse {
 
-/// Row r holds columns[row_offsets[r] .. row_offsets[r + 1]) and the values beside them.
-template <class Offset, class Index, class Value>
+/// An array of int32 or int64 that somebody else owns.
+template <class Void>
+class AnyIndices {
+    template <class T>
+    using Element = std::conditional_t<std::is_const_v<Void>, const T, T>;
+
+  public:
+    AnyIndices(Element<int32_t>* data) : data_(data), is_wide_(false) {}
+    AnyIndices(Element<int64_t>* data) : data_(data), is_wide_(true) {}
+
+    int64_t operator[](int64_t i) const {
+        return is_wide_ ? as<int64_t>()[i] : int64_t{as<int32_t>()[i]};
+    }
+    void set(int64_t i, int64_t value) const {
+        if (is_wide_)
+            as<int64_t>()[i] = value;
+        else
+            as<int32_t>()[i] = static_cast<int32_t>(value);
+    }
+
+    /// Needs: T is the type of the elements.
+    template <class T>
+    Element<T>* as() const {
+        return static_cast<Element<T>*>(data_);
+    }
+
+    /// Calls f with a typed pointer to the array.
+    template <class F>
+    auto visit(const F& f) const {
+        return is_wide_ ? f(as<int64_t>()) : f(as<int32_t>());
+    }
+
+    /// Copies elements [begin, begin + n).
+    template <class T>
+    POLYSPARSE_INLINE void copy(int64_t begin, int64_t n, T* __restrict to) const {
+        if (is_wide_)
+            for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(as<int64_t>()[begin + i]);
+        else
+            for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(as<int32_t>()[begin + i]);
+    }
+
+  private:
+    Void* data_;
+    bool is_wide_;
+};
+
+using Indices = AnyIndices<const void>;
+using OutIndices = AnyIndices<void>;
+
+/// Row r is columns[row_offsets[r] .. row_offsets[r + 1]) and the values beside them.
+template <class Value>
 struct CsrView {
     int64_t n_rows;
     int64_t n_columns;
-    const Offset* row_offsets;
-    const Index* columns;
+    Indices row_offsets;
+    Indices columns;
     const Value* values;
 };
 
-enum class CsrFault { none, first_offset, falling_offset, last_offset, column_range };
-
-struct CsrReport {
-    CsrFault fault;
-    int64_t where;         // the row or the stored value that is at fault
-    bool rising;           // columns strictly rise within every row: sorted, and none twice
-    int64_t stored_zeros;  // how many stored values are zero
-};
-
-/// What a stretch of stored values shows. Counts add up, and so do stretches.
-struct StretchReport {
-    bool outside = false;       // a column is not in the matrix
-    int64_t steps_down = 0;     // columns that do not rise on the one before, rows aside
-    int64_t at_row_starts = 0;  // those of them that begin a row, where they may
-    int64_t stored_zeros = 0;
-
-    void operator+=(const StretchReport& other) {
-        outside |= other.outside;
-        steps_down += other.steps_down;
-        at_row_starts += other.at_row_starts;
-        stored_zeros += other.stored_zeros;
+/// Whether offsets begin with 0, never fall, and end with n_stored.
+inline bool are_whole_offsets(const Indices& row_offsets, int64_t n_rows, int64_t n_stored) {
+    int64_t end = 0;
+    for (int64_t r = 0; r <= n_rows; ++r) {
+        if (row_offsets[r] < end || (r == 0 && row_offsets[0] != 0)) return false;
+        end = row_offsets[r];
     }
-};
-
-/// Stored values [begin, end), at most 2^30 of them. `last` is the last column there is.
-template <class Offset, class Index, class Value>
-POLYSPARSE_TARGETS StretchReport inspect_stretch(const CsrView<Offset, Index, Value>& x,
-                                                 std::make_unsigned_t<Index> last, int64_t begin,
-                                                 int64_t end) {
-    // Counters as wide as what they count, so that the loops vectorise without widening.
-    using Unsigned = std::make_unsigned_t<Index>;
-    using Counter = std::conditional_t<sizeof(Value) == 8, int64_t, int32_t>;
-    Unsigned outside = 0;
-    Index steps_down = 0;
-    Counter stored_zeros = 0;
-    const Index* __restrict columns = x.columns;
-    for (int64_t t = begin; t < end; ++t) outside |= static_cast<Unsigned>(columns[t]) > last;
-    for (int64_t t = std::max<int64_t>(begin, 1); t < end; ++t)
-        steps_down += columns[t] <= columns[t - 1];
-    for (int64_t t = begin; t < end; ++t) stored_zeros += x.values[t] == Value(0);
-
-    int64_t at_row_starts = 0;
-    const Offset* const rows_end = x.row_offsets + x.n_rows;
-    const Offset* row = std::lower_bound(x.row_offsets, rows_end, std::max<int64_t>(begin, 1));
-    for (; row != rows_end && *row < end; ++row)
-        if (*row < row[1]) at_row_starts += columns[*row] <= columns[*row - 1];
-    return {outside != 0, steps_down, at_row_starts, stored_zeros};
+    return end == n_stored;
 }
 
-/// Checks everything that the other kernels rely on. `n_stored` is the length of columns and
-/// values; no element past it is read. Cost: one vectorised pass over each array, shared out.
-template <class Offset, class Index, class Value>
-CsrReport inspect(const CsrView<Offset, Index, Value>& x, int64_t n_stored, int64_t n_threads) {
-    const auto fault = [](CsrFault kind, int64_t where) {
-        return CsrReport{kind, where, false, 0};
-    };
-    if (x.row_offsets[0] != 0) return fault(CsrFault::first_offset, 0);
-    for (int64_t r = 0; r < x.n_rows; ++r)
-        if (x.row_offsets[r + 1] < x.row_offsets[r]) return fault(CsrFault::falling_offset, r);
-    const int64_t stored = x.row_offsets[x.n_rows];
-    if (stored > n_stored) return fault(CsrFault::last_offset, x.n_rows);
-    if (x.n_columns == 0 && stored > 0) return fault(CsrFault::column_range, 0);
+/// A place in two parallel arrays: columns, or other keys, and the values beside them.
+template <class Key, class Value>
+struct Slots {
+    Key* columns;
+    Value* values;
+    Slots operator+(int64_t n) const { return {columns + n, values + n}; }
+    Slots operator-(int64_t n) const { return {columns - n, values - n}; }
+    operator Slots<const Key, const Value>() const { return {columns, values}; }
+};
 
-    using Unsigned = std::make_unsigned_t<Index>;
-    const int64_t most = std::numeric_limits<Index>::max();
-    const auto last = static_cast<Unsigned>(std::min<int64_t>(most, x.n_columns - 1));
-    constexpr int64_t stretch = int64_t{1} << 14;  // its arrays stay in cache from loop to loop
-    const int64_t n_tasks = (stored + stretch - 1) / stretch;
-    std::vector<StretchReport> sums(n_threads);
-    auto never = [] { return false; };
-    const auto look = [&](int64_t worker, int64_t task) {
-        const int64_t begin = task * stretch, end = std::min(begin + stretch, stored);
-        sums[worker] += inspect_stretch(x, last, begin, end);
-    };
-    run_tasks(n_tasks, n_threads, look, never);
+template <class Key, class Value>
+using ConstSlots = Slots<const Key, const Value>;
 
-    StretchReport all;
-    for (const StretchReport& sum : sums) all += sum;
-    if (all.outside) {
-        int64_t t = 0;
-        while (static_cast<Unsigned>(x.columns[t]) <= last) ++t;
-        return fault(CsrFault::column_range, t);
-    }
-    return {CsrFault::none, 0, all.steps_down == all.at_row_starts, all.stored_zeros};
+/// One row, its columns of a known type.
+template <class Index, class Value>
+struct Row {
+    ConstSlots<Index, Value> begin;
+    int64_t n;
+    ConstSlots<Index, Value> end() const { return begin + n; }
+    Value scale(int64_t a) const { return begin.values[a]; }
+};
+
+/// Needs: Index is the type of the columns.
+template <class Index, class Value>
+Row<Index, Value> row_of(const CsrView<Value>& x, int64_t r) {
+    const int64_t start = x.row_offsets[r];
+    return {{x.columns.template as<Index>() + start, x.values + start},
+            x.row_offsets[r + 1] - start};
 }
 
 }  // namespace polysparse

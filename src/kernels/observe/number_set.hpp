@@ -1,4 +1,4 @@
-// A set of small numbers that gives them back in order, without sorting.
+// A set of small numbers that returns them in order, without sorting.
 #pragma once
 
 #include <bit>
@@ -7,8 +7,8 @@
 
 namespace polysparse {
 
-/// Three levels of bits: a bit of a higher level says that 64 of the level below are not all zero.
-/// So a handful of numbers among millions are found by a few steps each.
+/// Three levels of bits: a bit of a higher level says that 64 bits of the level below are not all
+/// zero. So a few numbers among millions are found in a few steps each.
 class NumberSet {
   public:
     explicit NumberSet(int64_t limit)
@@ -20,7 +20,7 @@ class NumberSet {
         high_[number >> 18] |= uint64_t{1} << ((number >> 12) & 63);
     }
 
-    /// Calls f with every number, in order, and takes it out.
+    /// Calls f with every number, in order, and removes it.
     template <class F>
     void drain(const F& f) {
         for (size_t h = 0; h < high_.size(); ++h)

@@ -1,4 +1,4 @@
-// Memory for tables that are read all over the place.
+// Memory for large tables that are read at random.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace polysparse {
 
-/// An array without values yet. Where it is large, and the system can, it is in huge pages: most
-/// reads of small ones would wait for their address to be found, too.
+/// An uninitialised array. A large one is put in huge pages where the system can: with small pages
+/// most random reads would also wait for the address to be translated.
 template <class T>
 class HugeArray {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -25,7 +25,7 @@ class HugeArray {
         const std::align_val_t alignment{bytes < 4 * huge_page ? cache_line : huge_page};
         memory_ = std::unique_ptr<void, Free>(::operator new(bytes, alignment), Free{alignment});
 #if defined(__linux__)
-        if (bytes >= 4 * huge_page) madvise(memory_.get(), bytes, MADV_HUGEPAGE);  // or not
+        if (bytes >= 4 * huge_page) madvise(memory_.get(), bytes, MADV_HUGEPAGE);  // may fail
 #endif
     }
 

@@ -1,6 +1,5 @@
-// The rows of an expansion with only some of its columns, or with columns that fall together: how
-// long a row is shows only when it is made. So workers make tasks of rows, or of parts of a long
-// one, in memory of their own, that stays in cache, and append them to the output in order.
+// Rows whose length is known only once they are made: chosen or hashed columns. Workers make tasks
+// of rows, or parts of a long row, in memory that stays in cache, and append them in order.
 #pragma once
 
 #include <algorithm>
@@ -10,124 +9,29 @@
 #include <iterator>
 #include <vector>
 
-#include "expand/fill.hpp"
-#include "expand/sizes.hpp"
-#include "expand/walk.hpp"
+#include "basis/basis.hpp"
+#include "expand/row_shape.hpp"
+#include "expand/to_slots.hpp"
 #include "matrix/csr_view.hpp"
 #include "platform/threads.hpp"
-#include "select/lookup.hpp"
 
 namespace polysparse {
 
-/// Outputs of a row that are made before they are looked up.
-constexpr int64_t piece_size = int64_t{1} << 14;
-
-/// The chosen outputs of a row, by way of all of them, in `all`. Returns how many. Behind `row`,
-/// `all` and `lower` there is room to spill.
-template <class Lookup, class Value>
-POLYSPARSE_TARGETS int64_t fill_chosen_row(const Basis& basis, const Lookup& lookup,
-                                           Row<int64_t, Value> row, Slots<int64_t, Value> all,
-                                           ScratchSlots<int64_t, Value> lower,
-                                           Slots<int32_t, Value> out) {
-    fill_row<true>(basis, row, all, lower);
-    return lookup.template choose<Value>(all, row_size(basis, row.n), out);
-}
-
-/// The same in pieces: outputs [begin, end) of P_d, in `piece`.
-template <class Lookup, class Value>
-POLYSPARSE_TARGETS int64_t fill_chosen_part(const Basis& basis, const Lookup& lookup, int64_t d,
-                                            Row<int64_t, Value> row,
-                                            ConstSlots<int64_t, Value> tail_end, int64_t begin,
-                                            int64_t end, Slots<int64_t, Value> piece,
-                                            Slots<int32_t, Value> out) {
-    fill_part(basis, d, row, tail_end, piece, begin, end);
-    return lookup.template choose<Value>(piece, end - begin, out);
-}
-
-/// Makes the chosen outputs of rows, for one worker. Lookup: see lookup.hpp. Of a long row only the
-/// degrees below the highest are held, which is made from them in pieces.
-template <class Lookup, class Value>
-class ChosenRow {
-  public:
-    ChosenRow(const Basis& basis, const Lookup& lookup, int64_t longest)
-        : basis_(&basis),
-          below_(basis),
-          lookup_(&lookup),
-          row_(longest + lanes),
-          all_(room(basis, longest) + lanes),
-          lower_(basis, longest) {
-        below_.highest = basis.highest - 1;
-    }
-
-    static constexpr bool divides_rows = true;
-
-    int64_t n_columns() const { return lookup_->n_columns(); }
-
-    /// Into how many parts a row of n stored values is divided, if a part has about `share`
-    /// outputs. Every part makes the lower degrees anew, so it must be large beside them.
-    int64_t n_parts(int64_t n, int64_t share) const {
-        if (row_size(*basis_, n) <= 4 * share || basis_->highest < 2) return 1;
-        const int64_t least = std::max(share, 8 * row_size(below_, n));
-        return std::max<int64_t>(1, block_size(*basis_, basis_->highest, n) / least);
-    }
-
-    /// Writes what is chosen of a part of a row, in order, and returns how much; one slot more may
-    /// be written. Needs room for all of it, or for n_columns, if that is less.
-    template <class Index>
-    int64_t fill(Row<Index, Value> row, int64_t part, int64_t n_parts, Slots<int32_t, Value> out) {
-        // A copy, behind which there is room.
-        std::copy_n(row.begin.columns, row.n, row_.slots().columns);
-        std::copy_n(row.begin.values, row.n, row_.slots().values);
-        const Row<int64_t, Value> copy{row_.slots(), row.n};
-        if (n_parts > 1 || (row_size(*basis_, row.n) > piece_size && basis_->highest > 1))
-            return fill_long(copy, part, n_parts, out);
-        return fill_chosen_row(*basis_, *lookup_, copy, all_.slots(), lower_.slots(), out);
-    }
-
-  private:
-    static int64_t room(const Basis& basis, int64_t longest) {
-        const int64_t all = row_size(basis, longest);
-        if (basis.highest <= 1) return all;
-        const int64_t top = block_size(basis, basis.highest, longest);
-        return all - top + lanes + std::min(top, piece_size);
-    }
-
-    /// The first part has the lower degrees, too.
-    int64_t fill_long(Row<int64_t, Value> row, int64_t part, int64_t n_parts,
-                      Slots<int32_t, Value> out) {
-        const int64_t d = basis_->highest, n_below = row_size(below_, row.n);
-        const Slots<int64_t, Value> all = all_.slots(), piece = all + n_below + lanes;
-        int64_t n = 0;
-        if (part == 0)
-            n = fill_chosen_row(below_, *lookup_, row, all, lower_.slots(), out);
-        else
-            fill_row<false>(below_, row, all, lower_.slots());
-        ConstSlots<int64_t, Value> tail_end = row.end();
-        if (d > 2 && d > basis_->lowest) tail_end = all + n_below;
-        if (d > 2 && d == basis_->lowest)
-            tail_end = lower_.slots()[d - 1] + block_size(*basis_, d - 1, row.n);
-        const int64_t size = block_size(*basis_, d, row.n) / n_parts;
-        const int64_t last =
-            part + 1 == n_parts ? block_size(*basis_, d, row.n) : size * (part + 1);
-        for (int64_t begin = size * part; begin < last; begin += piece_size)
-            n += fill_chosen_part(*basis_, *lookup_, d, row, tail_end, begin,
-                                  std::min(begin + piece_size, last), piece, out + n);
-        return n;
-    }
-
-    const Basis* basis_;
-    Basis below_;  // without the highest degree
-    const Lookup* lookup_;
-    SlotArrays<int64_t, Value> row_, all_;
-    Scratch<int64_t, Value> lower_;
+/// Where rows are appended: n_slots at most; offsets tell them apart.
+template <class Value>
+struct AppendTo {
+    OutIndices offsets;
+    Slots<int32_t, Value> slots;
+    int64_t n_slots;
 };
 
-/// Lets workers pass one after the other, in the order of their tasks, each taking a stretch of the
-/// output. A task is begun only after all before it were, so that nobody waits for one that is not
-/// at work.
+enum class Appending { whole, stopped, full };
+
+/// Workers pass one at a time, in the order of their tasks, and each takes a stretch of the output.
+/// Tasks must be started in order, so that nobody waits for one that has not started.
 class Turns {
   public:
-    /// Where the task's n outputs go. Waits for the tasks before.
+    /// Where the task's n outputs go. Waits for the tasks before it.
     int64_t take(int64_t task, int64_t n) {
         for (int64_t now = turn_; now != task; now = turn_) turn_.wait(now);
         const int64_t begin = end_;
@@ -140,88 +44,113 @@ class Turns {
 
   private:
     std::atomic<int64_t> turn_{0};
-    int64_t end_ = 0;  // belongs to whose turn it is
+    int64_t end_ = 0;  // belongs to the task whose turn it is
 };
 
-enum class Selection { whole, stopped, full };
+/// Rows [first, last), or one part of a single row.
+struct AppendTask {
+    int64_t first, last;
+    int64_t part, n_parts;
+    int64_t n_outputs;  // once it is done
+};
 
-/// Appends all rows of x, as `rows` makes them, to out, of so many slots; out_offsets tells them
-/// apart. There is one of `rows` for each worker, made for x's longest row. The result does not
-/// depend on their number. `full`: the slots are too few. Throws bad_alloc, while no thread runs.
-template <class RowMaker, class Offset, class Index, class Value, class OutIndex, class Stop>
-Selection fill_selected(const Basis& basis, const CsrView<Offset, Index, Value>& x,
-                        std::vector<RowMaker>& rows, OutIndex* out_offsets,
-                        Slots<int32_t, Value> out, int64_t n_slots, int64_t wanted,
-                        Stop& should_stop) {
-    const auto n_threads = static_cast<int64_t>(rows.size());
-    const int64_t share = wanted > 0 ? wanted : int64_t{1} << 17;  // outputs of a task, about
-    struct Task {
-        int64_t first, last;  // rows
-        int64_t part, n_parts;
-        int64_t n;  // outputs, once it is done
-    };
-    std::vector<Task> tasks;
-    int64_t first = 0, in_task = 0, largest_task = 0;  // outputs, at most
+struct AppendTasks {
+    std::vector<AppendTask> tasks;
+    int64_t largest = 0;  // the most outputs a task can have
+};
+
+/// Cuts the rows of x into tasks of about `share` outputs, if every output were kept.
+template <class RowMaker, class Value>
+AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const RowMaker& maker,
+                           int64_t share) {
+    AppendTasks out;
+    RowSizes size_of(basis);
+    int64_t first = 0, in_task = 0;
     const auto end_task = [&](int64_t last) {
-        if (first < last) tasks.push_back({first, last, 0, 1, 0});
+        if (first < last) out.tasks.push_back({first, last, 0, 1, 0});
         first = last;
         in_task = 0;
     };
     for (int64_t r = 0; r < x.n_rows; ++r) {
-        const int64_t n = row_of(x, r).n, n_parts = rows[0].n_parts(n, share);
-        const int64_t size = std::min(row_size(basis, n), rows[0].n_columns());
+        const RowShape shape = shape_of(x.row_offsets, r);
+        const int64_t n_parts = maker.n_parts(shape, share);
+        const int64_t size = std::min(size_of(shape), maker.n_columns());
         if (n_parts > 1) {
             end_task(r);
             for (int64_t part = 0; part < n_parts; ++part)
-                tasks.push_back({r, r + 1, part, n_parts, 0});
-            largest_task = std::max(largest_task, size);
+                out.tasks.push_back({r, r + 1, part, n_parts, 0});
+            out.largest = std::max(out.largest, size);
             first = r + 1;
             continue;
         }
         in_task += size;
-        largest_task = std::max(largest_task, in_task);
+        out.largest = std::max(out.largest, in_task);
         if (in_task >= share) end_task(r + 1);
     }
     end_task(x.n_rows);
+    return out;
+}
 
+/// Turns the lengths of rows, at offsets[r + 1], into offsets. A divided row's length is the sum of
+/// its parts.
+inline void sum_offsets(const std::vector<AppendTask>& tasks, int64_t n_rows,
+                        const OutIndices& offsets) {
+    for (const AppendTask& task : tasks)
+        if (task.n_parts > 1 && task.part == 0) offsets.set(task.last, 0);
+    for (const AppendTask& task : tasks)
+        if (task.n_parts > 1) offsets.set(task.last, offsets[task.last] + task.n_outputs);
+    int64_t end = 0;
+    offsets.set(0, 0);
+    for (int64_t r = 0; r < n_rows; ++r) {
+        end += offsets[r + 1];
+        offsets.set(r + 1, end);
+    }
+}
+
+/// Appends all rows of x as the makers make them, one maker for each worker. `wanted`: outputs per
+/// task; 0 for the default. The result does not depend on the number of makers. `full`: there are
+/// too few slots. Throws bad_alloc, while no thread runs.
+///
+/// A RowMaker has
+///     n_columns()                  no row has more outputs
+///     n_parts(shape, share)        into how many parts a row is divided, of about `share` outputs
+///     fill(x, r, part, n_parts, out)  writes a part of row r and returns its length; one more slot
+///                                  may be written
+template <class RowMaker, class Value>
+Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<RowMaker>& makers,
+                      const AppendTo<Value>& out, int64_t wanted, const StopRequest& should_stop) {
+    const auto n_threads = static_cast<int64_t>(makers.size());
+    auto [tasks, largest] =
+        cut_into_tasks(basis, x, makers[0], wanted > 0 ? wanted : int64_t{1} << 17);
     std::vector<SlotArrays<int32_t, Value>> rooms;
-    for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(largest_task + 1);
+    for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(largest + 1);
 
     Turns turns;
     std::atomic<bool> is_full{false};
-    const auto fill_task = [&](int64_t worker, int64_t number) {
-        Task& task = tasks[number];
-        // Alone, and as long as there is room for all of a task, it can be made in its place.
-        const bool is_direct = n_threads == 1 && turns.end() + largest_task < n_slots;
-        const Slots<int32_t, Value> room = is_direct ? out + turns.end() : rooms[worker].slots();
+    const auto append_task = [&, &tasks = tasks, largest = largest](int64_t worker,
+                                                                    int64_t number) {
+        AppendTask& task = tasks[number];
+        // A single worker makes rows in place while there is room for a whole task.
+        const bool is_direct = n_threads == 1 && turns.end() + largest < out.n_slots;
+        const Slots<int32_t, Value> room =
+            is_direct ? out.slots + turns.end() : rooms[worker].slots();
         for (int64_t r = task.first; r < task.last && !is_full; ++r) {
             const int64_t n =
-                rows[worker].fill(row_of(x, r), task.part, task.n_parts, room + task.n);
-            if (task.n_parts == 1) out_offsets[r + 1] = static_cast<OutIndex>(n);
-            task.n += n;
+                makers[worker].fill(x, r, task.part, task.n_parts, room + task.n_outputs);
+            if (task.n_parts == 1) out.offsets.set(r + 1, n);
+            task.n_outputs += n;
         }
-        const int64_t begin = turns.take(number, task.n);
-        if (begin + task.n > n_slots) is_full = true;
+        const int64_t begin = turns.take(number, task.n_outputs);
+        if (begin + task.n_outputs > out.n_slots) is_full = true;
         if (is_full || is_direct) return;
-        std::memcpy(out.columns + begin, room.columns, task.n * sizeof(int32_t));
-        std::memcpy(out.values + begin, room.values, task.n * sizeof(Value));
+        std::memcpy(out.slots.columns + begin, room.columns, task.n_outputs * sizeof(int32_t));
+        std::memcpy(out.slots.values + begin, room.values, task.n_outputs * sizeof(Value));
     };
-    if (!run_tasks<Order::in_order>(std::ssize(tasks), n_threads, fill_task, should_stop))
-        return Selection::stopped;
-    if (is_full) return Selection::full;
-
-    // Rows that were divided have the outputs of all their parts.
-    for (const Task& task : tasks)
-        if (task.n_parts > 1 && task.part == 0) out_offsets[task.last] = 0;
-    for (const Task& task : tasks)
-        if (task.n_parts > 1) out_offsets[task.last] += static_cast<OutIndex>(task.n);
-    int64_t end = 0;
-    out_offsets[0] = 0;
-    for (int64_t r = 0; r < x.n_rows; ++r) {
-        end += out_offsets[r + 1];
-        out_offsets[r + 1] = static_cast<OutIndex>(end);
-    }
-    return Selection::whole;
+    if (!run_tasks(std::ssize(tasks), n_threads, append_task, should_stop, Order::in_order))
+        return Appending::stopped;
+    if (is_full) return Appending::full;
+    sum_offsets(tasks, x.n_rows, out.offsets);
+    return Appending::whole;
 }
 
 }  // namespace polysparse

@@ -1,5 +1,5 @@
-// Sorting the outputs of a row by their buckets, which are spread evenly: sharing them out to about
-// as many bins as there are outputs all but sorts them.
+// Sorts the outputs of a row by bucket. Buckets are evenly spread, so distributing the outputs to
+// about as many bins nearly sorts them.
 #pragma once
 
 #include <algorithm>
@@ -7,18 +7,17 @@
 #include <cstdint>
 #include <limits>
 
-#include "expand/walk.hpp"
+#include "matrix/csr_view.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {
 
-constexpr int64_t few_buckets = 40;        // so many are sorted by comparing each with each
-constexpr int64_t many_buckets = 1 << 16;  // more are shared out to parts first, for the caches
+constexpr int64_t few_buckets = 40;        // up to so many, each is compared with each
+constexpr int64_t many_buckets = 1 << 16;  // more are first distributed to parts that fit caches
 constexpr int most_bin_bits = 16;          // a bin is a uint16_t
 constexpr int64_t sort_spill = 48;         // slots behind list and keys that are written
 
-/// Keys are buckets with, in their low bits, their places in the list. Short ones are sorted
-/// faster.
+/// A key is a bucket with, in its low bits, its place in the list. Shorter keys sort faster.
 template <class Key>
 constexpr Key last_key = std::numeric_limits<Key>::max();
 
@@ -26,7 +25,7 @@ constexpr int bit_width(int64_t n) {
     return static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
 }
 
-/// Finds the bin of every bucket, bits [shift, shift + bin_bits) of it, and where each bin begins.
+/// Finds the bin of every bucket, its bits [shift, shift + bin_bits), and where each bin begins.
 POLYSPARSE_INLINE void find_bins(const int32_t* __restrict buckets, int64_t n, int shift,
                                  int bin_bits, uint16_t* __restrict bins,
                                  uint32_t* __restrict starts) {
@@ -43,8 +42,8 @@ POLYSPARSE_INLINE void find_bins(const int32_t* __restrict buckets, int64_t n, i
     }
 }
 
-/// Sorts up to few_buckets keys, which are followed by `lanes` times last_key. The place of a key
-/// is the number of smaller ones; a negative difference, shifted to its sign, is -1.
+/// Sorts up to few_buckets keys. Needs: `lanes` copies of last_key follow them. The place of a key
+/// is the number of smaller keys; a negative difference shifted down to its sign is -1.
 template <class Key>
 POLYSPARSE_INLINE void sort_few(const Key* __restrict keys, int64_t n, Key* __restrict sorted) {
     constexpr int sign = 8 * sizeof(Key) - 1;
@@ -62,8 +61,8 @@ POLYSPARSE_INLINE void sort_few(const Key* __restrict keys, int64_t n, Key* __re
     for (int64_t i = 0; i < n; ++i) sorted[places[i]] = keys[i];
 }
 
-/// Sorts keys that are nearly sorted: some rounds of odd-even transposition, which vectorise, and
-/// insertion for the rows that need more. The slots behind them, up to sort_spill, are written.
+/// Sorts keys that are nearly sorted: a few rounds of odd-even transposition, which vectorise, then
+/// insertion sort if that was not enough. Writes up to sort_spill slots behind them.
 template <class Key>
 POLYSPARSE_INLINE void finish_sorting(Key* __restrict keys, int64_t n) {
     constexpr int64_t step = 128 / sizeof(Key);  // whole vectors of pairs
@@ -108,8 +107,8 @@ POLYSPARSE_INLINE void sort_buckets(const int32_t* __restrict buckets, int64_t n
     finish_sorting(sorted, n);
 }
 
-/// The buckets of sorted keys and their values, summed up where they are of one bucket. Returns
-/// how many are left.
+/// Writes the buckets of sorted keys and their values, those of one bucket summed. Returns how many
+/// buckets there are.
 template <class Key, class Value>
 POLYSPARSE_INLINE int64_t gather(const Key* __restrict keys, int64_t n, int place_bits,
                                  const Value* __restrict values, Slots<int32_t, Value> out) {

@@ -1,4 +1,5 @@
-// The hashed expansion: every monomial goes to one of n_columns buckets, its sign may be turned.
+// The hash function: every monomial goes to one of n_columns buckets, with a sign. It is frozen:
+// models depend on it.
 //
 // A monomial is its rising tuple of columns, read from the last to the first. On 64-bit unsigned
 // integers, modulo 2^64:
@@ -11,16 +12,17 @@
 //     bucket     = ((h >> 32) * n_columns) >> 32
 //     negative   = bit 31 of h ^ (h >> 16), if signs alternate
 //
-// So h follows the recurrence of expand.hpp, at one multiplication for each output. A product's bit
-// depends on no bit above it, and bit 0 is just a sum of the columns' bits: low ones must not be
-// used. The products of signs s(a,b) s(a,b') s(a',b) s(a',b') average 7e-5 for bit 31 by itself,
-// less than 1e-6 with bit 47.
+// So h follows the recurrence of the walk, at one multiplication per output. A bit of a product
+// does not depend on higher bits of its factors, and bit 0 is just a sum of the columns' bits, so
+// low bits must not be used. The products of signs s(a,b) s(a,b') s(a',b) s(a',b') average 7e-5 for
+// bit 31 alone, and less than 1e-6 together with bit 47.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <type_traits>
 
+#include "basis/basis.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {
@@ -52,7 +54,7 @@ struct Hasher {
         return h;
     }
 
-    /// The value, negated if h is negative: the bit is moved to where the value has its sign.
+    /// The value, negated if h is negative: its sign bit is flipped.
     template <class Value>
     POLYSPARSE_INLINE Value with_sign(uint64_t h, Value value) const {
         using Bits = std::conditional_t<sizeof(Value) == 8, uint64_t, uint32_t>;
@@ -62,5 +64,14 @@ struct Hasher {
 
     uint64_t n_columns, sign_bit, salt;
 };
+
+/// Writes the bucket and the sign, 1 or -1, of every tuple.
+inline void hash_all(const Hasher& hasher, TupleTable tuples, int64_t* buckets, int64_t* signs) {
+    for (int64_t i = 0; i < tuples.n; ++i) {
+        const uint64_t h = hasher(tuples[i], tuples.degree(i));
+        buckets[i] = hasher.bucket(h);
+        signs[i] = hasher.is_negative(h) ? -1 : 1;
+    }
+}
 
 }  // namespace polysparse

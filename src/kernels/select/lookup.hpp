@@ -1,21 +1,23 @@
-// From columns of the basis to their places among chosen ones.
+// From columns of the basis to their places among the chosen ones.
 //
-// Two structures, of at most about 26 bytes for each chosen column: where the chosen ones are dense
-// among all, bits with running counts, and where they are sparse, a hash table of cache lines.
-// Either is asked for many columns at once, so that it can have memory fetched ahead.
+// Two structures of at most about 26 bytes per chosen column: bits with running counts where many
+// columns of the basis are chosen, otherwise a hash table of cache lines. Either looks up many
+// columns at once, so that it can prefetch.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <variant>
 
-#include "expand/walk.hpp"
+#include "basis/basis.hpp"
+#include "matrix/csr_view.hpp"
 #include "platform/huge_array.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {
 
-/// A bit for each column of the basis; and, beside every 64, how many were set before.
+/// A bit for each column of the basis and, beside every 64, how many bits are set before them.
 class BitLookup {
   public:
     static int64_t bytes(int64_t n_basis_columns) {
@@ -36,8 +38,8 @@ class BitLookup {
 
     int64_t n_columns() const { return n_columns_; }
 
-    /// Of n outputs those that are chosen, in order, at their new columns. Returns how many; one
-    /// slot more may be written.
+    /// Copies those of n outputs that are chosen, in order, with their new columns. Returns how
+    /// many; one more slot may be written.
     template <class Value>
     POLYSPARSE_INLINE int64_t choose(ConstSlots<int64_t, Value> from, int64_t n,
                                      Slots<int32_t, Value> out) const {
@@ -93,8 +95,8 @@ class BitLookup {
     HugeArray<Word> words_;
 };
 
-/// Lines of five columns with their places: a column is in the line that its hash says, or, if that
-/// is full, in one of the next, the first coming after the last.
+/// Lines of five columns with their places. A column is in the line given by its hash or, if that
+/// is full, in one of the following; the first line follows the last.
 class HashLookup {
   public:
     /// Needs: the n columns rise, n < 2^31.
@@ -113,8 +115,8 @@ class HashLookup {
 
     int64_t n_columns() const { return n_columns_; }
 
-    /// Of n outputs those that are chosen, in order, at their new columns. Returns how many; one
-    /// slot more may be written.
+    /// Copies those of n outputs that are chosen, in order, with their new columns. Returns how
+    /// many; one more slot may be written.
     template <class Value>
     POLYSPARSE_INLINE int64_t choose(ConstSlots<int64_t, Value> from, int64_t n,
                                      Slots<int32_t, Value> out) const {
@@ -140,7 +142,7 @@ class HashLookup {
         int64_t columns[per_line] = {-1, -1, -1, -1, -1};
         int32_t places[per_line] = {};
         uint16_t n = 0;
-        bool is_passed = false;  // a column that belongs here is in one of the next
+        bool is_passed = false;  // a column with this hash is in a later line
     };
 
     uint64_t line_of(int64_t column) const {
@@ -165,5 +167,15 @@ class HashLookup {
     uint64_t n_lines_;
     HugeArray<Line> lines_;
 };
+
+using Lookup = std::variant<BitLookup, HashLookup>;
+
+/// The smaller structure of the two. Needs: the n columns rise and are in the basis, n < 2^31.
+/// Throws bad_alloc.
+inline Lookup make_lookup(const Basis& basis, const int64_t* columns, int64_t n) {
+    if (BitLookup::bytes(basis.n_columns()) <= 20 * n + 1024)
+        return BitLookup(columns, n, basis.n_columns());
+    return HashLookup(columns, n);
+}
 
 }  // namespace polysparse
