@@ -1,8 +1,8 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
-#include "select/chosen.hpp"
-#include "select/hashed.hpp"
+#include "select/fill_chosen.hpp"
+#include "select/fill_hashed.hpp"
 
 namespace polysparse {
 namespace {

@@ -1,4 +1,4 @@
-#include "expand/fill_impl.hpp"
+#include "expand/fill_tasks.hpp"
 
 namespace polysparse {
 

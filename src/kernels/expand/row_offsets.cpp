@@ -10,13 +10,15 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
                                                            int64_t n_rows) {
     constexpr int64_t n_short = 1024;  // longer rows are few compared to what they store
     std::vector<int64_t> short_rows(n_short), long_rows;
-    for (int64_t r = 0; r < n_rows; ++r) {
-        const int64_t n = row_offsets[r + 1] - row_offsets[r];
-        if (n < n_short)
-            ++short_rows[n];
-        else
-            long_rows.push_back(n);
-    }
+    row_offsets.visit([&](const auto* offsets) {
+        for (int64_t r = 0; r < n_rows; ++r) {
+            const int64_t n = offsets[r + 1] - offsets[r];
+            if (n < n_short)
+                ++short_rows[n];
+            else
+                long_rows.push_back(n);
+        }
+    });
     std::vector<std::pair<int64_t, int64_t>> lengths;
     for (int64_t n = 0; n < n_short; ++n)
         if (short_rows[n] > 0) lengths.emplace_back(n, short_rows[n]);

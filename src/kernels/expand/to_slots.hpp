@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 
 #include "basis/basis.hpp"
@@ -11,6 +10,7 @@
 #include "expand/row_shape.hpp"
 #include "expand/walk.hpp"
 #include "matrix/csr_view.hpp"
+#include "matrix/slots.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {
@@ -67,21 +67,6 @@ struct ToSlots {
                                Slots<Index, Value> to) const {
         scale_shift<spill>(tail, n, shift, scale, to);
     }
-};
-
-/// Uninitialised columns and values.
-template <class Key, class Value>
-class SlotArrays {
-  public:
-    explicit SlotArrays(int64_t size)
-        : keys_(std::make_unique_for_overwrite<Key[]>(size)),
-          values_(std::make_unique_for_overwrite<Value[]>(size)) {}
-
-    Slots<Key, Value> slots() const { return {keys_.get(), values_.get()}; }
-
-  private:
-    std::unique_ptr<Key[]> keys_;
-    std::unique_ptr<Value[]> values_;
 };
 
 /// Room for the degrees below the lowest of rows up to a shape. Throws bad_alloc.

@@ -1,10 +1,11 @@
-// A CSR matrix that the caller owns. Whether its type of index is int32 or int64 is known when it
-// runs: only loops that need the type are compiled for both.
+// A CSR matrix that the caller owns. Whether an index is int32 or int64 is known at run time, so
+// that only the loops that need to know are compiled for both.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
+#include "matrix/slots.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {
@@ -77,19 +78,6 @@ inline bool are_whole_offsets(const Indices& row_offsets, int64_t n_rows, int64_
     }
     return end == n_stored;
 }
-
-/// A place in two parallel arrays: columns, or other keys, and the values beside them.
-template <class Key, class Value>
-struct Slots {
-    Key* columns;
-    Value* values;
-    Slots operator+(int64_t n) const { return {columns + n, values + n}; }
-    Slots operator-(int64_t n) const { return {columns - n, values - n}; }
-    operator Slots<const Key, const Value>() const { return {columns, values}; }
-};
-
-template <class Key, class Value>
-using ConstSlots = Slots<const Key, const Value>;
 
 /// One row, its columns of a known type.
 template <class Index, class Value>

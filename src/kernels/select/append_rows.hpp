@@ -11,8 +11,8 @@
 
 #include "basis/basis.hpp"
 #include "expand/row_shape.hpp"
-#include "expand/to_slots.hpp"
 #include "matrix/csr_view.hpp"
+#include "matrix/slots.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "matrix/csr_view.hpp"
+#include "matrix/slots.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {

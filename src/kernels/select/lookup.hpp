@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "basis/basis.hpp"
-#include "matrix/csr_view.hpp"
+#include "matrix/slots.hpp"
 #include "platform/huge_array.hpp"
 #include "platform/processors.hpp"
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "matrix/csr_view.hpp"
+#include "matrix/slots.hpp"
 #include "platform/processors.hpp"
 #include "select/hash.hpp"
 

@@ -1,4 +1,4 @@
-#include "select/chosen.hpp"
+#include "select/fill_chosen.hpp"
 
 #include <variant>
 #include <vector>

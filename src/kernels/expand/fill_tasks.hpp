@@ -1,4 +1,4 @@
-// Definition of `fill`: rows are shared out by output size, and long rows are divided.
+// How `fill` is done: rows are shared out by output size, and long rows are divided.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "select/hashed.hpp"
+#include "select/fill_hashed.hpp"
 
 #include <algorithm>
 #include <vector>
