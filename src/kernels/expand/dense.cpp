@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "expand/layout.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/walk.hpp"
 #include "platform/processors.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 /// Dense tuples need no keys: their place says which they are.
 struct NoKeys {
-    static constexpr int64_t first_in_rooms = 1;
+    static constexpr int64_t first_stored = 1;
     struct Lead {};
 
     template <class Degree>
@@ -128,7 +129,8 @@ POLYSPARSE_PER_PROCESSOR void fill_dense_rows(const Basis& basis, DenseView<cons
     for (int64_t r = first; r < last; ++r) {
         const DenseRow<Value> row{basis, x.at(r, 0), x.column_stride};
         const ToRow<Value> sink{out.at(r, 0)};
-        const Layout<Value*> layout{basis.lowest, out.at(r, 0) + basis.include_bias, scratch,
+        const Layout<Value*> layout{first_held<ToRow<Value>>(basis),
+                                    out.at(r, 0) + basis.include_bias, scratch,
                                     scratch + rooms.even};
         walk_row(basis, row, NoKeys{}, layout, sink);
     }
@@ -144,7 +146,8 @@ POLYSPARSE_PER_PROCESSOR void fill_dense_columns(const Basis& basis, DenseView<c
     const ToColumns<Value> sink{out.at(first, 0), height};
     const Columns<Value> even{scratch, height};
     const Columns<Value> held{out.at(first, basis.include_bias), out.column_stride};
-    const Layout<Columns<Value>> layout{basis.lowest, held, even, even + rooms.even};
+    const Layout<Columns<Value>> layout{first_held<ToColumns<Value>>(basis), held, even,
+                                        even + rooms.even};
     walk_row(basis, panel, NoKeys{}, layout, sink);
 }
 

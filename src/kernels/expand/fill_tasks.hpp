@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "expand/fill.hpp"
+#include "expand/layout.hpp"
 #include "expand/long_row.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/to_slots.hpp"
@@ -37,16 +38,16 @@ POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>
 }
 
 /// Fills some long rows. False if stopped.
-template <class Row>
-bool fill_long_rows(const Basis& basis, const std::vector<Row>& rows, int64_t task,
+template <class AnyLongRow>
+bool fill_long_rows(const Basis& basis, const std::vector<AnyLongRow>& rows, int64_t task,
                     int64_t n_threads, const StopRequest& should_stop) {
     struct Part {
-        const Row* of;
+        const AnyLongRow* of;
         int64_t begin, end;
     };
     for (int64_t d = 1; d <= basis.highest && !rows.empty(); ++d) {
         std::vector<Part> parts;
-        for (const Row& row : rows)
+        for (const AnyLongRow& row : rows)
             for (int64_t begin = 0, size = row.size(d); begin < size; begin += task)
                 parts.push_back({&row, begin, std::min(begin + task, size)});
         const auto fill_one = [&](int64_t, int64_t i) {

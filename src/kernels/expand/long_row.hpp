@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "basis/basis.hpp"
+#include "expand/layout.hpp"
 #include "expand/rank_keys.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/to_slots.hpp"

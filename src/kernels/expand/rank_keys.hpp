@@ -16,7 +16,7 @@ struct RankKeys {
     const Basis* basis;
     const Index* columns;  // of the row
 
-    static constexpr int64_t first_in_rooms = 2;
+    static constexpr int64_t first_stored = 2;
 
     template <class Degree>
     struct Leads {

@@ -10,11 +10,11 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
                                                            int64_t n_rows) {
     constexpr int64_t n_short = 1024;  // longer rows are few compared to what they store
     std::vector<int64_t> short_rows(n_short), long_rows;
-    row_offsets.visit([&](const auto* offsets) {
+    row_offsets.visit([&, n_rows, n_of_length = short_rows.data()](const auto* offsets) {
         for (int64_t r = 0; r < n_rows; ++r) {
             const int64_t n = offsets[r + 1] - offsets[r];
             if (n < n_short)
-                ++short_rows[n];
+                ++n_of_length[n];
             else
                 long_rows.push_back(n);
         }

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "basis/basis.hpp"
+#include "expand/layout.hpp"
 #include "expand/rank_keys.hpp"
-#include "expand/row_shape.hpp"
 #include "expand/walk.hpp"
 #include "matrix/csr_view.hpp"
 #include "matrix/slots.hpp"
@@ -49,7 +49,9 @@ POLYSPARSE_INLINE void scale_shift(Tail tail, int64_t n, uint64_t shift, Value s
 /// read behind the row.
 template <bool spill, class Index, class Value>
 struct ToSlots {
-    Slots<Index, Value> out;  // the first slot of the row
+    using Place = Slots<Index, Value>;
+
+    Place out;  // the first slot of the row
 
     static constexpr bool holds_blocks = true;
 
@@ -59,37 +61,19 @@ struct ToSlots {
     }
     template <class Block, class Row, class Keys>
     POLYSPARSE_INLINE void first(Block block, const Row& row, const Keys& keys, int64_t,
-                                 Slots<Index, Value> to) const {
+                                 Place to) const {
         if (block.is_output) scale_shift<spill>(row.begin, row.n, keys.first_shift(), Value(1), to);
     }
     template <class Block, class Tail>
     POLYSPARSE_INLINE void run(Block, Tail tail, int64_t n, uint64_t shift, Value scale,
-                               Slots<Index, Value> to) const {
+                               Place to) const {
         scale_shift<spill>(tail, n, shift, scale, to);
     }
 };
 
-/// Room for the degrees below the lowest of rows up to a shape. Throws bad_alloc.
+/// Room for the degrees below the lowest.
 template <class Index, class Value>
-class LowerDegrees {
-  public:
-    LowerDegrees(const Basis& basis, RowShape shape)
-        : lowest_(basis.lowest),
-          rooms_(rooms_for<RankKeys<Index>, ToSlots<true, Index, Value>>(basis, shape)),
-          arrays_(rooms_.total() + 2 * lanes) {}  // a group may spill
-
-    /// The layout of a row whose blocks from the lowest degree up begin at `held`.
-    Layout<Slots<Index, Value>> layout(Slots<Index, Value> held) const {
-        const Slots<Index, Value> even = arrays_.slots();
-        return {lowest_, held, even, even + rooms_.even + lanes};
-    }
-    int64_t size() const { return rooms_.total(); }
-
-  private:
-    int64_t lowest_;
-    Rooms rooms_;
-    SlotArrays<Index, Value> arrays_;
-};
+using LowerDegrees = Scratch<RankKeys<Index>, ToSlots<true, Index, Value>>;
 
 /// All of one row, at `out`. Of the layout only the rooms are used. `spill`: see ToSlots.
 template <bool spill, class Index, class Value, class OutIndex>

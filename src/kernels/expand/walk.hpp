@@ -14,7 +14,7 @@
 //     keys.first_end(row, to, n)
 //                             where the tuples end that P_2 is made from: the row as stored, or
 //                             P_1, n tuples at `to`
-//     Keys::first_in_rooms    the lowest degree whose tuples must be stored to serve as tails
+//     Keys::first_stored      the lowest degree whose tuples must be stored to serve as tails
 //
 // A *sink* decides what becomes of a run, and has the inner loop over its tuples.
 //     sink.bias()                          called first, if the basis has a bias
@@ -25,16 +25,16 @@
 //     Sink::holds_blocks                   true: every block is written at `to` and stays there;
 //                                          false: blocks are stored, at `to`, only as tails
 //
-// *Rows* have shape_of(row) and row.scale(a), what values are multiplied with. *Places* (of tails,
-// and to write to) only need + and - int64.
+// *Rows* have shape_of(row) and row.scale(a), what the values of run a are multiplied with.
+// *Places* (of tails, and to write to) only need + and - int64. Where blocks are: layout.hpp.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "basis/basis.hpp"
+#include "expand/layout.hpp"
 #include "expand/row_shape.hpp"
 #include "platform/processors.hpp"
 
@@ -52,53 +52,6 @@ template <class Degree>
 POLYSPARSE_INLINE Block<Degree> block_of(const Basis& basis, Degree d) {
     return {d, d >= basis.lowest, d < basis.highest};
 }
-
-/// How much room blocks need that are stored only as tails: each is made from the one before, so
-/// even and odd degrees take turns.
-struct Rooms {
-    int64_t even = 0, odd = 0;
-    int64_t total() const { return even + odd; }
-};
-
-/// A P_1 that is made has room, whether or not it serves as tails.
-template <class Keys, class Sink>
-Rooms rooms_for(const Basis& basis, RowShape shape) {
-    const int64_t last = Sink::holds_blocks ? std::min(basis.lowest - 1, basis.highest)
-                                            : std::max<int64_t>(basis.highest - 1, 1);
-    Rooms rooms;
-    for (int64_t d = Keys::first_in_rooms; d <= last; ++d) {
-        int64_t& room = d % 2 == 0 ? rooms.even : rooms.odd;
-        room = std::max(room, block_size(basis, d, shape));
-    }
-    return rooms;
-}
-
-/// Where a row's blocks are: from degree first_held up one behind the other, those below in rooms.
-template <class Place>
-struct Layout {
-    int64_t first_held;
-    Place held;       // where P_first_held begins
-    Place even, odd;  // rooms
-
-    /// Where P_d begins, if P_{d-1} ends at `end`.
-    POLYSPARSE_INLINE Place next(int64_t d, Place end) const {
-        if (d < first_held) return d % 2 == 0 ? even : odd;
-        return d == first_held ? held : end;
-    }
-
-    /// The same for any degree.
-    Place begin(const Basis& basis, int64_t d, RowShape shape) const {
-        Place place = held;
-        for (int64_t e = first_held; e < d; ++e) place = place + block_size(basis, e, shape);
-        return next(d, place);
-    }
-    Place end(const Basis& basis, int64_t d, RowShape shape) const {
-        return begin(basis, d, shape) + block_size(basis, d, shape);
-    }
-};
-
-/// first_held of a sink that holds no blocks.
-constexpr int64_t none_held = std::numeric_limits<int64_t>::max();
 
 /// The bias and P_1.
 template <class Row, class Keys, class Place, class Sink>

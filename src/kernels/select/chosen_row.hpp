@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "basis/basis.hpp"
+#include "expand/layout.hpp"
 #include "expand/long_row.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/to_slots.hpp"

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "basis/basis.hpp"
+#include "expand/layout.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/walk.hpp"
 #include "matrix/csr_view.hpp"
@@ -33,11 +34,10 @@ class HashedRow {
     HashedRow(const Basis& basis, const Hasher& hasher, RowShape largest)
         : basis_(&basis),
           hasher_(hasher),
-          rooms_(rooms_for<HashKeys, ToBuckets<Value, HashedList<Value>>>(basis, largest)),
           mixed_(std::make_unique<uint64_t[]>(n_stored(largest) + lanes)),
-          tails_(std::make_unique<uint64_t[]>(rooms_.total() + 2 * lanes)),
-          tail_values_(std::make_unique<Value[]>(rooms_.total() + 2 * lanes)),
+          scratch_(basis, largest),
           listed_(std::min(row_size(basis, largest), most_listed())) {
+        scratch_.clear();
         if (row_size(basis, largest) <= most_listed()) return;
         sums_ = std::make_unique_for_overwrite<Value[]>(hasher.n_columns);
         seen_ = std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1);
@@ -82,19 +82,14 @@ class HashedRow {
             for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
                 mixed[a + u] = sink.hasher.mix(mixed[a + u]);
             });
-        const Slots<uint64_t, Value> even{tails_.get(), tail_values_.get()};
-        const Slots<uint64_t, Value> odd = even + rooms_.even + lanes;
-        walk_row(*basis_, row, HashKeys{mixed},
-                 Layout<Slots<uint64_t, Value>>{none_held, even, even, odd}, sink);
+        walk_row(*basis_, row, HashKeys{mixed}, scratch_.layout(), sink);
         return sink.outputs;
     }
 
     const Basis* basis_;
     Hasher hasher_;
-    Rooms rooms_;
     std::unique_ptr<uint64_t[]> mixed_;  // mix of the row's columns
-    std::unique_ptr<uint64_t[]> tails_;  // hashes of tuples below the highest degree
-    std::unique_ptr<Value[]> tail_values_;
+    Scratch<HashKeys, ToBuckets<Value, HashedList<Value>>> scratch_;
     OutputList<Value> listed_;
     std::unique_ptr<Value[]> sums_;
     std::unique_ptr<uint64_t[]> seen_;

@@ -15,7 +15,7 @@ namespace polysparse {
 struct HashKeys {
     const uint64_t* mixed;  // mix of the columns of the row
 
-    static constexpr int64_t first_in_rooms = 1;
+    static constexpr int64_t first_stored = 1;
 
     template <class Degree>
     POLYSPARSE_INLINE auto leads(Degree) const {
@@ -78,6 +78,8 @@ struct HashedSums {
 /// Reads and writes whole groups of lanes. Outputs: HashedList or HashedSums.
 template <class Value, class Outputs>
 struct ToBuckets {
+    using Place = Slots<uint64_t, Value>;
+
     Hasher hasher;  // a copy, which no store can change
     Outputs outputs;
 
@@ -93,7 +95,7 @@ struct ToBuckets {
 
     template <class Block, class Row>
     POLYSPARSE_INLINE void first(Block block, const Row& row, HashKeys keys, int64_t from,
-                                 Slots<uint64_t, Value> to) {
+                                 Place to) {
         const int64_t n = row.n - from;
         const uint64_t* const mixed = keys.mixed + from;
         for (int64_t a = 0; a < n; ++a) to.values[a] = row.begin.values[from + a];
@@ -110,8 +112,8 @@ struct ToBuckets {
     }
 
     template <class Block>
-    POLYSPARSE_INLINE void run(Block block, Slots<uint64_t, Value> tail, int64_t n, uint64_t lead,
-                               Value scale, Slots<uint64_t, Value> to) {
+    POLYSPARSE_INLINE void run(Block block, Place tail, int64_t n, uint64_t lead, Value scale,
+                               Place to) {
         for (int64_t t = 0; t < n; t += lanes) {
             uint64_t h[lanes];
             Value values[lanes];
