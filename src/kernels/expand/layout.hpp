@@ -63,14 +63,14 @@ Rooms rooms_for(const Basis& basis, RowShape shape) {
 }
 
 /// The rooms of a sink whose places are Slots, with lanes behind each for groups that go past the
-/// end. Throws bad_alloc.
+/// end. The basis must outlive it. Throws bad_alloc.
 template <class Keys, class Sink>
 class Scratch {
   public:
     using Place = typename Sink::Place;
 
     Scratch(const Basis& basis, RowShape largest)
-        : first_held_(first_held<Sink>(basis)),
+        : basis_(&basis),
           rooms_(rooms_for<Keys, Sink>(basis, largest)),
           arrays_(size()) {}
 
@@ -82,11 +82,11 @@ class Scratch {
     /// The layout of a row whose held blocks begin at `held`.
     Layout<Place> layout(Place held = {}) const {
         const Place even = arrays_.slots();
-        return {first_held_, held, even, even + rooms_.even + lanes};
+        return {first_held<Sink>(*basis_), held, even, even + rooms_.even + lanes};
     }
 
   private:
-    int64_t first_held_;
+    const Basis* basis_;
     Rooms rooms_;
     typename Place::Arrays arrays_;
 };

@@ -6,19 +6,19 @@
 
 namespace polysparse {
 
-std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_offsets,
-                                                           int64_t n_rows) {
+namespace {
+
+template <class Offset>
+std::vector<std::pair<int64_t, int64_t>> count_lengths(const Offset* row_offsets, int64_t n_rows) {
     constexpr int64_t n_short = 1024;  // longer rows are few compared to what they store
     std::vector<int64_t> short_rows(n_short), long_rows;
-    row_offsets.visit([&, n_rows, n_of_length = short_rows.data()](const auto* offsets) {
-        for (int64_t r = 0; r < n_rows; ++r) {
-            const int64_t n = offsets[r + 1] - offsets[r];
-            if (n < n_short)
-                ++n_of_length[n];
-            else
-                long_rows.push_back(n);
-        }
-    });
+    for (int64_t r = 0; r < n_rows; ++r) {
+        const int64_t n = row_offsets[r + 1] - row_offsets[r];
+        if (n < n_short)
+            ++short_rows[n];
+        else
+            long_rows.push_back(n);
+    }
     std::vector<std::pair<int64_t, int64_t>> lengths;
     for (int64_t n = 0; n < n_short; ++n)
         if (short_rows[n] > 0) lengths.emplace_back(n, short_rows[n]);
@@ -28,6 +28,13 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
         ++lengths.back().second;
     }
     return lengths;
+}
+
+}  // namespace
+
+std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_offsets,
+                                                           int64_t n_rows) {
+    return row_offsets.visit([&](const auto* offsets) { return count_lengths(offsets, n_rows); });
 }
 
 void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,

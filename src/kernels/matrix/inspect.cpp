@@ -55,8 +55,9 @@ POLYSPARSE_PER_PROCESSOR int64_t count_zeros(const Value* __restrict values, int
 
 /// Steps down in [begin, end) that start a row.
 template <class Offset, class Index>
-int64_t count_at_row_starts(const Offset* row_offsets, int64_t n_rows, const Index* columns,
-                            int64_t begin, int64_t end) {
+POLYSPARSE_PER_PROCESSOR int64_t count_at_row_starts(const Offset* row_offsets, int64_t n_rows,
+                                                     const Index* columns, int64_t begin,
+                                                     int64_t end) {
     int64_t n = 0;
     const Offset* const rows_end = row_offsets + n_rows;
     const Offset* row = std::lower_bound(row_offsets, rows_end, std::max<int64_t>(begin, 1));
