@@ -18,8 +18,8 @@ namespace polysparse {
 template <class Place>
 struct Layout {
     int64_t first_held;  // the lowest degree that is not in a room
-    Place held;          // where it begins
-    Place even, odd;     // rooms
+    Place held;          // where that degree begins
+    Place even, odd;     // the rooms
 
     /// Where P_d begins, if P_{d-1} ends at `end`.
     POLYSPARSE_INLINE Place next(int64_t d, Place end) const {
@@ -27,7 +27,9 @@ struct Layout {
         return d == first_held ? held : end;
     }
 
-    /// The same for any degree.
+    Place first() const { return next(1, held); }
+
+    /// Where P_d begins, for any d.
     Place begin(const Basis& basis, int64_t d, RowShape shape) const {
         Place place = held;
         for (int64_t e = first_held; e < d; ++e) place = place + block_size(basis, e, shape);
@@ -70,9 +72,7 @@ class Scratch {
     using Place = typename Sink::Place;
 
     Scratch(const Basis& basis, RowShape largest)
-        : basis_(&basis),
-          rooms_(rooms_for<Keys, Sink>(basis, largest)),
-          arrays_(size()) {}
+        : basis_(&basis), rooms_(rooms_for<Keys, Sink>(basis, largest)), arrays_(size()) {}
 
     /// Sets every slot to zero, so that no group reads values that are slow to multiply.
     void clear() { arrays_.clear(size()); }

@@ -7,23 +7,21 @@
 // order, and products associate to the right, x_i * (x_j * x_k), as in scikit-learn's dense
 // expansion.
 //
-// Two parameters say what is made of a row:
+// Two parameters say what is made of a row.
 //
-// *Keys* say what a tuple is known by, and how a lead changes the key of a tail.
-//     keys.leads(d)           an object made once per block; leads(a) is what run a does to a key
-//     keys.first_end(row, to, n)
-//                             where the tuples end that P_2 is made from: the row as stored, or
-//                             P_1, n tuples at `to`
-//     Keys::first_stored      the lowest degree whose tuples must be stored to serve as tails
+// *Keys* say what a tuple is known by, and how a lead changes the key of a tail:
+//     keys.leads(d)              made once per block; leads(a) is what run a does to keys
+//     keys.first_end(row, to, n) where the tuples end that P_2 is made from: those of the row as
+//                                it is stored, or those of P_1, n tuples at `to`
+//     Keys::first_stored         the lowest degree whose tuples must be stored to serve as tails
 //
-// A *sink* decides what becomes of a run, and has the inner loop over its tuples.
-//     sink.bias()                          called first, if the basis has a bias
-//     sink.first(block, row, keys, from, to)
-//                                          P_1, from stored value `from` on
-//     sink.run(block, tail, n, lead, scale, to)
-//                                          n tuples of P_d: those at `tail`, led
-//     Sink::holds_blocks                   true: every block is written at `to` and stays there;
-//                                          false: blocks are stored, at `to`, only as tails
+// A *sink* decides what becomes of a run, and has the inner loop over its tuples:
+//     sink.bias()                                called first, if the basis has a bias
+//     sink.first(block, row, keys, from, to)     P_1, without the stored values before `from`
+//     sink.run(block, tail, n, lead, scale, to)  a run, or part of one: the n tuples at `tail`
+//                                                with this lead in front
+//     Sink::holds_blocks         true: it writes every block at `to`, where it stays. False: it
+//                                writes a block at `to` only if it is_tail, and it does not stay
 //
 // *Rows* have shape_of(row) and row.scale(a), what the values of run a are multiplied with.
 // *Places* (of tails, and to write to) only need + and - int64. Where blocks are: layout.hpp.
@@ -60,7 +58,7 @@ POLYSPARSE_INLINE void walk_first(const Basis& basis, const Row& row, const Keys
     if (basis.include_bias) sink.bias();
     if (is_empty(shape_of(row)) || basis.highest < 1) return;
     const std::integral_constant<int64_t, 1> one{};
-    sink.first(block_of(basis, one), row, keys, skipped(basis, 1), layout.next(1, layout.held));
+    sink.first(block_of(basis, one), row, keys, skipped(basis, 1), layout.first());
 }
 
 /// P_d, at `to`, from what ends at `tail_end`. Returns where it ends.
@@ -85,11 +83,11 @@ POLYSPARSE_INLINE void walk_row(const Basis& basis, const Row& row, const Keys& 
     walk_first(basis, row, keys, layout, sink);
     const RowShape shape = shape_of(row);
     if (is_empty(shape) || basis.highest < 2) return;
-    const Place first = layout.next(1, layout.held);
+    const Place first = layout.first();
     const int64_t n_first = block_size(basis, 1, shape);
-    Place end = layout.first_held == 1 ? first + n_first : first;  // of the last block
-    const std::integral_constant<int64_t, 2> two{};
     const auto first_end = keys.first_end(row, first, n_first);
+    Place end = layout.first_held == 1 ? first + n_first : first;  // of the last block that is held
+    const std::integral_constant<int64_t, 2> two{};
     end = walk_block(basis, two, row, keys, first_end, layout.next(2, end), sink);
     const auto next = [&](auto d) POLYSPARSE_INLINE_LAMBDA {
         end = walk_block(basis, d, row, keys, end, layout.next(d, end), sink);
@@ -117,7 +115,7 @@ POLYSPARSE_INLINE void walk_part(const Basis& basis, int64_t d, const Row& row, 
         }
     };
     if (d == 2)
-        walk(keys.first_end(row, layout.next(1, layout.held), block_size(basis, 1, shape)));
+        walk(keys.first_end(row, layout.first(), block_size(basis, 1, shape)));
     else
         walk(layout.end(basis, d - 1, shape));
 }

@@ -112,26 +112,25 @@ inline void sum_offsets(const std::vector<AppendTask>& tasks, int64_t n_rows,
 /// too few slots. Throws bad_alloc, while no thread runs.
 ///
 /// A RowMaker has
-///     n_columns()                  no row has more outputs
-///     n_parts(shape, share)        into how many parts a row is divided, of about `share` outputs
-///     fill(x, r, part, n_parts, out)  writes a part of row r and returns its length; one more slot
-///                                  may be written
+///     n_columns()                     no row has more outputs
+///     n_parts(shape, share)           into how many parts, of about `share` outputs, to divide a
+///     row fill(x, r, part, n_parts, out)  writes a part of row r and returns its length; one more
+///     slot
+///                                     may be written
 template <class RowMaker, class Value>
 Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<RowMaker>& makers,
                       const AppendTo<Value>& out, int64_t wanted, const StopRequest& should_stop) {
     const auto n_threads = static_cast<int64_t>(makers.size());
-    auto [tasks, largest] =
-        cut_into_tasks(basis, x, makers[0], wanted > 0 ? wanted : int64_t{1} << 17);
+    AppendTasks cut = cut_into_tasks(basis, x, makers[0], wanted > 0 ? wanted : int64_t{1} << 17);
     std::vector<SlotArrays<int32_t, Value>> rooms;
-    for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(largest + 1);
+    for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(cut.largest + 1);
 
     Turns turns;
     std::atomic<bool> is_full{false};
-    const auto append_task = [&, &tasks = tasks, largest = largest](int64_t worker,
-                                                                    int64_t number) {
-        AppendTask& task = tasks[number];
+    const auto append_task = [&](int64_t worker, int64_t number) {
+        AppendTask& task = cut.tasks[number];
         // A single worker makes rows in place while there is room for a whole task.
-        const bool is_direct = n_threads == 1 && turns.end() + largest < out.n_slots;
+        const bool is_direct = n_threads == 1 && turns.end() + cut.largest < out.n_slots;
         const Slots<int32_t, Value> room =
             is_direct ? out.slots + turns.end() : rooms[worker].slots();
         for (int64_t r = task.first; r < task.last && !is_full; ++r) {
@@ -146,10 +145,10 @@ Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<R
         std::memcpy(out.slots.columns + begin, room.columns, task.n_outputs * sizeof(int32_t));
         std::memcpy(out.slots.values + begin, room.values, task.n_outputs * sizeof(Value));
     };
-    if (!run_tasks(std::ssize(tasks), n_threads, append_task, should_stop, Order::in_order))
+    if (!run_tasks(std::ssize(cut.tasks), n_threads, append_task, should_stop, Order::in_order))
         return Appending::stopped;
     if (is_full) return Appending::full;
-    sum_offsets(tasks, x.n_rows, out.offsets);
+    sum_offsets(cut.tasks, x.n_rows, out.offsets);
     return Appending::whole;
 }
 
