@@ -3,20 +3,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
 
-#include "dense.hpp"
-#include "fill.hpp"
-#include "hash.hpp"
-#include "hashed_row.hpp"
-#include "lookup.hpp"
-#include "number_set.hpp"
-#include "observe.hpp"
-#include "select.hpp"
-#include "tally.hpp"
+#include "expand/dense.hpp"
+#include "expand/fill.hpp"
+#include "expand/row_offsets.hpp"
+#include "matrix/inspect.hpp"
+#include "observe/number_set.hpp"
+#include "observe/observe.hpp"
+#include "observe/tally.hpp"
+#include "select/append_rows.hpp"
+#include "select/chosen_row.hpp"
+#include "select/hash.hpp"
+#include "select/hashed_row.hpp"
+#include "select/lookup.hpp"
 
 using namespace polysparse;
 
@@ -61,11 +65,6 @@ Basis make_basis(int64_t n, int64_t low, int64_t high, bool interaction_only, bo
     return basis;
 }
 
-int64_t count_columns(const Basis& basis) {
-    if (basis.highest < basis.lowest) return basis.include_bias;
-    return static_cast<int64_t>(basis.degree_end[basis.highest]);
-}
-
 /// Calls visit for every rising k-tuple below n (strictly, if distinct), in lexicographic order.
 template <class Visit>
 void each_tuple(int64_t n, int64_t k, bool distinct, const Visit& visit,
@@ -86,7 +85,7 @@ struct Matrix {
     std::vector<Value> values{};
 
     int64_t n_rows() const { return std::ssize(row_offsets) - 1; }
-    CsrView<Offset, Index, Value> view() const {
+    CsrView<Value> view() const {
         return {n_rows(), n_columns, row_offsets.data(), columns.data(), values.data()};
     }
 };
@@ -110,7 +109,7 @@ auto random_matrix(int64_t n_rows, int64_t n_columns, int64_t period) {
 
 template <class OutIndex, class Offset, class Index, class Value>
 auto expand_by_brute_force(const Basis& basis, const Matrix<Offset, Index, Value>& x) {
-    Matrix<OutIndex, OutIndex, Value> out{count_columns(basis)};
+    Matrix<OutIndex, OutIndex, Value> out{basis.n_columns()};
     std::vector<int64_t> columns(basis.highest);
     for (int64_t r = 0; r < x.n_rows(); ++r) {
         const int64_t start = x.row_offsets[r], n = x.row_offsets[r + 1] - start;
@@ -180,11 +179,11 @@ void test_every_column(const Basis& basis) {
             check(std::equal(tuple.begin(), tuple.end(), found.begin()), "unrank: tuple");
             ++column;
         });
-    check(column == count_columns(basis), "number of columns");
+    check(column == basis.n_columns(), "number of columns");
 }
 
 void test_some_columns(const Basis& basis) {
-    const int64_t n = count_columns(basis);
+    const int64_t n = basis.n_columns();
     for (int64_t i = 0; i < 400; ++i) {
         int64_t column = i < 5 ? i : i < 10 ? n - i + 4 : random_bits() % n;
         std::vector<int64_t> tuple(basis.highest);
@@ -258,9 +257,10 @@ void test_count(const Basis& basis) {
         expected.push_back(static_cast<OutOffset>(expected.back() + size));
     }
     const std::vector<std::pair<int64_t, int64_t>> sorted(lengths.begin(), lengths.end());
-    check(count_row_lengths(offsets.data(), std::ssize(offsets) - 1) == sorted, "row lengths");
+    const int64_t n_rows = std::ssize(offsets) - 1;
+    check(count_row_lengths(offsets.data(), n_rows) == sorted, "row lengths");
     Guarded<OutOffset> out(std::ssize(offsets), 3);
-    fill_row_offsets(basis, offsets.data(), std::ssize(offsets) - 1, out.data());
+    fill_row_offsets(basis, offsets.data(), n_rows, out.data());
     out.check_against(expected, true, "row offsets");
 }
 
@@ -273,7 +273,7 @@ bool check_fill(const Basis& basis, const X& x, const Matrix<OutIndex, OutIndex,
     Guarded<Value> values(n, n_guards);
     const Slots<OutIndex, Value> out{columns.data(), values.data()};
     const bool whole =
-        fill(basis, x.view(), expected.row_offsets.data(), out, n_threads, wanted, stop);
+        fill(basis, x.view(), expected.row_offsets.data(), out, n_threads, wanted, std::ref(stop));
     check(whole ? stop.n < 0 || stop.asked < stop.n : stop.asked == stop.n, "fill: stop");
     columns.check_against(expected.columns, whole, "fill: columns");
     values.check_against(expected.values, whole, "fill: values");
@@ -308,7 +308,7 @@ void test_stopped_fill(const Basis& basis) {
 /// Lines of the output are one longer than need be: what lies between them is a guard zone too.
 template <class Value>
 void test_dense(const Basis& basis, int64_t n_rows) {
-    const int64_t n_in = basis.n_features, n_out = count_columns(basis);
+    const int64_t n_in = basis.n_features, n_out = basis.n_columns();
     const auto x = random_matrix<int32_t, int32_t, Value>(n_rows, n_in, 1);
     const auto expected = expand_by_brute_force<int64_t>(basis, x);
     for (const bool by_rows : {true, false}) {
@@ -321,8 +321,7 @@ void test_dense(const Basis& basis, int64_t n_rows) {
             Guarded<Value> out(size, n_threads == 1 ? 0 : 5);
             const DenseView<const Value> from{x.values.data(), n_in, 1};
             const DenseView<Value> to{out.data(), row_step, column_step};
-            StopAt never{-1};
-            check(fill_dense(basis, from, to, n_rows, n_out, n_threads, never), "fill_dense");
+            check(fill_dense(basis, from, to, n_rows, n_threads, StopAt{-1}), "fill_dense");
             out.check_against(laid_out, true, by_rows ? "dense, by rows" : "dense, by columns");
         }
     }
@@ -479,10 +478,10 @@ void test_observe(const Basis& basis) {
         const auto expected = count_rows(expand_by_brute_force<int64_t>(basis, part));
         for (const int64_t n_threads : {1, 2, 5})
             for (const int64_t wanted : {0, 1, 7}) {
-                StopAt never{-1};
+                const CsrPattern rows{part.row_offsets.data(), part.n_rows(), x.columns.data()};
+                check(rows.can_be_observed(std::ssize(x.columns)), "can be observed");
                 Run<Count> run;
-                check(observe(basis, part.row_offsets.data(), part.n_rows(), x.columns.data(),
-                              INT64_MAX, n_threads, wanted, never, run),
+                check(observe(basis, rows, INT64_MAX, n_threads, wanted, StopAt{-1}, run),
                       "observe");
                 check(size_of(run) == std::ssize(expected), "observe: size");
                 Tally<Count> tally;
@@ -498,66 +497,60 @@ void test_stopped_and_full_observe(const Basis& basis) {
     const auto x = random_matrix<int32_t, int32_t, double>(30, basis.n_features, 3);
     const auto n = std::ssize(count_rows(expand_by_brute_force<int64_t>(basis, x)));
     const auto observed = [&](int64_t most, int64_t n_threads, StopAt stop) {
-        Run<uint32_t> run;
-        return observe(basis, x.row_offsets.data(), x.n_rows(), x.columns.data(), most, n_threads,
-                       int64_t{2}, stop, run);
+        Tally<> tally;
+        const CsrPattern rows{x.row_offsets.data(), x.n_rows(), x.columns.data()};
+        const Observed observed = observe_into(tally, basis, rows, most, n_threads, 2, stop);
+        check((tally.n_entries() > 0) == (observed == Observed::all), "observe: all or nothing");
+        return observed;
     };
     int64_t n_stopped = 0;
     for (int64_t at = 1; at < 40; ++at) {
-        n_stopped += !observed(INT64_MAX, 1, StopAt{at});
+        n_stopped += observed(INT64_MAX, 1, StopAt{at}) == Observed::stopped;
         observed(INT64_MAX, 3, StopAt{at});
     }
     check(5 < n_stopped, "observe: stopped");
-    check(observed(n, 3, StopAt{-1}), "observe: just enough");
-    for (const int64_t most : {int64_t{0}, n / 2}) {
-        bool is_full = false;
-        try {
-            is_full = !observed(most, 3, StopAt{-1});
-        } catch (const std::bad_alloc&) {
-            is_full = true;
-        }
-        check(is_full, "observe: too many");
-    }
+    check(observed(n, 3, StopAt{-1}) == Observed::all, "observe: just enough");
+    for (const int64_t most : {int64_t{0}, n / 2})
+        check(observed(most, 3, StopAt{-1}) == Observed::full, "observe: too many");
 }
 
-/// One fill of selected columns; `n_slots` may be too few.
+/// Appends rows once; `n_slots` may be too few.
 template <class X, class Value, class MakeRow>
-Selection check_selected(const Basis& basis, const X& x,
+Appending check_appended(const Basis& basis, const X& x,
                          const Matrix<int64_t, int32_t, Value>& expected, const MakeRow& make_row,
                          int64_t n_threads, int64_t wanted, int64_t n_slots, StopAt stop) {
-    std::vector<decltype(make_row())> rows;
-    for (int64_t worker = 0; worker < n_threads; ++worker) rows.push_back(make_row());
+    const RowShape largest = largest_shape(x.row_offsets.data(), x.n_rows());
+    std::vector<decltype(make_row(largest))> makers;
+    for (int64_t worker = 0; worker < n_threads; ++worker) makers.push_back(make_row(largest));
     Guarded<int64_t> offsets(x.n_rows() + 1, 3);
     Guarded<int32_t> columns(n_slots, 3);
     Guarded<Value> values(n_slots, 3);
-    const Slots<int32_t, Value> out{columns.data(), values.data()};
-    const Selection selection =
-        fill_selected(basis, x.view(), rows, offsets.data(), out, n_slots, wanted, stop);
-    const bool whole = selection == Selection::whole;
-    if (whole) {
-        offsets.check_against(expected.row_offsets, true, "selected: offsets");
-        columns.check_against(expected.columns, true, "selected: columns");
-        values.check_against(expected.values, true, "selected: values");
+    const AppendTo<Value> out{offsets.data(), {columns.data(), values.data()}, n_slots};
+    const Appending appending = append_rows(basis, x.view(), makers, out, wanted, stop);
+    if (appending == Appending::whole) {
+        offsets.check_against(expected.row_offsets, true, "appended: offsets");
+        columns.check_against(expected.columns, true, "appended: columns");
+        values.check_against(expected.values, true, "appended: values");
     }
-    return selection;
+    return appending;
 }
 
 template <class X, class Value, class MakeRow>
-void check_every_selection(const Basis& basis, const X& x,
+void check_every_appending(const Basis& basis, const X& x,
                            const Matrix<int64_t, int32_t, Value>& expected,
                            const MakeRow& make_row) {
     const int64_t n = std::ssize(expected.columns);
-    const auto select = [&](int64_t n_threads, int64_t wanted, int64_t n_slots, StopAt stop) {
-        return check_selected(basis, x, expected, make_row, n_threads, wanted, n_slots, stop);
+    const auto append = [&](int64_t n_threads, int64_t wanted, int64_t n_slots, StopAt stop) {
+        return check_appended(basis, x, expected, make_row, n_threads, wanted, n_slots, stop);
     };
     for (const int64_t n_threads : {1, 2, 8})
         for (const int64_t wanted : {0, 1, 30})
-            check(select(n_threads, wanted, n, StopAt{-1}) == Selection::whole, "selected");
+            check(append(n_threads, wanted, n, StopAt{-1}) == Appending::whole, "appended");
     for (const int64_t n_slots : {int64_t{0}, n / 2, n - 1})
         if (n_slots >= 0 && n_slots < n)
-            check(select(3, 1, n_slots, StopAt{-1}) == Selection::full, "selected: full");
-    check(select(1, 1, n, StopAt{1}) == Selection::stopped, "selected: stopped");
-    check(select(3, 1, n, StopAt{2}) != Selection::full, "selected: stopped, unless too late");
+            check(append(3, 1, n_slots, StopAt{-1}) == Appending::full, "appended: full");
+    check(append(1, 1, n, StopAt{1}) == Appending::stopped, "appended: stopped");
+    check(append(3, 1, n, StopAt{2}) != Appending::full, "appended: stopped, unless too late");
 }
 
 /// Every third column, by both lookups.
@@ -565,7 +558,7 @@ template <class Offset, class Index, class Value>
 void test_chosen(const Basis& basis) {
     const auto x = random_matrix<Offset, Index, Value>(12, basis.n_features, 4);
     const auto all = expand_by_brute_force<int64_t>(basis, x);
-    const int64_t n_basis = count_columns(basis);
+    const int64_t n_basis = basis.n_columns();
     const std::set<int64_t> occurring(all.columns.begin(), all.columns.end());
     std::vector<int64_t> chosen;
     for (const int64_t column : occurring)
@@ -580,14 +573,15 @@ void test_chosen(const Basis& basis) {
         }
         expected.row_offsets.push_back(std::ssize(expected.columns));
     }
-    const int64_t longest = std::min<int64_t>(basis.n_features, 70);
     const HashLookup hash(chosen.data(), std::ssize(chosen));
-    check_every_selection(basis, x, expected,
-                          [&] { return ChosenRow<HashLookup, Value>(basis, hash, longest); });
+    check_every_appending(basis, x, expected, [&](RowShape largest) {
+        return ChosenRow<HashLookup, Value>(basis, hash, largest);
+    });
     if (n_basis > 1 << 20) return;
     const BitLookup bits(chosen.data(), std::ssize(chosen), n_basis);
-    check_every_selection(basis, x, expected,
-                          [&] { return ChosenRow<BitLookup, Value>(basis, bits, longest); });
+    check_every_appending(basis, x, expected, [&](RowShape largest) {
+        return ChosenRow<BitLookup, Value>(basis, bits, largest);
+    });
 }
 
 /// Rows hashed by a map, in the order of the basis.
@@ -620,9 +614,9 @@ void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
         }
         expected.row_offsets.push_back(std::ssize(expected.columns));
     }
-    const int64_t longest = std::min<int64_t>(basis.n_features, 70);
-    check_every_selection(basis, x, expected,
-                          [&] { return HashedRow<Value>(basis, hasher, longest); });
+    check_every_appending(basis, x, expected, [&](RowShape largest) {
+        return HashedRow<Value>(basis, hasher, largest);
+    });
 }
 
 template <class Test>

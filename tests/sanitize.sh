@@ -22,7 +22,8 @@ run_driver() { # sanitizers, command to run it under
     "$CXX" -std=c++20 -O1 -g -Wall -Wextra -pthread -Isrc/kernels -DPOLYSPARSE_SANITIZED \
         -D_GLIBCXX_ASSERTIONS -D_GLIBCXX_SANITIZE_VECTOR \
         -fsanitize="$1" -fno-sanitize-recover=all -fno-omit-frame-pointer \
-        tests/kernel_driver.cpp -o "$out/kernel_driver"
+        tests/kernel_driver.cpp $(find src/kernels -name '*.cpp' -not -path '*/bindings/*') \
+        -o "$out/kernel_driver"
     $2 "$out/kernel_driver"
 }
 run_driver address,undefined ""

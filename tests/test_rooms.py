@@ -125,5 +125,17 @@ def test_thresholds_are_read_where_they_are_needed():
         assert not copied, f"{name} copies {copied}"
 
 
+def test_the_kernels_include_only_from_their_room_and_those_above():
+    rooms = ["platform", "basis", "matrix", "expand", "select", "observe", "text", "bindings"]
+    beside = {"select": {"observe"}, "observe": {"select"}, "text": {"select", "observe"}}
+    for path in (ROOT / "src" / "kernels").rglob("*.?pp"):
+        room = path.relative_to(ROOT / "src" / "kernels").parts[0]
+        allowed = set(rooms[: rooms.index(room) + 1]) - beside.get(room, set())
+        for line in path.read_text().splitlines():
+            if line.startswith('#include "'):
+                included = line.split('"')[1]
+                assert included.partition("/")[0] in allowed, f"{path.name} includes {included}"
+
+
 def test_the_architecture_quotes_the_rooms():
     assert ROOMS.strip() in (ROOT / "ARCHITECTURE.md").read_text()

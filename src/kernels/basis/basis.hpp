@@ -1,0 +1,66 @@
+// The monomials of an expansion, their order, and the bijection between tuples of input columns and
+// output columns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "basis/simplex.hpp"
+
+namespace polysparse {
+
+/// Which monomials there are. Interactions are polynomials with a gap: a strictly rising k-tuple
+/// below n is a weakly rising one below n - (k - 1). So one set of formulas serves both, with
+/// gap(k) subtracted.
+struct Basis {
+    int64_t n_features;
+    int64_t lowest;   // lowest degree in the output, at least 1
+    int64_t highest;  // highest degree in the output; below `lowest` if there is none
+    bool interaction_only;
+    bool include_bias;
+    /// [d]: one past the last output column of degree d, modulo 2^64. A degree below `lowest` has
+    /// no output columns; there it is the number of its monomials.
+    std::vector<uint64_t> degree_end;
+
+    int64_t gap(int64_t k) const { return interaction_only ? k - 1 : 0; }
+
+    /// Output columns. Meaningless if there are more than int64 can count.
+    int64_t n_columns() const {
+        return highest < lowest ? include_bias : static_cast<int64_t>(degree_end[highest]);
+    }
+
+    /// What column j, as the first of a k-tuple, contributes to the tuple's distance from the end
+    /// of its degree.
+    uint64_t depth(int64_t k, int64_t j) const { return simplex(k, n_features - 1 - j - gap(k)); }
+
+    /// The output column of a rising tuple of k >= 1 columns. Needs: lowest <= k <= highest.
+    int64_t rank(const int64_t* tuple, int64_t k) const;
+
+    /// Writes the tuple of an output column and returns its degree. Needs: the column exists.
+    int64_t unrank(int64_t column, int64_t* tuple) const;
+};
+
+/// n tuples, one after the other, each `width` numbers: rising columns, then -1 as padding.
+struct TupleTable {
+    const int64_t* data;
+    int64_t n, width;
+
+    const int64_t* operator[](int64_t i) const { return data + i * width; }
+    int64_t degree(int64_t i) const {
+        int64_t k = 0;
+        while (k < width && (*this)[i][k] >= 0) ++k;
+        return k;
+    }
+};
+
+/// Writes the output column of every tuple.
+void rank_all(const Basis& basis, TupleTable tuples, int64_t* columns);
+
+/// Writes the tuples of n output columns, each padded with -1 to `width`. Needs: width >= highest.
+void unrank_all(const Basis& basis, const int64_t* columns, int64_t n, int64_t width,
+                int64_t* tuples);
+
+/// Whether each number is larger than the one before.
+bool is_rising(const int64_t* numbers, int64_t n);
+
+}  // namespace polysparse

@@ -1,0 +1,45 @@
+#include "basis/basis.hpp"
+
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.hpp"
+#include "bindings/module.hpp"
+
+namespace polysparse {
+namespace {
+
+void init(Basis* self, int64_t n_features, int64_t lowest, int64_t highest, bool interaction_only,
+          bool include_bias, std::vector<uint64_t> degree_end) {
+    require(lowest >= 1 && highest < static_cast<int64_t>(degree_end.size()),
+            "degree_end is too short");
+    new (self)
+        Basis{n_features, lowest, highest, interaction_only, include_bias, std::move(degree_end)};
+}
+
+void rank(const Basis& basis, Tuples tuples, Array<int64_t> out) {
+    require(tuples.shape(0) == out.size(), "arrays of unequal length");
+    nb::gil_scoped_release release;
+    rank_all(basis, table_of(tuples), out.data());
+}
+
+void unrank(const Basis& basis, Array<const int64_t> columns, Table<int64_t> out) {
+    const auto width = static_cast<int64_t>(out.shape(1));
+    require(out.shape(0) == columns.size() && width >= basis.highest, "arrays of unequal length");
+    nb::gil_scoped_release release;
+    unrank_all(basis, columns.data(), size_of(columns), width, out.data());
+}
+
+}  // namespace
+
+void bind_basis(nb::module_& m) {
+    nb::class_<Basis>(m, "Basis", "The monomials of an expansion, as the kernels see them.")
+        .def("__init__", &init, nb::arg("n_features"), nb::arg("lowest"), nb::arg("highest"),
+             nb::arg("interaction_only"), nb::arg("include_bias"), nb::arg("degree_end"))
+        .def("rank", &rank, nb::arg("tuples").noconvert(), nb::arg("out").noconvert())
+        .def("unrank", &unrank, nb::arg("columns").noconvert(), nb::arg("out").noconvert());
+}
+
+}  // namespace polysparse

@@ -1,0 +1,11 @@
+#include "bindings/module.hpp"
+
+NB_MODULE(_kernels, m) {
+    m.doc() = "Native kernels of polysparse; see src/kernels. Not a public interface.";
+    polysparse::bind_basis(m);
+    polysparse::bind_matrix(m);
+    polysparse::bind_expand(m);
+    polysparse::bind_select(m);
+    polysparse::bind_observe(m);
+    polysparse::bind_text(m);
+}

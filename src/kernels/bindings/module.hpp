@@ -1,0 +1,15 @@
+// What the module holds, a function for each room.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace polysparse {
+
+void bind_basis(nanobind::module_& m);
+void bind_matrix(nanobind::module_& m);
+void bind_expand(nanobind::module_& m);
+void bind_select(nanobind::module_& m);
+void bind_observe(nanobind::module_& m);
+void bind_text(nanobind::module_& m);
+
+}  // namespace polysparse

@@ -1,0 +1,136 @@
+// How `fill` is done: rows are shared out by output size, and long rows are divided.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "expand/fill.hpp"
+#include "expand/layout.hpp"
+#include "expand/long_row.hpp"
+#include "expand/row_shape.hpp"
+#include "expand/to_slots.hpp"
+
+namespace polysparse {
+
+/// Rows [first, last), without those of more than `longest` outputs. The last is filled exactly:
+/// what is behind it belongs to somebody else.
+template <class Index, class Value, class OutIndex>
+POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>& x,
+                                        const OutIndex* out_offsets, Slots<OutIndex, Value> out,
+                                        Layout<Slots<OutIndex, Value>> rooms, int64_t first,
+                                        int64_t last, int64_t longest) {
+    const Indices row_offsets = x.row_offsets;
+    const ConstSlots<Index, Value> stored{x.columns.template as<Index>(), x.values};
+    const int64_t n_outputs = out_offsets[last], n_stored = row_offsets[x.n_rows];
+    int64_t row_end = row_offsets[first];
+    for (int64_t r = first; r < last; ++r) {
+        const int64_t start = out_offsets[r], end = out_offsets[r + 1], row_start = row_end;
+        row_end = row_offsets[r + 1];
+        if (end - start > longest) continue;
+        const Row<Index, Value> row{stored + row_start, row_end - row_start};
+        if (end + lanes <= n_outputs && row_end + lanes <= n_stored)
+            fill_row<true>(basis, row, out + start, rooms);
+        else
+            fill_row<false>(basis, row, out + start, rooms);
+    }
+}
+
+/// Fills some long rows. False if stopped.
+template <class AnyLongRow>
+bool fill_long_rows(const Basis& basis, const std::vector<AnyLongRow>& rows, int64_t task,
+                    int64_t n_threads, const StopRequest& should_stop) {
+    struct Part {
+        const AnyLongRow* of;
+        int64_t begin, end;
+    };
+    for (int64_t d = 1; d <= basis.highest && !rows.empty(); ++d) {
+        std::vector<Part> parts;
+        for (const AnyLongRow& row : rows)
+            for (int64_t begin = 0, size = row.size(d); begin < size; begin += task)
+                parts.push_back({&row, begin, std::min(begin + task, size)});
+        const auto fill_one = [&](int64_t, int64_t i) {
+            parts[i].of->fill(d, parts[i].begin, parts[i].end);
+        };
+        if (!run_tasks(std::ssize(parts), n_threads, fill_one, should_stop)) return false;
+    }
+    return true;
+}
+
+/// One fill: its arguments, and how much a task does.
+template <class Index, class Value, class OutIndex>
+struct Fill {
+    const Basis& basis;
+    const CsrView<Value>& x;
+    const OutIndex* out_offsets;
+    Slots<OutIndex, Value> out;
+    int64_t n_threads;
+    const StopRequest& should_stop;
+    int64_t task;  // outputs, about
+
+    int64_t longest_row() const { return 4 * task; }  // a row with more outputs is divided
+    bool is_long(int64_t r) const { return out_offsets[r + 1] - out_offsets[r] > longest_row(); }
+
+    /// False if stopped.
+    bool operator()() const {
+        RowShape largest;  // of the rows that are not long
+        bool has_long = false;
+        for (int64_t r = 0; r < x.n_rows; ++r) {
+            if (is_long(r))
+                has_long = true;
+            else
+                largest = larger(largest, shape_of(x.row_offsets, r));
+        }
+        return fill_short(largest) && (!has_long || fill_long());
+    }
+
+    /// All rows but the long ones.
+    bool fill_short(RowShape largest) const {
+        std::vector<LowerDegrees<OutIndex, Value>> lower;
+        for (int64_t worker = 0; worker < n_threads; ++worker) lower.emplace_back(basis, largest);
+        const int64_t n_outputs = out_offsets[x.n_rows], n_tasks = n_outputs / task + 1;
+        const auto first_row = [&](int64_t number) -> int64_t {
+            if (number == n_tasks) return x.n_rows;
+            const auto place = static_cast<OutIndex>(std::min(number * task, n_outputs));
+            return std::lower_bound(out_offsets, out_offsets + x.n_rows, place) - out_offsets;
+        };
+        const auto fill_task = [&](int64_t worker, int64_t number) {
+            fill_rows<Index>(basis, x, out_offsets, out, lower[worker].layout(out),
+                             first_row(number), first_row(number + 1), longest_row());
+        };
+        return run_tasks(n_tasks, n_threads, fill_task, should_stop);
+    }
+
+    /// The long rows, several together until their scratch adds up.
+    bool fill_long() const {
+        constexpr int64_t much = int64_t{1} << 20;
+        std::vector<LongRow<Index, Value, OutIndex>> together;
+        int64_t scratch_size = 0;
+        for (int64_t r = 0; r < x.n_rows; ++r) {
+            if (!is_long(r)) continue;
+            together.emplace_back(basis, row_of<Index>(x, r), out + out_offsets[r]);
+            scratch_size += together.back().scratch_size();
+            if (scratch_size < much) continue;
+            if (!fill_long_rows(basis, together, task, n_threads, should_stop)) return false;
+            together.clear();
+            scratch_size = 0;
+        }
+        return fill_long_rows(basis, together, task, n_threads, should_stop);
+    }
+};
+
+template <class Value, class OutIndex>
+bool fill(const Basis& basis, const CsrView<Value>& x, const OutIndex* out_offsets,
+          Slots<OutIndex, Value> out, int64_t n_threads, int64_t wanted,
+          const StopRequest& should_stop) {
+    // Enough to be worth handing out, little enough to share and to stop.
+    const int64_t suitable =
+        std::clamp<int64_t>(out_offsets[x.n_rows] / (16 * n_threads), 1 << 14, 1 << 20);
+    return x.columns.visit([&]<class Index>(const Index*) {
+        return Fill<Index, Value, OutIndex>{
+            basis, x, out_offsets, out, n_threads, should_stop, wanted > 0 ? wanted : suitable}();
+    });
+}
+
+}  // namespace polysparse

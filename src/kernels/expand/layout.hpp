@@ -1,0 +1,94 @@
+// Where the blocks of a row are while it is walked.
+//
+// A sink that holds its blocks has them one behind the other from the lowest degree of the basis
+// up, at their final place. Other blocks are stored only as tails, in two rooms: each is made from
+// the one before, so even and odd degrees take turns.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "basis/basis.hpp"
+#include "expand/row_shape.hpp"
+#include "platform/processors.hpp"
+
+namespace polysparse {
+
+template <class Place>
+struct Layout {
+    int64_t first_held;  // the lowest degree that is not in a room
+    Place held;          // where that degree begins
+    Place even, odd;     // the rooms
+
+    /// Where P_d begins, if P_{d-1} ends at `end`.
+    POLYSPARSE_INLINE Place next(int64_t d, Place end) const {
+        if (d < first_held) return d % 2 == 0 ? even : odd;
+        return d == first_held ? held : end;
+    }
+
+    Place first() const { return next(1, held); }
+
+    /// Where P_d begins, for any d.
+    Place begin(const Basis& basis, int64_t d, RowShape shape) const {
+        Place place = held;
+        for (int64_t e = first_held; e < d; ++e) place = place + block_size(basis, e, shape);
+        return next(d, place);
+    }
+    Place end(const Basis& basis, int64_t d, RowShape shape) const {
+        return begin(basis, d, shape) + block_size(basis, d, shape);
+    }
+};
+
+template <class Sink>
+int64_t first_held(const Basis& basis) {
+    return Sink::holds_blocks ? basis.lowest : std::numeric_limits<int64_t>::max();
+}
+
+/// Tuples that the rooms must hold.
+struct Rooms {
+    int64_t even = 0, odd = 0;
+    int64_t total() const { return even + odd; }
+};
+
+/// For rows up to a shape. A P_1 that is stored has room even if no other degree is made from it.
+template <class Keys, class Sink>
+Rooms rooms_for(const Basis& basis, RowShape shape) {
+    const int64_t last = Sink::holds_blocks ? std::min(basis.lowest - 1, basis.highest)
+                                            : std::max<int64_t>(basis.highest - 1, 1);
+    Rooms rooms;
+    for (int64_t d = Keys::first_stored; d <= last; ++d) {
+        int64_t& room = d % 2 == 0 ? rooms.even : rooms.odd;
+        room = std::max(room, block_size(basis, d, shape));
+    }
+    return rooms;
+}
+
+/// The rooms of a sink whose places are Slots, with lanes behind each for groups that go past the
+/// end. The basis must outlive it. Throws bad_alloc.
+template <class Keys, class Sink>
+class Scratch {
+  public:
+    using Place = typename Sink::Place;
+
+    Scratch(const Basis& basis, RowShape largest)
+        : basis_(&basis), rooms_(rooms_for<Keys, Sink>(basis, largest)), arrays_(size()) {}
+
+    /// Sets every slot to zero, so that no group reads values that are slow to multiply.
+    void clear() { arrays_.clear(size()); }
+
+    int64_t size() const { return rooms_.total() + 2 * lanes; }
+
+    /// The layout of a row whose held blocks begin at `held`.
+    Layout<Place> layout(Place held = {}) const {
+        const Place even = arrays_.slots();
+        return {first_held<Sink>(*basis_), held, even, even + rooms_.even + lanes};
+    }
+
+  private:
+    const Basis* basis_;
+    Rooms rooms_;
+    typename Place::Arrays arrays_;
+};
+
+}  // namespace polysparse

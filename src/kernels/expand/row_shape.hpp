@@ -1,0 +1,116 @@
+// How large a row's blocks are, and the runs they are made of.
+//
+// P_d is a row's tuples of degree d, in order. A run of P_d is the tuples led by one stored value.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "basis/basis.hpp"
+#include "matrix/csr_view.hpp"
+#include "platform/processors.hpp"
+
+namespace polysparse {
+
+/// All that the sizes of a row's blocks depend on. Only this header looks inside.
+struct RowShape {
+    int64_t n_stored = 0;
+};
+
+inline RowShape shape_of(const Indices& row_offsets, int64_t r) {
+    return {row_offsets[r + 1] - row_offsets[r]};
+}
+template <class Index, class Value>
+RowShape shape_of(const Row<Index, Value>& row) {
+    return {row.n};
+}
+/// Of a row that stores every feature.
+inline RowShape dense_shape(const Basis& basis) {
+    return {basis.n_features};
+}
+
+inline bool is_empty(RowShape shape) {
+    return shape.n_stored == 0;
+}
+/// How many values a row of this shape stores.
+inline int64_t n_stored(RowShape shape) {
+    return shape.n_stored;
+}
+/// A shape that needs at least as much room as either.
+inline RowShape larger(RowShape a, RowShape b) {
+    return {std::max(a.n_stored, b.n_stored)};
+}
+/// A shape that needs at least as much room as any of n rows.
+inline RowShape largest_shape(const Indices& row_offsets, int64_t n_rows) {
+    RowShape largest;
+    for (int64_t r = 0; r < n_rows; ++r) largest = larger(largest, shape_of(row_offsets, r));
+    return largest;
+}
+
+/// How many stored values, from the front, lead no tuple of degree d that is needed. Below the
+/// lowest degree of an interaction expansion a tuple only serves as the tail of longer ones, so at
+/// least lowest - d values come before it. This keeps the scratch no larger than the output.
+inline int64_t skipped(const Basis& basis, int64_t d) {
+    return basis.interaction_only && d < basis.lowest ? basis.lowest - d : 0;
+}
+
+/// The runs of P_d, d >= 2. Run a, for first <= a < last, is led by stored value a; its tails are
+/// the last length(a) tuples of P_{d-1}. If Degree is a compile-time constant its simplex numbers
+/// are written out.
+template <class Degree>
+struct Runs {
+    int64_t length(int64_t a) const { return static_cast<int64_t>(simplex(d - 1, last - a)); }
+
+    /// Tuples in the runs before a.
+    int64_t start(int64_t a) const {
+        return static_cast<int64_t>(simplex(d, last - first) - simplex(d, last - a));
+    }
+
+    /// The run that tuple t of the block is in.
+    int64_t holding(int64_t t) const {
+        return largest_where(first, last - 1, [&](int64_t a) { return start(a) <= t; });
+    }
+
+    Degree d;
+    int64_t first, last;
+};
+
+template <class Degree>
+POLYSPARSE_INLINE Runs<Degree> runs_of(const Basis& basis, Degree d, RowShape shape) {
+    return {d, skipped(basis, d), shape.n_stored - basis.gap(d)};
+}
+
+/// Tuples of P_d: the row's outputs of that degree or, below the lowest, what longer tuples are
+/// made from.
+inline int64_t block_size(const Basis& basis, int64_t d, RowShape shape) {
+    return static_cast<int64_t>(simplex(d, shape.n_stored - skipped(basis, d) - basis.gap(d)));
+}
+
+/// Outputs of a row.
+inline int64_t row_size(const Basis& basis, RowShape shape) {
+    int64_t size = basis.include_bias;
+    if (is_empty(shape)) return size;
+    for (int64_t d = basis.lowest; d <= basis.highest; ++d) size += block_size(basis, d, shape);
+    return size;
+}
+
+/// row_size for many rows; remembers the sizes of short ones.
+class RowSizes {
+  public:
+    explicit RowSizes(const Basis& basis) : basis_(&basis), known_(n_known, -1) {}
+
+    int64_t operator()(RowShape shape) {
+        if (shape.n_stored >= n_known) return row_size(*basis_, shape);
+        int64_t& size = known_[shape.n_stored];
+        if (size < 0) size = row_size(*basis_, shape);
+        return size;
+    }
+
+  private:
+    static constexpr int64_t n_known = 256;
+    const Basis* basis_;
+    std::vector<int64_t> known_;
+};
+
+}  // namespace polysparse

@@ -1,0 +1,123 @@
+// The recurrence that every expansion follows, once.
+//
+// P_d is a row's tuples of degree d, in order; P_1 is the row itself. P_d is, for each stored value
+// a of the row in turn, a run: the tail of P_{d-1} that begins at the first tuple led by a (after
+// a, for interactions), with every value times a's value, and every key changed in one way that
+// depends on a alone. So a block is a handful of long, uniform runs. Tuples come in lexicographic
+// order, and products associate to the right, x_i * (x_j * x_k), as in scikit-learn's dense
+// expansion.
+//
+// Two parameters say what is made of a row.
+//
+// *Keys* say what a tuple is known by, and how a lead changes the key of a tail:
+//     keys.leads(d)              made once per block; leads(a) is what run a does to keys
+//     keys.first_end(row, to, n) where the tuples end that P_2 is made from: those of the row as
+//                                it is stored, or those of P_1, n tuples at `to`
+//     Keys::first_stored         the lowest degree whose tuples must be stored to serve as tails
+//
+// A *sink* decides what becomes of a run, and has the inner loop over its tuples:
+//     sink.bias()                                called first, if the basis has a bias
+//     sink.first(block, row, keys, from, to)     P_1, without the stored values before `from`
+//     sink.run(block, tail, n, lead, scale, to)  a run, or part of one: the n tuples at `tail`
+//                                                with this lead in front
+//     Sink::holds_blocks         true: it writes every block at `to`, where it stays. False: it
+//                                writes a block at `to` only if it is_tail, and it does not stay
+//
+// *Rows* have shape_of(row) and row.scale(a), what the values of run a are multiplied with.
+// *Places* (of tails, and to write to) only need + and - int64. Where blocks are: layout.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "basis/basis.hpp"
+#include "expand/layout.hpp"
+#include "expand/row_shape.hpp"
+#include "platform/processors.hpp"
+
+namespace polysparse {
+
+/// What a sink may ask about the block that a run belongs to.
+template <class Degree>
+struct Block {
+    Degree d;
+    bool is_output;  // the basis has this degree
+    bool is_tail;    // a higher degree is made from it
+};
+
+template <class Degree>
+POLYSPARSE_INLINE Block<Degree> block_of(const Basis& basis, Degree d) {
+    return {d, d >= basis.lowest, d < basis.highest};
+}
+
+/// The bias and P_1.
+template <class Row, class Keys, class Place, class Sink>
+POLYSPARSE_INLINE void walk_first(const Basis& basis, const Row& row, const Keys& keys,
+                                  const Layout<Place>& layout, Sink& sink) {
+    if (basis.include_bias) sink.bias();
+    if (is_empty(shape_of(row)) || basis.highest < 1) return;
+    const std::integral_constant<int64_t, 1> one{};
+    sink.first(block_of(basis, one), row, keys, skipped(basis, 1), layout.first());
+}
+
+/// P_d, at `to`, from what ends at `tail_end`. Returns where it ends.
+template <class Degree, class Row, class Keys, class Tail, class Place, class Sink>
+POLYSPARSE_INLINE Place walk_block(const Basis& basis, Degree d, const Row& row, const Keys& keys,
+                                   Tail tail_end, Place to, Sink& sink) {
+    const Block<Degree> block = block_of(basis, d);
+    const auto runs = runs_of(basis, d, shape_of(row));
+    const auto leads = keys.leads(d);
+    for (int64_t a = runs.first; a < runs.last; ++a) {
+        const int64_t n = runs.length(a);
+        sink.run(block, tail_end - n, n, leads(a), row.scale(a), to);
+        if (Sink::holds_blocks || block.is_tail) to = to + n;
+    }
+    return to;
+}
+
+/// All of one row.
+template <class Row, class Keys, class Place, class Sink>
+POLYSPARSE_INLINE void walk_row(const Basis& basis, const Row& row, const Keys& keys,
+                                const Layout<Place>& layout, Sink& sink) {
+    walk_first(basis, row, keys, layout, sink);
+    const RowShape shape = shape_of(row);
+    if (is_empty(shape) || basis.highest < 2) return;
+    const Place first = layout.first();
+    const int64_t n_first = block_size(basis, 1, shape);
+    const auto first_end = keys.first_end(row, first, n_first);
+    Place end = layout.first_held == 1 ? first + n_first : first;  // of the last block that is held
+    const std::integral_constant<int64_t, 2> two{};
+    end = walk_block(basis, two, row, keys, first_end, layout.next(2, end), sink);
+    const auto next = [&](auto d) POLYSPARSE_INLINE_LAMBDA {
+        end = walk_block(basis, d, row, keys, end, layout.next(d, end), sink);
+    };
+    if (basis.highest >= 3) next(std::integral_constant<int64_t, 3>{});
+    for (int64_t d = 4; d <= basis.highest; ++d) next(d);
+}
+
+/// Tuples [begin, end) of P_d, d >= 2, at `to`. The degree below must be whole.
+template <class Row, class Keys, class Tails, class Place, class Sink>
+POLYSPARSE_INLINE void walk_part(const Basis& basis, int64_t d, const Row& row, const Keys& keys,
+                                 const Layout<Tails>& layout, int64_t begin, int64_t end, Place to,
+                                 Sink& sink) {
+    const RowShape shape = shape_of(row);
+    const Block<int64_t> block = block_of(basis, d);
+    const auto runs = runs_of(basis, d, shape);
+    const auto leads = keys.leads(d);
+    const auto walk = [&](auto tail_end) POLYSPARSE_INLINE_LAMBDA {
+        for (int64_t a = runs.holding(begin); begin < end; ++a) {
+            const int64_t n = runs.length(a), done = begin - runs.start(a);
+            const int64_t here = std::min(n - done, end - begin);
+            sink.run(block, tail_end - (n - done), here, leads(a), row.scale(a), to);
+            to = to + here;
+            begin += here;
+        }
+    };
+    if (d == 2)
+        walk(keys.first_end(row, layout.first(), block_size(basis, 1, shape)));
+    else
+        walk(layout.end(basis, d - 1, shape));
+}
+
+}  // namespace polysparse

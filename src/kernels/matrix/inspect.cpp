@@ -1,0 +1,119 @@
+#include "matrix/inspect.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "platform/processors.hpp"
+#include "platform/threads.hpp"
+
+namespace polysparse {
+namespace {
+
+/// What a stretch of stored values shows. Reports of stretches add up to that of the whole.
+struct StretchReport {
+    bool outside = false;       // a column is not in the matrix
+    int64_t steps_down = 0;     // columns not above the one before, across rows, too
+    int64_t at_row_starts = 0;  // those of them that start a row, where they are allowed
+    int64_t stored_zeros = 0;
+
+    void operator+=(const StretchReport& other) {
+        outside |= other.outside;
+        steps_down += other.steps_down;
+        at_row_starts += other.at_row_starts;
+        stored_zeros += other.stored_zeros;
+    }
+};
+
+constexpr int64_t stretch = int64_t{1} << 14;  // short enough for counters of 32 bits
+
+/// Stored values [begin, end), a stretch at most. `last` is the last column of the matrix.
+template <class Index>
+POLYSPARSE_PER_PROCESSOR void inspect_columns(const Index* __restrict columns,
+                                              std::make_unsigned_t<Index> last, int64_t begin,
+                                              int64_t end, StretchReport& report) {
+    // Counters as wide as what they count, so that the loops vectorise without widening.
+    using Unsigned = std::make_unsigned_t<Index>;
+    Unsigned outside = 0;
+    Index steps_down = 0;
+    for (int64_t t = begin; t < end; ++t) outside |= static_cast<Unsigned>(columns[t]) > last;
+    for (int64_t t = std::max<int64_t>(begin, 1); t < end; ++t)
+        steps_down += columns[t] <= columns[t - 1];
+    report.outside = outside != 0;
+    report.steps_down = steps_down;
+}
+
+template <class Value>
+POLYSPARSE_PER_PROCESSOR int64_t count_zeros(const Value* __restrict values, int64_t begin,
+                                             int64_t end) {
+    using Counter = std::conditional_t<sizeof(Value) == 8, int64_t, int32_t>;
+    Counter n = 0;
+    for (int64_t t = begin; t < end; ++t) n += values[t] == Value(0);
+    return n;
+}
+
+/// Steps down in [begin, end) that start a row.
+template <class Offset, class Index>
+POLYSPARSE_PER_PROCESSOR int64_t count_at_row_starts(const Offset* row_offsets, int64_t n_rows,
+                                                     const Index* columns, int64_t begin,
+                                                     int64_t end) {
+    int64_t n = 0;
+    const Offset* const rows_end = row_offsets + n_rows;
+    const Offset* row = std::lower_bound(row_offsets, rows_end, std::max<int64_t>(begin, 1));
+    for (; row != rows_end && *row < end; ++row)
+        if (*row < row[1]) n += columns[*row] <= columns[*row - 1];
+    return n;
+}
+
+/// Needs: row offsets that were checked.
+template <class Offset, class Index, class Value>
+CsrReport inspect_stored(const Offset* row_offsets, const Index* columns, const CsrView<Value>& x,
+                         int64_t n_threads) {
+    const int64_t stored = row_offsets[x.n_rows];
+    using Unsigned = std::make_unsigned_t<Index>;
+    const int64_t most = std::numeric_limits<Index>::max();
+    const auto last = static_cast<Unsigned>(std::min<int64_t>(most, x.n_columns - 1));
+    std::vector<StretchReport> sums(n_threads);
+    run_tasks((stored + stretch - 1) / stretch, n_threads, [&](int64_t worker, int64_t task) {
+        const int64_t begin = task * stretch, end = std::min(begin + stretch, stored);
+        StretchReport report;
+        inspect_columns(columns, last, begin, end, report);
+        report.at_row_starts = count_at_row_starts(row_offsets, x.n_rows, columns, begin, end);
+        report.stored_zeros = count_zeros(x.values, begin, end);
+        sums[worker] += report;
+    });
+    StretchReport all;
+    for (const StretchReport& sum : sums) all += sum;
+    if (all.outside) {
+        int64_t t = 0;
+        while (static_cast<Unsigned>(columns[t]) <= last) ++t;
+        return {CsrFault::column_range, t, false, 0};
+    }
+    return {CsrFault::none, 0, all.steps_down == all.at_row_starts, all.stored_zeros};
+}
+
+}  // namespace
+
+template <class Value>
+CsrReport inspect(const CsrView<Value>& x, int64_t n_stored, int64_t n_threads) {
+    const auto fault = [](CsrFault kind, int64_t where) {
+        return CsrReport{kind, where, false, 0};
+    };
+    return x.row_offsets.visit([&](const auto* row_offsets) {
+        if (row_offsets[0] != 0) return fault(CsrFault::first_offset, 0);
+        for (int64_t r = 0; r < x.n_rows; ++r)
+            if (row_offsets[r + 1] < row_offsets[r]) return fault(CsrFault::falling_offset, r);
+        const int64_t stored = row_offsets[x.n_rows];
+        if (stored > n_stored) return fault(CsrFault::last_offset, x.n_rows);
+        if (x.n_columns == 0 && stored > 0) return fault(CsrFault::column_range, 0);
+        return x.columns.visit([&](const auto* columns) {
+            return inspect_stored(row_offsets, columns, x, n_threads);
+        });
+    });
+}
+
+template CsrReport inspect(const CsrView<float>&, int64_t, int64_t);
+template CsrReport inspect(const CsrView<double>&, int64_t, int64_t);
+
+}  // namespace polysparse

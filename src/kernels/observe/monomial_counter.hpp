@@ -1,0 +1,223 @@
+// Counting, for every monomial, the rows that have it, without making the expansion.
+//
+// All monomials that begin with the same columns, a prefix, are counted together. The rows that
+// have the prefix are known, each by what follows the prefix in it: a span of the stored values.
+// Every column in a span makes a monomial of one degree more. So a degree is one pass over spans
+// that adds to a counter for each column. Monomials of one degree come out in order, and nothing is
+// sorted but the stored values, once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "basis/basis.hpp"
+#include "observe/number_set.hpp"
+#include "observe/runs.hpp"
+#include "observe/transposed.hpp"
+#include "platform/processors.hpp"
+#include "platform/threads.hpp"
+
+namespace polysparse {
+
+/// How much all workers have found, and whether they should stop. They check from time to time.
+class Watch {
+  public:
+    explicit Watch(int64_t most) : most_(most) {}
+
+    void add(int64_t n_found) {
+        if ((n_found_ += n_found) > most_) is_full_ = true;
+    }
+    void stop() { is_stopped_ = true; }
+    void fill_up() { is_full_ = true; }
+    bool is_over() const { return is_full_ || is_stopped_; }
+    bool is_full() const { return is_full_; }
+
+  private:
+    int64_t most_;
+    std::atomic<int64_t> n_found_{0};
+    std::atomic<bool> is_full_{false}, is_stopped_{false};
+};
+
+/// What one worker needs to count: a counter for each column that occurs and, for each degree but
+/// the first and the highest, the spans that the next degree is made from.
+template <class Column, class Index, class Count>
+class MonomialCounter {
+  public:
+    struct Over {};  // thrown when the watch says so
+
+    /// This worker asks `should_stop`, unless it is null. All references must outlive it.
+    MonomialCounter(const Basis& basis, const Transposed<Column>& x, const Index* columns,
+                    Watch& watch, const StopRequest* should_stop)
+        : basis_(&basis),
+          x_(&x),
+          columns_(columns),
+          watch_(&watch),
+          should_stop_(should_stop),
+          n_rows_with_(x.n_columns()),
+          seen_(x.n_columns()),
+          prefix_(basis.highest + 1),
+          levels_(basis.highest + 1),
+          found_(basis.highest + 1) {}
+
+    /// Counts all monomials that begin with column number `first`.
+    void count_led_by(int64_t first) {
+        const auto* const begin = &x_->tails[x_->first[first]];
+        const int64_t n = x_->first[first + 1] - x_->first[first];
+        if (basis_->lowest <= 1)
+            found_[1].append(static_cast<int64_t>(base_of(1) + begin->column),
+                             static_cast<Count>(n));
+        if (basis_->highest < 2) return;
+        prefix_[0] = static_cast<int64_t>(begin->column);
+        extend(2, begin, n);
+    }
+
+    /// Takes what was found of a degree since the last time.
+    Chunk<Count> take(int64_t degree) {
+        Chunk<Count> all{{found_[degree].columns.begin(), found_[degree].columns.end()},
+                         {found_[degree].counts.begin(), found_[degree].counts.end()}};
+        found_[degree].clear();
+        n_reported_ -= std::ssize(all.columns);
+        return all;
+    }
+
+    /// Tells the watch what was found. Throws Over.
+    void report() {
+        int64_t n_found = 0;
+        for (const Chunk<Count>& found : found_) n_found += std::ssize(found.columns);
+        watch_->add(n_found - std::exchange(n_reported_, n_found));
+        n_steps_ = 0;
+        if (should_stop_ != nullptr && (*should_stop_)()) watch_->stop();
+        if (watch_->is_over()) throw Over{};
+    }
+
+  private:
+    struct Span {
+        uint32_t begin, end;
+    };
+    struct Level {
+        std::vector<uint32_t> numbers;  // of the columns that were found
+        std::vector<uint32_t> starts;   // where their spans begin, and the end
+        std::vector<Span> spans;        // by column
+    };
+
+    /// The output column of a monomial of degree k is this plus its last input column.
+    uint64_t base_of(int64_t k) const {
+        uint64_t base = basis_->degree_end[k] - static_cast<uint64_t>(basis_->n_features);
+        for (int64_t m = 0; m < k - 1; ++m) base -= basis_->depth(k - m, prefix_[m]);
+        return base;
+    }
+
+    /// Counts monomials of degree k and above that extend the prefix, of degree k - 1. A span
+    /// begins with the prefix's last column.
+    template <class AnySpan>
+    POLYSPARSE_INLINE void extend(int64_t k, const AnySpan* spans, int64_t n) {
+        note_steps(n);
+        if (n == 1)
+            extend_row(k, spans->begin, spans->end);
+        else if (k == basis_->highest)
+            extend_last(k, spans, n);
+        else
+            extend_further(k, spans, n);
+    }
+
+    /// Reports every so many steps: spans, or stored values of a row.
+    POLYSPARSE_INLINE void note_steps(int64_t n_steps) {
+        n_steps_ += n_steps;
+        if (n_steps_ > reporting_interval) report();
+    }
+
+    template <class AnySpan, class F>
+    POLYSPARSE_INLINE void for_each_stored(const AnySpan* spans, int64_t n, const F& f) const {
+        constexpr int64_t ahead = 8;
+        const auto gap = static_cast<uint32_t>(basis_->interaction_only);
+        const uint32_t* const numbers = x_->numbers.get();
+        for (int64_t s = 0; s < n; ++s) {
+            if (s + ahead < n) prefetch(numbers + spans[s + ahead].begin);
+            const uint32_t end = spans[s].end;
+            for (uint32_t t = spans[s].begin + gap; t < end; ++t) f(numbers[t], t, end);
+        }
+    }
+
+    template <class AnySpan>
+    POLYSPARSE_INLINE void count(const AnySpan* spans, int64_t n) {
+        for_each_stored(spans, n, [&](uint32_t number, uint32_t, uint32_t) {
+            if (n_rows_with_[number]++ == 0) seen_.insert(number);
+        });
+    }
+
+    template <class AnySpan>
+    void extend_last(int64_t k, const AnySpan* spans, int64_t n) {
+        count(spans, n);
+        const uint64_t base = base_of(k);
+        Chunk<Count>& found = found_[k];
+        seen_.drain([&](uint32_t number) {
+            found.append(static_cast<int64_t>(base + x_->names[number]),
+                         std::exchange(n_rows_with_[number], 0));
+        });
+    }
+
+    template <class AnySpan>
+    void extend_further(int64_t k, const AnySpan* spans, int64_t n) {
+        count(spans, n);
+        const uint64_t base = base_of(k);
+        const bool wanted = k >= basis_->lowest;
+        Level& level = levels_[k];
+        level.numbers.clear();
+        level.starts.assign(1, 0);
+        seen_.drain([&](uint32_t number) {
+            const uint32_t start = level.starts.back();
+            const Count n_rows = std::exchange(n_rows_with_[number], start);
+            if (wanted) found_[k].append(static_cast<int64_t>(base + x_->names[number]), n_rows);
+            level.numbers.push_back(number);
+            level.starts.push_back(start + n_rows);
+        });
+        level.spans.resize(level.starts.back());
+        for_each_stored(spans, n, [&](uint32_t number, uint32_t t, uint32_t end) {
+            level.spans[n_rows_with_[number]++] = {t, end};
+        });
+        for (const uint32_t number : level.numbers) n_rows_with_[number] = 0;
+        for (size_t i = 0; i < level.numbers.size(); ++i) {
+            prefix_[k - 1] = static_cast<int64_t>(x_->names[level.numbers[i]]);
+            const uint32_t start = level.starts[i];
+            extend(k + 1, level.spans.data() + start, level.starts[i + 1] - start);
+        }
+    }
+
+    /// The same if only one row has the prefix, and so each of the monomials.
+    void extend_row(int64_t k, uint32_t begin, uint32_t end) {
+        begin += static_cast<uint32_t>(basis_->interaction_only);
+        note_steps(end - begin);
+        if (k >= basis_->lowest) {
+            const uint64_t base = base_of(k);
+            for (uint32_t t = begin; t < end; ++t)
+                found_[k].append(static_cast<int64_t>(base + static_cast<uint64_t>(columns_[t])),
+                                 1);
+        }
+        if (k == basis_->highest) return;
+        for (uint32_t t = begin; t < end; ++t) {
+            prefix_[k - 1] = columns_[t];
+            extend_row(k + 1, t, end);
+        }
+    }
+
+    static constexpr int64_t reporting_interval = int64_t{1} << 16;
+
+    const Basis* basis_;
+    const Transposed<Column>* x_;
+    const Index* columns_;
+    Watch* watch_;
+    const StopRequest* should_stop_;
+    int64_t n_steps_ = 0;             // since the last report
+    int64_t n_reported_ = 0;          // how much of found_ the watch knows of
+    std::vector<Count> n_rows_with_;  // [number]
+    NumberSet seen_;                  // numbers whose counter is not zero
+    std::vector<int64_t> prefix_;
+    std::vector<Level> levels_;
+    std::vector<Chunk<Count>> found_;  // [degree]
+};
+
+}  // namespace polysparse

@@ -1,0 +1,49 @@
+// What the kernels ask of the compiler: inlining, vector lanes, and one copy of a function for each
+// generation of processors. Compiler extensions are used here and nowhere else.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define POLYSPARSE_INLINE inline __attribute__((always_inline))
+#define POLYSPARSE_INLINE_LAMBDA __attribute__((always_inline))
+#else
+#define POLYSPARSE_INLINE __forceinline
+#define POLYSPARSE_INLINE_LAMBDA
+#endif
+
+// Compiles a function once per processor generation; the loader picks the best copy. Whatever the
+// function calls must be inlined into it to benefit, lambdas included. The loader's part (ifunc)
+// does not work under sanitizers.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(POLYSPARSE_SANITIZED)
+#define POLYSPARSE_PER_PROCESSOR \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define POLYSPARSE_PER_PROCESSOR
+#endif
+
+namespace polysparse {
+
+/// Slots that are read and written as one group. A loop that may write past its end works in whole
+/// groups.
+constexpr int64_t lanes = 8;
+
+/// Calls step(u) for every lane. GCC must not unroll the loop before vectorising it: it would
+/// multiply 64-bit integers lane by lane.
+template <class Step>
+POLYSPARSE_INLINE void for_lanes(Step step) {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC unroll 1
+#endif
+    for (int64_t u = 0; u < lanes; ++u) step(u);
+}
+
+/// Starts loading a cache line that will be read soon.
+POLYSPARSE_INLINE void prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(address);
+#endif
+}
+
+}  // namespace polysparse

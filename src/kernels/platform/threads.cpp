@@ -1,0 +1,48 @@
+#include "platform/threads.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace polysparse {
+
+bool run_tasks(int64_t n_tasks, int64_t n_threads,
+               const std::function<void(int64_t, int64_t)>& work, const StopRequest& should_stop,
+               Order order) {
+    const int64_t n_workers = std::clamp<int64_t>(n_tasks, 1, n_threads);
+    const int64_t n_shares = order == Order::apart ? n_workers : 1;
+    std::vector<std::atomic<int64_t>> next(n_shares);
+    const auto first_of = [&](int64_t share) { return n_tasks * share / n_shares; };
+    for (int64_t share = 0; share < n_shares; ++share) next[share] = first_of(share);
+    std::atomic<bool> stopped{false};
+    const auto work_through = [&](int64_t worker) {
+        for (int64_t turn = 0; turn < n_shares; ++turn) {
+            const int64_t share = (worker + turn) % n_shares;
+            while (!stopped.load(std::memory_order_relaxed)) {
+                const int64_t task = next[share].fetch_add(1, std::memory_order_relaxed);
+                if (task >= first_of(share + 1)) break;
+                work(worker, task);
+                if (worker == 0 && should_stop()) stopped.store(true, std::memory_order_relaxed);
+            }
+        }
+    };
+    std::vector<std::thread> helpers;
+    try {
+        helpers.reserve(n_workers - 1);
+        for (int64_t worker = 1; worker < n_workers; ++worker)
+            helpers.emplace_back(work_through, worker);
+    } catch (const std::exception&) {  // no more threads, or no memory for them
+    }
+    work_through(0);
+    for (std::thread& helper : helpers) helper.join();
+    return !stopped;
+}
+
+void run_tasks(int64_t n_tasks, int64_t n_threads,
+               const std::function<void(int64_t, int64_t)>& work) {
+    run_tasks(n_tasks, n_threads, work, [] { return false; });
+}
+
+}  // namespace polysparse

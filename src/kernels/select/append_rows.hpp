@@ -1,0 +1,155 @@
+// Rows whose length is known only once they are made: chosen or hashed columns. Workers make tasks
+// of rows, or parts of a long row, in memory that stays in cache, and append them in order.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+#include "basis/basis.hpp"
+#include "expand/row_shape.hpp"
+#include "matrix/csr_view.hpp"
+#include "matrix/slots.hpp"
+#include "platform/threads.hpp"
+
+namespace polysparse {
+
+/// Where rows are appended: n_slots at most; offsets tell them apart.
+template <class Value>
+struct AppendTo {
+    OutIndices offsets;
+    Slots<int32_t, Value> slots;
+    int64_t n_slots;
+};
+
+enum class Appending { whole, stopped, full };
+
+/// Workers pass one at a time, in the order of their tasks, and each takes a stretch of the output.
+/// Tasks must be started in order, so that nobody waits for one that has not started.
+class Turns {
+  public:
+    /// Where the task's n outputs go. Waits for the tasks before it.
+    int64_t take(int64_t task, int64_t n) {
+        for (int64_t now = turn_; now != task; now = turn_) turn_.wait(now);
+        const int64_t begin = end_;
+        end_ = begin + n;
+        turn_ = task + 1;
+        turn_.notify_all();
+        return begin;
+    }
+    int64_t end() const { return end_; }
+
+  private:
+    std::atomic<int64_t> turn_{0};
+    int64_t end_ = 0;  // belongs to the task whose turn it is
+};
+
+/// Rows [first, last), or one part of a single row.
+struct AppendTask {
+    int64_t first, last;
+    int64_t part, n_parts;
+    int64_t n_outputs;  // once it is done
+};
+
+struct AppendTasks {
+    std::vector<AppendTask> tasks;
+    int64_t largest = 0;  // the most outputs a task can have
+};
+
+/// Cuts the rows of x into tasks of about `share` outputs, if every output were kept.
+template <class RowMaker, class Value>
+AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const RowMaker& maker,
+                           int64_t share) {
+    AppendTasks out;
+    RowSizes size_of(basis);
+    int64_t first = 0, in_task = 0;
+    const auto end_task = [&](int64_t last) {
+        if (first < last) out.tasks.push_back({first, last, 0, 1, 0});
+        first = last;
+        in_task = 0;
+    };
+    for (int64_t r = 0; r < x.n_rows; ++r) {
+        const RowShape shape = shape_of(x.row_offsets, r);
+        const int64_t n_parts = maker.n_parts(shape, share);
+        const int64_t size = std::min(size_of(shape), maker.n_columns());
+        if (n_parts > 1) {
+            end_task(r);
+            for (int64_t part = 0; part < n_parts; ++part)
+                out.tasks.push_back({r, r + 1, part, n_parts, 0});
+            out.largest = std::max(out.largest, size);
+            first = r + 1;
+            continue;
+        }
+        in_task += size;
+        out.largest = std::max(out.largest, in_task);
+        if (in_task >= share) end_task(r + 1);
+    }
+    end_task(x.n_rows);
+    return out;
+}
+
+/// Turns the lengths of rows, at offsets[r + 1], into offsets. A divided row's length is the sum of
+/// its parts.
+inline void sum_offsets(const std::vector<AppendTask>& tasks, int64_t n_rows,
+                        const OutIndices& offsets) {
+    for (const AppendTask& task : tasks)
+        if (task.n_parts > 1 && task.part == 0) offsets.set(task.last, 0);
+    for (const AppendTask& task : tasks)
+        if (task.n_parts > 1) offsets.set(task.last, offsets[task.last] + task.n_outputs);
+    int64_t end = 0;
+    offsets.set(0, 0);
+    for (int64_t r = 0; r < n_rows; ++r) {
+        end += offsets[r + 1];
+        offsets.set(r + 1, end);
+    }
+}
+
+/// Appends all rows of x as the makers make them, one maker for each worker. `wanted`: outputs per
+/// task; 0 for the default. The result does not depend on the number of makers. `full`: there are
+/// too few slots. Throws bad_alloc, while no thread runs.
+///
+/// A RowMaker has
+///     n_columns()                     no row has more outputs
+///     n_parts(shape, share)           into how many parts, of about `share` outputs, to divide a
+///     row fill(x, r, part, n_parts, out)  writes a part of row r and returns its length; one more
+///     slot
+///                                     may be written
+template <class RowMaker, class Value>
+Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<RowMaker>& makers,
+                      const AppendTo<Value>& out, int64_t wanted, const StopRequest& should_stop) {
+    const auto n_threads = static_cast<int64_t>(makers.size());
+    AppendTasks cut = cut_into_tasks(basis, x, makers[0], wanted > 0 ? wanted : int64_t{1} << 17);
+    std::vector<SlotArrays<int32_t, Value>> rooms;
+    for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(cut.largest + 1);
+
+    Turns turns;
+    std::atomic<bool> is_full{false};
+    const auto append_task = [&](int64_t worker, int64_t number) {
+        AppendTask& task = cut.tasks[number];
+        // A single worker makes rows in place while there is room for a whole task.
+        const bool is_direct = n_threads == 1 && turns.end() + cut.largest < out.n_slots;
+        const Slots<int32_t, Value> room =
+            is_direct ? out.slots + turns.end() : rooms[worker].slots();
+        for (int64_t r = task.first; r < task.last && !is_full; ++r) {
+            const int64_t n =
+                makers[worker].fill(x, r, task.part, task.n_parts, room + task.n_outputs);
+            if (task.n_parts == 1) out.offsets.set(r + 1, n);
+            task.n_outputs += n;
+        }
+        const int64_t begin = turns.take(number, task.n_outputs);
+        if (begin + task.n_outputs > out.n_slots) is_full = true;
+        if (is_full || is_direct) return;
+        std::memcpy(out.slots.columns + begin, room.columns, task.n_outputs * sizeof(int32_t));
+        std::memcpy(out.slots.values + begin, room.values, task.n_outputs * sizeof(Value));
+    };
+    if (!run_tasks(std::ssize(cut.tasks), n_threads, append_task, should_stop, Order::in_order))
+        return Appending::stopped;
+    if (is_full) return Appending::full;
+    sum_offsets(cut.tasks, x.n_rows, out.offsets);
+    return Appending::whole;
+}
+
+}  // namespace polysparse

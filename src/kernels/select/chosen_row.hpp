@@ -1,0 +1,116 @@
+// The chosen outputs of one row, by way of all of them: made in memory that stays in cache, then
+// looked up.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "basis/basis.hpp"
+#include "expand/layout.hpp"
+#include "expand/long_row.hpp"
+#include "expand/row_shape.hpp"
+#include "expand/to_slots.hpp"
+#include "expand/walk.hpp"
+#include "matrix/csr_view.hpp"
+#include "platform/processors.hpp"
+
+namespace polysparse {
+
+/// Makes the chosen outputs of rows, for one worker (see append_rows). Of a long row only the
+/// degrees below the highest are held; the highest is made from them in pieces.
+template <class Lookup, class Value>
+class ChosenRow {
+  public:
+    /// For rows up to a shape. The basis and the lookup must outlive it. Throws bad_alloc.
+    ChosenRow(const Basis& basis, const Lookup& lookup, RowShape largest)
+        : basis_(&basis),
+          below_(basis),
+          lookup_(&lookup),
+          row_(n_stored(largest) + lanes),
+          all_(room(basis, largest) + lanes),
+          lower_(basis, largest) {
+        below_.highest = basis.highest - 1;
+    }
+
+    int64_t n_columns() const { return lookup_->n_columns(); }
+
+    /// Every part makes the lower degrees again, so it must be large compared to them.
+    int64_t n_parts(RowShape shape, int64_t share) const {
+        if (basis_->highest < 2 || row_size(*basis_, shape) <= 4 * share) return 1;
+        const int64_t least = std::max(share, 8 * row_size(below_, shape));
+        return std::max<int64_t>(1, block_size(*basis_, basis_->highest, shape) / least);
+    }
+
+    /// Needs room for all of the part, or for n_columns if that is less.
+    int64_t fill(const CsrView<Value>& x, int64_t r, int64_t part, int64_t n_parts,
+                 Slots<int32_t, Value> out) {
+        const Row<int64_t, Value> row = copy_of(x, r);
+        const bool is_long = row_size(*basis_, shape_of(row)) > piece_size && basis_->highest > 1;
+        if (n_parts > 1 || is_long) return fill_in_pieces(row, part, n_parts, out);
+        return fill_whole(*basis_, *lookup_, row, all_.slots(), lower_.layout(all_.slots()), out);
+    }
+
+  private:
+    static constexpr int64_t piece_size = int64_t{1} << 14;  // outputs made between look-ups
+
+    static int64_t room(const Basis& basis, RowShape largest) {
+        const int64_t all = row_size(basis, largest);
+        if (basis.highest <= 1) return all;
+        const int64_t top = block_size(basis, basis.highest, largest);
+        return all - top + lanes + std::min(top, piece_size);
+    }
+
+    /// A copy of a row, with room behind it.
+    Row<int64_t, Value> copy_of(const CsrView<Value>& x, int64_t r) const {
+        const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
+        const Slots<int64_t, Value> copy = row_.slots();
+        x.columns.copy(begin, n, copy.columns);
+        std::copy_n(x.values + begin, n, copy.values);
+        return {copy, n};
+    }
+
+    /// Behind `row`, `all` and the layout's rooms there are lanes to spill into.
+    POLYSPARSE_PER_PROCESSOR static int64_t fill_whole(const Basis& basis, const Lookup& lookup,
+                                                       Row<int64_t, Value> row,
+                                                       Slots<int64_t, Value> all,
+                                                       Layout<Slots<int64_t, Value>> rooms,
+                                                       Slots<int32_t, Value> out) {
+        fill_row<true>(basis, row, all, rooms);
+        return lookup.template choose<Value>(all, row_size(basis, shape_of(row)), out);
+    }
+
+    POLYSPARSE_PER_PROCESSOR static int64_t choose(const Lookup& lookup,
+                                                   ConstSlots<int64_t, Value> piece, int64_t n,
+                                                   Slots<int32_t, Value> out) {
+        return lookup.template choose<Value>(piece, n, out);
+    }
+
+    /// The first part has the lower degrees, too.
+    int64_t fill_in_pieces(Row<int64_t, Value> row, int64_t part, int64_t n_parts,
+                           Slots<int32_t, Value> out) {
+        const int64_t d = basis_->highest, n_below = row_size(below_, shape_of(row));
+        const Slots<int64_t, Value> all = all_.slots(), piece = all + n_below + lanes;
+        const auto layout = lower_.layout(all + basis_->include_bias);
+        int64_t n = 0;
+        if (part == 0)
+            n = fill_whole(below_, *lookup_, row, all, layout, out);
+        else
+            fill_row<false>(below_, row, all, layout);
+        const int64_t top = block_size(*basis_, d, shape_of(row)), size = top / n_parts;
+        const int64_t last = part + 1 == n_parts ? top : size * (part + 1);
+        for (int64_t begin = size * part; begin < last; begin += piece_size) {
+            const int64_t end = std::min(begin + piece_size, last);
+            fill_part(*basis_, d, row, layout, begin, end, piece);
+            n += choose(*lookup_, piece, end - begin, out + n);
+        }
+        return n;
+    }
+
+    const Basis* basis_;
+    Basis below_;  // without the highest degree
+    const Lookup* lookup_;
+    SlotArrays<int64_t, Value> row_, all_;
+    LowerDegrees<int64_t, Value> lower_;
+};
+
+}  // namespace polysparse

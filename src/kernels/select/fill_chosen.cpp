@@ -1,0 +1,30 @@
+#include "select/fill_chosen.hpp"
+
+#include <variant>
+#include <vector>
+
+#include "select/chosen_row.hpp"
+
+namespace polysparse {
+
+template <class Value>
+Appending fill_chosen(const Basis& basis, const Lookup& lookup, const CsrView<Value>& x,
+                      const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,
+                      const StopRequest& should_stop) {
+    const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
+    return std::visit(
+        [&]<class Table>(const Table& table) {
+            std::vector<ChosenRow<Table, Value>> makers;
+            for (int64_t worker = 0; worker < n_threads; ++worker)
+                makers.emplace_back(basis, table, largest);
+            return append_rows(basis, x, makers, out, wanted, should_stop);
+        },
+        lookup);
+}
+
+template Appending fill_chosen(const Basis&, const Lookup&, const CsrView<float>&,
+                               const AppendTo<float>&, int64_t, int64_t, const StopRequest&);
+template Appending fill_chosen(const Basis&, const Lookup&, const CsrView<double>&,
+                               const AppendTo<double>&, int64_t, int64_t, const StopRequest&);
+
+}  // namespace polysparse

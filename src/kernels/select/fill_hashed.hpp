@@ -1,0 +1,21 @@
+// The expansion of a CSR matrix with hashed columns.
+#pragma once
+
+#include <cstdint>
+
+#include "basis/basis.hpp"
+#include "matrix/csr_view.hpp"
+#include "platform/threads.hpp"
+#include "select/append_rows.hpp"
+#include "select/hash.hpp"
+
+namespace polysparse {
+
+/// Appends the hashed rows of x: sorted, unique buckets and summed values. Needs: x inspected and
+/// rising. See append_rows.
+template <class Value>
+Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
+                      const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,
+                      const StopRequest& should_stop);
+
+}  // namespace polysparse

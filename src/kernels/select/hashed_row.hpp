@@ -1,0 +1,99 @@
+// One row of the hashed expansion.
+//
+// Its outputs are listed in the order of the basis and sorted by bucket. Those of one bucket are
+// summed in the order they were listed, so that the result is the same to the bit wherever it is
+// made. A row with more than an eighth as many outputs as there are buckets is not listed but
+// summed in place, in memory for all buckets.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "basis/basis.hpp"
+#include "expand/layout.hpp"
+#include "expand/row_shape.hpp"
+#include "expand/walk.hpp"
+#include "matrix/csr_view.hpp"
+#include "platform/processors.hpp"
+#include "select/bucket_sort.hpp"
+#include "select/hash.hpp"
+#include "select/output_list.hpp"
+#include "select/to_buckets.hpp"
+
+namespace polysparse {
+
+/// Makes hashed rows, for one worker (see append_rows).
+template <class Value>
+class HashedRow {
+  public:
+    /// For rows up to a shape. The basis, of which only the degrees and flags matter, must outlive
+    /// it. Throws bad_alloc: it takes at most 16 bytes per tuple of a degree below the highest, 34
+    /// per listed output and, if the largest row is not listed, 8 per bucket.
+    HashedRow(const Basis& basis, const Hasher& hasher, RowShape largest)
+        : basis_(&basis),
+          hasher_(hasher),
+          mixed_(std::make_unique<uint64_t[]>(n_stored(largest) + lanes)),
+          scratch_(basis, largest),
+          listed_(std::min(row_size(basis, largest), most_listed())) {
+        scratch_.clear();
+        if (row_size(basis, largest) <= most_listed()) return;
+        sums_ = std::make_unique_for_overwrite<Value[]>(hasher.n_columns);
+        seen_ = std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1);
+    }
+
+    int64_t n_columns() const { return static_cast<int64_t>(hasher_.n_columns); }
+
+    /// Rows are not divided: outputs of one bucket are all over the row.
+    int64_t n_parts(RowShape, int64_t) const { return 1; }
+
+    int64_t fill(const CsrView<Value>& x, int64_t r, int64_t, int64_t, Slots<int32_t, Value> out) {
+        return fill(x, r, out);
+    }
+
+    /// Sorted, unique buckets and summed values of row r, at `out`. Returns how many; no slot
+    /// behind them is written. There are at most row_size, and at most n_columns.
+    POLYSPARSE_PER_PROCESSOR int64_t fill(const CsrView<Value>& x, int64_t r,
+                                          Slots<int32_t, Value> out) {
+        const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
+        uint64_t* const mixed = mixed_.get();
+        x.columns.copy(begin, n, mixed);
+        // Only the values are used: the walk reads columns through its keys.
+        const Row<uint64_t, Value> row{{mixed, x.values + begin}, n};
+        if (row_size(*basis_, shape_of(row)) > most_listed()) {
+            HashedSums<Value> sums{sums_.get(), seen_.get()};
+            if (!std::exchange(has_sums_, true)) sums.clear(hasher_.n_columns);
+            return walk(row, mixed, sums).take(n_columns(), out);
+        }
+        const HashedList<Value> list = walk(row, mixed, HashedList<Value>{listed_.list()});
+        return listed_.sum(list.n, bit_width(n_columns() - 1), out);
+    }
+
+  private:
+    /// A row with more outputs is summed in place.
+    int64_t most_listed() const { return static_cast<int64_t>(hasher_.n_columns / 8); }
+
+    /// Puts all outputs of a row. `mixed`: its columns, which are mixed.
+    template <class Outputs>
+    POLYSPARSE_INLINE Outputs walk(Row<uint64_t, Value> row, uint64_t* mixed, Outputs outputs) {
+        ToBuckets<Value, Outputs> sink{hasher_, outputs};
+        for (int64_t a = 0; a < row.n; a += lanes)
+            for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
+                mixed[a + u] = sink.hasher.mix(mixed[a + u]);
+            });
+        walk_row(*basis_, row, HashKeys{mixed}, scratch_.layout(), sink);
+        return sink.outputs;
+    }
+
+    const Basis* basis_;
+    Hasher hasher_;
+    std::unique_ptr<uint64_t[]> mixed_;  // mix of the row's columns
+    Scratch<HashKeys, ToBuckets<Value, HashedList<Value>>> scratch_;
+    OutputList<Value> listed_;
+    std::unique_ptr<Value[]> sums_;
+    std::unique_ptr<uint64_t[]> seen_;
+    bool has_sums_ = false;  // whether they were cleared: many workers never see such a row
+};
+
+}  // namespace polysparse
