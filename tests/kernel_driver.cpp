@@ -375,11 +375,15 @@ void test_tally(int64_t n_batches, int64_t n_columns, int64_t largest_count) {
         Tally<Count>& to = b % 3 == 0 ? other : tally;
         to.add_counts(sorted.data(), counts.data(), std::ssize(sorted));
     }
+    // Copies share their runs; whatever is merged into one, the others do not change.
+    Tally<Count> shared = other, copy = tally;
+    const auto of_other = written(shared, 1, INT64_MAX);
     const int64_t n_other = other.n_entries();
-    Tally<Count> copy = tally;
     copy.add_all_of(other);
     check(other.n_entries() == n_other, "the other stays as it is");
     tally.take_all_of(std::move(other));
+    tally.settle();
+    check(written(shared, 1, INT64_MAX) == of_other, "a tally whose runs were merged into others");
     const int64_t n = std::ssize(expected);
     for (const int64_t min_count : {int64_t{1}, int64_t{2}, largest_count, 40 * largest_count})
         for (const int64_t most : {int64_t{1}, n / 3, n - 1, n, INT64_MAX}) {
@@ -489,6 +493,20 @@ void test_observe(const Basis& basis) {
                 check(written(tally, 1, INT64_MAX) == chosen_by_brute_force(expected, 1, INT64_MAX),
                       "observe: columns and counts");
             }
+    }
+}
+
+/// No recursion by degree: this one is deeper than a stack.
+void test_observe_a_high_degree() {
+    const int64_t degree = 60'000;
+    const Basis basis = make_basis(1, 0, degree, false, true);
+    const std::vector<int64_t> row_offsets{0, 1, 2};
+    const std::vector<int32_t> columns{0, 0};
+    for (const int64_t n_rows : {1, 2}) {
+        const CsrPattern rows{row_offsets.data(), n_rows, columns.data()};
+        Run<uint32_t> run;
+        check(observe(basis, rows, INT64_MAX, 1, 0, StopAt{-1}, run), "observe: a high degree");
+        check(size_of(run) == degree + 1, "observe: monomials of a high degree");
     }
 }
 
@@ -671,6 +689,7 @@ int main() {
     test_observe<int32_t, int64_t, uint32_t>(make_basis(4'000'000'000, 0, 2, false, true));
     test_observe<int64_t, int64_t, uint32_t>(make_basis(INT64_MAX - 1, 1, 1, false, true));
     test_stopped_and_full_observe(make_basis(40, 1, 2, false, true));
+    test_observe_a_high_degree();
     test_stopped_and_full_observe(make_basis(12, 2, 4, true, false));
     for_each_basis({0, 1, 9}, 4, test_chosen<int32_t, int32_t, double>);
     for_each_basis({8}, 3, test_chosen<int64_t, int64_t, float>);

@@ -61,6 +61,7 @@ class MonomialCounter {
           seen_(x.n_columns()),
           prefix_(basis.highest + 1),
           levels_(basis.highest + 1),
+          next_in_row_(basis.highest + 1),
           found_(basis.highest + 1) {}
 
     /// Counts all monomials that begin with column number `first`.
@@ -72,7 +73,19 @@ class MonomialCounter {
                              static_cast<Count>(n));
         if (basis_->highest < 2) return;
         prefix_[0] = static_cast<int64_t>(begin->column);
-        extend(2, begin, n);
+        if (!extend(2, begin, n)) return;
+        // Goes through the levels without recursion: degrees may be more than a stack is deep.
+        for (int64_t k = 2; k >= 2;) {
+            Level& level = levels_[k];
+            if (level.next == level.numbers.size()) {
+                --k;
+                continue;
+            }
+            const size_t i = level.next++;
+            prefix_[k - 1] = static_cast<int64_t>(x_->names[level.numbers[i]]);
+            const uint32_t start = level.starts[i];
+            if (extend(k + 1, level.spans.data() + start, level.starts[i + 1] - start)) ++k;
+        }
     }
 
     /// Takes what was found of a degree since the last time.
@@ -102,6 +115,7 @@ class MonomialCounter {
         std::vector<uint32_t> numbers;  // of the columns that were found
         std::vector<uint32_t> starts;   // where their spans begin, and the end
         std::vector<Span> spans;        // by column
+        size_t next = 0;                // the first number that has not been extended
     };
 
     /// The output column of a monomial of degree k is this plus its last input column.
@@ -111,17 +125,18 @@ class MonomialCounter {
         return base;
     }
 
-    /// Counts monomials of degree k and above that extend the prefix, of degree k - 1. A span
-    /// begins with the prefix's last column.
+    /// Counts monomials of degree k that extend the prefix, of degree k - 1. A span begins with the
+    /// prefix's last column. Returns whether a level was opened that says how to extend them.
     template <class AnySpan>
-    POLYSPARSE_INLINE void extend(int64_t k, const AnySpan* spans, int64_t n) {
+    POLYSPARSE_INLINE bool extend(int64_t k, const AnySpan* spans, int64_t n) {
         note_steps(n);
         if (n == 1)
             extend_row(k, spans->begin, spans->end);
         else if (k == basis_->highest)
             extend_last(k, spans, n);
         else
-            extend_further(k, spans, n);
+            open_level(k, spans, n);
+        return n > 1 && k < basis_->highest;
     }
 
     /// Reports every so many steps: spans, or stored values of a row.
@@ -161,7 +176,7 @@ class MonomialCounter {
     }
 
     template <class AnySpan>
-    void extend_further(int64_t k, const AnySpan* spans, int64_t n) {
+    void open_level(int64_t k, const AnySpan* spans, int64_t n) {
         count(spans, n);
         const uint64_t base = base_of(k);
         const bool wanted = k >= basis_->lowest;
@@ -180,28 +195,36 @@ class MonomialCounter {
             level.spans[n_rows_with_[number]++] = {t, end};
         });
         for (const uint32_t number : level.numbers) n_rows_with_[number] = 0;
-        for (size_t i = 0; i < level.numbers.size(); ++i) {
-            prefix_[k - 1] = static_cast<int64_t>(x_->names[level.numbers[i]]);
-            const uint32_t start = level.starts[i];
-            extend(k + 1, level.spans.data() + start, level.starts[i + 1] - start);
+        level.next = 0;
+    }
+
+    /// Counts all monomials of degree `lowest` and above that extend a prefix which only the row of
+    /// this span has: each is in one row.
+    void extend_row(int64_t lowest, uint32_t begin, uint32_t end) {
+        const auto gap = static_cast<uint32_t>(basis_->interaction_only);
+        count_in_row(lowest, begin + gap, end);
+        for (int64_t k = lowest; k >= lowest && k < basis_->highest;) {
+            const uint32_t t = next_in_row_[k];
+            if (t >= end) {
+                --k;
+                continue;
+            }
+            ++next_in_row_[k];
+            prefix_[k - 1] = columns_[t];
+            count_in_row(++k, t + gap, end);
+            if (k == basis_->highest) --k;
         }
     }
 
-    /// The same if only one row has the prefix, and so each of the monomials.
-    void extend_row(int64_t k, uint32_t begin, uint32_t end) {
-        begin += static_cast<uint32_t>(basis_->interaction_only);
+    /// Counts the monomials of degree k that extend the prefix by a stored value in [begin, end).
+    void count_in_row(int64_t k, uint32_t begin, uint32_t end) {
+        next_in_row_[k] = begin;
+        if (begin >= end) return;
         note_steps(end - begin);
-        if (k >= basis_->lowest) {
-            const uint64_t base = base_of(k);
-            for (uint32_t t = begin; t < end; ++t)
-                found_[k].append(static_cast<int64_t>(base + static_cast<uint64_t>(columns_[t])),
-                                 1);
-        }
-        if (k == basis_->highest) return;
-        for (uint32_t t = begin; t < end; ++t) {
-            prefix_[k - 1] = columns_[t];
-            extend_row(k + 1, t, end);
-        }
+        if (k < basis_->lowest) return;
+        const uint64_t base = base_of(k);
+        for (uint32_t t = begin; t < end; ++t)
+            found_[k].append(static_cast<int64_t>(base + static_cast<uint64_t>(columns_[t])), 1);
     }
 
     static constexpr int64_t reporting_interval = int64_t{1} << 16;
@@ -217,6 +240,7 @@ class MonomialCounter {
     NumberSet seen_;                  // numbers whose counter is not zero
     std::vector<int64_t> prefix_;
     std::vector<Level> levels_;
+    std::vector<uint32_t> next_in_row_;  // [degree]: the stored value to extend with next
     std::vector<Chunk<Count>> found_;  // [degree]
 };
 

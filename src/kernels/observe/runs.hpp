@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,10 @@ int64_t size_of(const Run<Count>& run) {
     for (const Chunk<Count>& chunk : run) size += static_cast<int64_t>(chunk.columns.size());
     return size;
 }
+
+/// A run that several tallies may hold. Only its last holder may change it.
+template <class Count>
+using SharedRun = std::shared_ptr<Run<Count>>;
 
 /// Reads a run from the front and frees what has been read.
 template <class Count>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -27,13 +28,16 @@ struct Kept {
 /// Counts of columns over many batches of rows, in runs. Each run is more than twice as large as
 /// the next, so that a column is merged a logarithmic number of times and there are at most twice
 /// as many entries as columns. If memory runs out nothing is lost; there are then more runs.
+///
+/// A copy shares its runs with the original, and costs no memory until one of them merges a run
+/// that the other still holds. Two threads must not use one tally at once.
 template <class Count = uint32_t>
 class Tally {
   public:
     /// Needs: the run's columns rise.
     void add(Run<Count>&& run) {
         runs_.reserve(runs_.size() + 1);
-        runs_.push_back(std::move(run));
+        runs_.push_back(std::make_shared<Run<Count>>(std::move(run)));
         merge_runs();
     }
 
@@ -54,7 +58,7 @@ class Tally {
 
     void take_all_of(Tally&& other) {
         runs_.reserve(runs_.size() + other.runs_.size());
-        for (Run<Count>& run : other.runs_) runs_.push_back(std::move(run));
+        for (SharedRun<Count>& run : other.runs_) runs_.push_back(std::move(run));
         other.runs_.clear();
         merge_runs();
     }
@@ -66,7 +70,7 @@ class Tally {
 
     int64_t n_entries() const {
         int64_t n = 0;
-        for (const Run<Count>& run : runs_) n += size_of(run);
+        for (const SharedRun<Count>& run : runs_) n += size_of(*run);
         return n;
     }
 
@@ -115,32 +119,41 @@ class Tally {
   private:
     /// Merges runs until each is more than twice as large as the next.
     void merge_runs() {
-        const auto is_larger = [](const Run<Count>& a, const Run<Count>& b) {
-            return size_of(a) > size_of(b);
+        const auto is_larger = [](const SharedRun<Count>& a, const SharedRun<Count>& b) {
+            return size_of(*a) > size_of(*b);
         };
         std::sort(runs_.begin(), runs_.end(), is_larger);
         for (size_t i = runs_.size(); i-- > 1;) {
-            if (size_of(runs_[i - 1]) > 2 * size_of(runs_[i])) continue;
+            if (size_of(*runs_[i - 1]) > 2 * size_of(*runs_[i])) continue;
             while (runs_.size() > i) merge_last();
         }
     }
 
+    /// If memory runs out nothing is lost: the two runs are then three.
     void merge_last() {
-        runs_.reserve(runs_.size() + 1);  // three runs are left if memory runs out below
-        RunReader<Count> b(std::move(runs_.back()));
-        runs_.pop_back();
-        RunReader<Count> a(std::move(runs_.back()));
-        runs_.pop_back();
-        Run<Count> out;
+        const size_t last = runs_.size() - 1;
+        runs_.reserve(runs_.size() + 1);
+        const auto merged = std::make_shared<Run<Count>>();
+        own(runs_[last - 1]);
+        own(runs_[last]);
+        RunReader<Count> a(std::move(*runs_[last - 1])), b(std::move(*runs_[last]));
         try {
-            merge(a, b, out);
+            merge(a, b, *merged);
         } catch (...) {
-            runs_.push_back(std::move(out));
-            runs_.push_back(a.rest());
-            runs_.push_back(b.rest());
+            *runs_[last - 1] = a.rest();
+            *runs_[last] = b.rest();
+            runs_.push_back(merged);
             throw;
         }
-        runs_.push_back(std::move(out));
+        runs_.pop_back();
+        runs_.back() = merged;
+    }
+
+    /// Copies a run, unless no other tally holds it. Throws bad_alloc, and has then changed nothing.
+    static void own(SharedRun<Count>& run) {
+        if (run.use_count() > 1) run = std::make_shared<Run<Count>>(*run);
+        // What other holders read, they read before they let go.
+        std::atomic_thread_fence(std::memory_order_acquire);
     }
 
     /// How many columns are in more than some number of rows, and in exactly so many; and the
@@ -157,7 +170,7 @@ class Tally {
     };
 
     std::vector<Numbers> count_by_chunk(uint64_t least, int64_t n_threads) const {
-        std::vector<Numbers> numbers(runs_.empty() ? 0 : runs_.front().size());
+        std::vector<Numbers> numbers(runs_.empty() ? 0 : runs_.front()->size());
         const auto count_chunk = [&](int64_t, int64_t chunk) {
             Numbers here;
             for_each_in(chunk, [&](int64_t, uint64_t count) {
@@ -174,7 +187,7 @@ class Tally {
     /// Calls f(column, count), in order, for the columns whose first entry is in a chunk.
     template <class F>
     void for_each_in(int64_t chunk, const F& f) const {
-        const Run<Count>& run = runs_.front();
+        const Run<Count>& run = *runs_.front();
         const std::vector<int64_t>& columns = run[chunk].columns;
         const size_t n = columns.size();
         size_t i = 0;
@@ -190,14 +203,14 @@ class Tally {
 
     /// Whether a column, the first of a chunk, is also the last of what comes before.
     bool begins_before(int64_t chunk, int64_t column) const {
-        const Run<Count>& run = runs_.front();
+        const Run<Count>& run = *runs_.front();
         while (chunk > 0 && run[chunk - 1].columns.empty()) --chunk;
         return chunk > 0 && run[chunk - 1].columns.back() == column;
     }
 
     /// What a column, the last of a chunk, counts in the chunks behind it.
     uint64_t count_behind(int64_t chunk, int64_t column) const {
-        const Run<Count>& run = runs_.front();
+        const Run<Count>& run = *runs_.front();
         uint64_t count = 0;
         for (++chunk; chunk < std::ssize(run); ++chunk)
             for (size_t i = 0; i < run[chunk].columns.size(); ++i) {
@@ -207,7 +220,7 @@ class Tally {
         return count;
     }
 
-    std::vector<Run<Count>> runs_;
+    std::vector<SharedRun<Count>> runs_;
 };
 
 }  // namespace polysparse
