@@ -16,7 +16,7 @@ from polysparse.columns.spaces import ChosenColumns
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
 from polysparse.files.vocabulary import Vocabulary, damage
 from polysparse.observation.learnt import Learnt
-from polysparse.observation.tally import ColumnTally
+from polysparse.observation.tally import LOCK, ColumnTally
 
 
 class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignore[misc]
@@ -168,17 +168,28 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     def _learn(self, X: Any, *, min_samples: int) -> ObservedPolynomialFeatures:
         self.require_parameters()
         is_first = not self.__sklearn_is_fitted__()
+        if not is_first:
+            self._learnt.require_counts()
         x = self.read_sparse(X, reset=is_first, min_samples=min_samples)
-        basis = self._indexable_basis(x.shape[1])
-        if not is_first and basis != self.basis_:
-            raise ValueError(
-                f"The columns of {basis!r} are not those of {self.basis_!r}, which was learnt "
-                "before: call fit to begin anew."
-            )
-        before = () if is_first else self._learnt.reopen()
-        fresh = ColumnTally(basis)
+        fresh = ColumnTally(self._indexable_basis(x.shape[1]))
         fresh.count(x, self.n_jobs)
-        self._learnt = Learnt(basis, (*before, fresh), self._limits())
+        return self._add(fresh)
+
+    def _add(self, fresh: ColumnTally) -> ObservedPolynomialFeatures:
+        """Add counts to those learnt before, in one step, whatever other threads add."""
+        basis = fresh.basis
+        with LOCK:
+            total = ColumnTally(basis)
+            if self.__sklearn_is_fitted__():
+                if basis != self.basis_:
+                    raise ValueError(
+                        f"The columns of {basis!r} are not those of {self.basis_!r}, which was "
+                        "learnt before: call fit to begin anew."
+                    )
+                total = self._learnt.counts()
+            # The old object goes first: then its counts need not be copied to be merged.
+            self._learnt = Learnt(basis, total, self._limits())
+            total.take(fresh)
         return self
 
     def _limits(self) -> tuple[int, int | None]:
@@ -227,17 +238,15 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
                 f"other has the features {other_names}, self {names}: only columns of the same "
                 "features can be merged."
             )
-        before = () if is_first else self._learnt.reopen()
-        copy = ColumnTally(basis)
-        for tally in other._learnt.reopen():
-            copy.merge(tally)
+        if not is_first:
+            self._learnt.require_counts()
+        theirs = other._learnt.counts()
         self.n_features_in_ = other.n_features_in_
         if is_first:
             self.__dict__.pop("feature_names_in_", None)
             if other_names is not None:
                 self.feature_names_in_ = other_names
-        self._learnt = Learnt(basis, (*before, copy), self._limits())
-        return self
+        return self._add(theirs)
 
     def forget_rejected(self) -> ObservedPolynomialFeatures:
         """Free the counts of columns that were not kept.
@@ -250,7 +259,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             Fitted transformer.
         """
         check_is_fitted(self)
-        self._learnt.forget_rejected()
+        self._learnt = self._learnt.without_rejected()
         return self
 
     def _indexable_basis(self, n_features: int) -> MonomialBasis:
@@ -428,5 +437,5 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         poly.n_features_in_ = basis.n_features
         is_all = more.get("is_all") is True
         chosen = found.columns.ranks, found.counts
-        poly._learnt = Learnt(basis, (), poly._limits(), chosen, is_all)
+        poly._learnt = Learnt(basis, None, poly._limits(), chosen, is_all)
         return poly

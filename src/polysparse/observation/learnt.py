@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from threading import RLock
-from typing import Any
+from copy import copy
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
-from polysparse.observation.tally import ColumnTally
+from polysparse.observation.tally import LOCK, ColumnTally
 
 
 class Learnt:
     """The counts of columns and, once requested, the columns chosen from them.
 
-    Counts are never added to it: partial_fit and merge swap in a new object, in one step.
+    Counts are never added to it: partial_fit and merge swap in a new object, in one step. So copies
+    of an estimator may share one, and a thread may go on using the one that it has.
     """
 
     def __init__(
         self,
         basis: MonomialBasis,
-        tallies: tuple[ColumnTally, ...],
+        tally: ColumnTally | None,
         limits: tuple[int, int | None],
         chosen: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
         is_all: bool = False,
     ) -> None:
         self.basis = basis
-        self.tallies = tallies  # all counts; empty if all columns were chosen, or after forgetting
+        self.tally = tally  # all counts; None if all columns were chosen, or after forgetting
         self.limits = limits  # min_count and max_columns
         self.is_all = is_all  # whether all counted columns were chosen
         self.chosen = None if chosen is None else self._as_columns(*chosen)
-        self.lock = RLock()  # two threads may be the first to call choose
 
     def __getstate__(self) -> dict[str, Any]:
         self.choose(None)
-        return {name: value for name, value in self.__dict__.items() if name != "lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, lock=RLock())
+        return self.__dict__.copy()
 
     def _as_columns(
         self, columns: NDArray[np.int64], counts: NDArray[np.int64]
@@ -49,37 +46,36 @@ class Learnt:
 
     def choose(self, n_jobs: int | None) -> tuple[ChosenColumns, NDArray[np.int64]]:
         """Return the columns that are kept, and their counts."""
-        with self.lock:
-            if self.chosen is None:
-                (tally,) = self.reopen()
-                columns, counts = tally.chosen(*self.limits, n_jobs)
-                self.is_all = len(columns) == tally.n_entries
+        with LOCK:
+            if self.chosen is None and self.tally is not None:
+                columns, counts = self.tally.chosen(*self.limits, n_jobs)
+                self.is_all = len(columns) == self.tally.n_entries
                 self.chosen = self._as_columns(columns, counts)
                 if self.is_all:  # the tally would hold the same counts a second time
-                    self.tallies = ()
-            return self.chosen
+                    self.tally = None
+            return cast(tuple[ChosenColumns, NDArray[np.int64]], self.chosen)
 
-    def reopen(self) -> tuple[ColumnTally]:
-        """Return all counts in a single tally, for the object that replaces this one."""
-        with self.lock:
-            if not self.tallies:
-                if not self.is_all or self.chosen is None:
-                    raise ValueError(
-                        "The counts of columns that were not kept are gone, by forget_rejected or "
-                        "by save and load: partial_fit and merge would not be exact. Call fit to "
-                        "begin anew."
-                    )
-                tally = ColumnTally(self.basis)
-                tally.add(self.chosen[0].ranks, self.chosen[1])
-                self.tallies, self.chosen = (tally,), None  # chosen again on request
-            first, *others = self.tallies
-            for other in others:
-                first.take(other)  # empties `other`, so that nothing is counted twice
-            self.tallies = (first,)
-            return self.tallies
+    def counts(self) -> ColumnTally:
+        """Return a tally with the counts of all columns, for an object that replaces this one."""
+        with LOCK:
+            self.require_counts()
+            if self.tally is not None:
+                return copy(self.tally)
+            columns, counts = self.choose(None)
+            tally = ColumnTally(self.basis)
+            tally.add(columns.ranks, counts)
+            return tally
 
-    def forget_rejected(self) -> None:
-        """Discard the counts of columns that were not chosen."""
-        with self.lock:
-            self.choose(None)
-            self.tallies = ()
+    def require_counts(self) -> None:
+        """Raise if the counts of columns that were not chosen are gone."""
+        if self.tally is None and not self.is_all:
+            raise ValueError(
+                "The counts of columns that were not kept are gone, by forget_rejected or by save "
+                "and load: partial_fit and merge would not be exact. Call fit to begin anew."
+            )
+
+    def without_rejected(self) -> Learnt:
+        """Return the same without the counts of columns that were not chosen."""
+        with LOCK:
+            columns, counts = self.choose(None)
+            return Learnt(self.basis, None, self.limits, (columns.ranks, counts), self.is_all)

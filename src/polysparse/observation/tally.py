@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from threading import Lock
+import os
+from threading import RLock
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +21,14 @@ ENTRY_BYTES = 24
 
 MOST = 2**63 - 1
 
+# Guards all tallies, because the kernels release the GIL. Counting itself does not hold it. A fork
+# waits for it, so that no child inherits a half-merged tally or a lock that is never released.
+LOCK = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
+    )
+
 
 class ColumnTally:
     """Counts of the columns that occur, over any number of matrices.
@@ -30,7 +39,6 @@ class ColumnTally:
     def __init__(self, basis: MonomialBasis) -> None:
         self.basis = basis
         self.native = cpu.Tally()
-        self._lock = Lock()  # the kernels release the GIL
 
     def __getstate__(self) -> dict[str, Any]:
         return {"basis": self.basis, "entries": self.chosen(1, None)}
@@ -60,7 +68,7 @@ class ColumnTally:
             most = MOST if limit is None else max(0, limit) // ENTRY_BYTES
             if not engine.observe(fresh, self.basis, x, rows, most, n_threads):
                 self._refuse(None if limit is None else self.n_entries + fresh.n_entries + most)
-        with self._lock:
+        with LOCK:
             self.native.take_all_of(fresh)
 
     def _refuse(self, most: int | None) -> NoReturn:
@@ -75,25 +83,28 @@ class ColumnTally:
 
     def add(self, columns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Add counts of increasing columns."""
-        with self._lock:
+        with LOCK:
             self.native.add(columns, counts)
 
     def merge(self, other: ColumnTally) -> None:
         """Add the counts of another tally, which is left unchanged."""
-        copy = cpu.Tally()
-        with other._lock:
-            copy.add_all_of(other.native)
-        with self._lock:
-            self.native.take_all_of(copy)
+        with LOCK:
+            self.native.add_all_of(other.native)
 
     def take(self, other: ColumnTally) -> None:
         """Add the counts of another tally and leave it empty."""
-        with self._lock, other._lock:
+        with LOCK:
             self.native.take_all_of(other.native)
+
+    def __copy__(self) -> ColumnTally:
+        """Return a tally that shares memory with this one until either is merged further."""
+        copy = ColumnTally(self.basis)
+        copy.merge(self)
+        return copy
 
     def settle(self) -> None:
         """Merge batches, so that every column is held once."""
-        with self._lock:
+        with LOCK:
             self.native.settle()
 
     def chosen(
@@ -104,7 +115,7 @@ class ColumnTally:
         If there are more than `max_columns`, only the most frequent of them are returned.
         """
         most = MOST if max_columns is None else min(max_columns, MOST)
-        with self._lock:
+        with LOCK:
             self.native.settle()
             n_threads = threads_for(n_jobs, self.native.n_entries)
             least, n_ties, n = self.native.choose(min(min_count, MOST), most, n_threads)
@@ -115,7 +126,8 @@ class ColumnTally:
     @property
     def n_entries(self) -> int:
         """Number of columns held; a column may count twice until batches are merged."""
-        return self.native.n_entries
+        with LOCK:
+            return self.native.n_entries
 
 
 def batches_of_rows(row_offsets: NDArray[Any], n_stored: int) -> list[slice]:
