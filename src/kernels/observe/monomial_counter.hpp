@@ -60,6 +60,7 @@ class MonomialCounter {
           n_rows_with_(x.n_columns()),
           seen_(x.n_columns()),
           prefix_(basis.highest + 1),
+          first_equal_(basis.highest + 1),
           levels_(basis.highest + 1),
           next_in_row_(basis.highest + 1),
           found_(basis.highest + 1) {}
@@ -72,7 +73,7 @@ class MonomialCounter {
             found_[1].append(static_cast<int64_t>(base_of(1) + begin->column),
                              static_cast<Count>(n));
         if (basis_->highest < 2) return;
-        prefix_[0] = static_cast<int64_t>(begin->column);
+        set_prefix(0, static_cast<int64_t>(begin->column));
         if (!extend(2, begin, n)) return;
         // Goes through the levels without recursion: degrees may be more than a stack is deep.
         for (int64_t k = 2; k >= 2;) {
@@ -82,7 +83,7 @@ class MonomialCounter {
                 continue;
             }
             const size_t i = level.next++;
-            prefix_[k - 1] = static_cast<int64_t>(x_->names[level.numbers[i]]);
+            set_prefix(k - 1, static_cast<int64_t>(x_->names[level.numbers[i]]));
             const uint32_t start = level.starts[i];
             if (extend(k + 1, level.spans.data() + start, level.starts[i + 1] - start)) ++k;
         }
@@ -118,11 +119,28 @@ class MonomialCounter {
         size_t next = 0;                // the first number that has not been extended
     };
 
-    /// The output column of a monomial of degree k is this plus its last input column.
+    /// The output column of a monomial of degree k is this plus its last input column. The depths
+    /// of equal members of the prefix add up in one step: T_lo(n) + ... + T_hi(n) is
+    /// T_hi(n + 1) - T_{lo-1}(n + 1). So the cost does not grow with the degree alone.
     uint64_t base_of(int64_t k) const {
         uint64_t base = basis_->degree_end[k] - static_cast<uint64_t>(basis_->n_features);
-        for (int64_t m = 0; m < k - 1; ++m) base -= basis_->depth(k - m, prefix_[m]);
+        for (int64_t m = k - 2; m >= 0;) {
+            const int64_t first = first_equal_[m];
+            if (first == m) {
+                base -= basis_->depth(k - m, prefix_[m]);
+            } else {  // no gaps: interactions have no equal members
+                const int64_t n = basis_->n_features - prefix_[m];
+                base -= simplex(k - first, n) - simplex(k - m - 1, n);
+            }
+            m = first - 1;
+        }
         return base;
+    }
+
+    /// Makes a column the last of a prefix of m + 1.
+    void set_prefix(int64_t m, int64_t column) {
+        prefix_[m] = column;
+        first_equal_[m] = m > 0 && prefix_[m - 1] == column ? first_equal_[m - 1] : m;
     }
 
     /// Counts monomials of degree k that extend the prefix, of degree k - 1. A span begins with the
@@ -210,7 +228,7 @@ class MonomialCounter {
                 continue;
             }
             ++next_in_row_[k];
-            prefix_[k - 1] = columns_[t];
+            set_prefix(k - 1, columns_[t]);
             count_in_row(++k, t + gap, end);
             if (k == basis_->highest) --k;
         }
@@ -239,9 +257,10 @@ class MonomialCounter {
     std::vector<Count> n_rows_with_;  // [number]
     NumberSet seen_;                  // numbers whose counter is not zero
     std::vector<int64_t> prefix_;
+    std::vector<int64_t> first_equal_;  // [m]: the first member of the prefix that equals member m
     std::vector<Level> levels_;
     std::vector<uint32_t> next_in_row_;  // [degree]: the stored value to extend with next
-    std::vector<Chunk<Count>> found_;  // [degree]
+    std::vector<Chunk<Count>> found_;    // [degree]
 };
 
 }  // namespace polysparse

@@ -149,7 +149,8 @@ class Tally {
         runs_.back() = merged;
     }
 
-    /// Copies a run, unless no other tally holds it. Throws bad_alloc, and has then changed nothing.
+    /// Copies a run, unless no other tally holds it. Throws bad_alloc, and has then changed
+    /// nothing.
     static void own(SharedRun<Count>& run) {
         if (run.use_count() > 1) run = std::make_shared<Run<Count>>(*run);
         // What other holders read, they read before they let go.
