@@ -256,3 +256,11 @@ def test_order_of_magnitude_of_columns_leaves_values_alone():
         assert result.shape == (1, basis.n_columns)
         small = polysparse.expand(sparse.csr_array([[2.0, 3.0, 5.0, 7.0, 11.0]]), 2)
         np.testing.assert_array_equal(result.data, small.data)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_row_of_one_value_and_a_degree_beyond_one_task(n_jobs):
+    result = polysparse.expand(sparse.csr_array([[1.0], [0.0], [1.0]]), 70_000, n_jobs=n_jobs)
+    assert result.nnz == 2 * 70_001 + 1
+    np.testing.assert_array_equal(result[[2]].indices, np.arange(70_001))
+    np.testing.assert_array_equal(result.data, 1.0)

@@ -39,7 +39,7 @@ POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>
 
 /// Fills some long rows. False if stopped.
 template <class AnyLongRow>
-bool fill_long_rows(const Basis& basis, const std::vector<AnyLongRow>& rows, int64_t task,
+bool fill_long_rows(const Basis& basis, std::vector<AnyLongRow>& rows, int64_t task,
                     int64_t n_threads, const StopRequest& should_stop) {
     struct Part {
         const AnyLongRow* of;
@@ -47,8 +47,8 @@ bool fill_long_rows(const Basis& basis, const std::vector<AnyLongRow>& rows, int
     };
     for (int64_t d = 1; d <= basis.highest && !rows.empty(); ++d) {
         std::vector<Part> parts;
-        for (const AnyLongRow& row : rows)
-            for (int64_t begin = 0, size = row.size(d); begin < size; begin += task)
+        for (AnyLongRow& row : rows)
+            for (int64_t begin = 0, size = row.start(d); begin < size; begin += task)
                 parts.push_back({&row, begin, std::min(begin + task, size)});
         const auto fill_one = [&](int64_t, int64_t i) {
             parts[i].of->fill(d, parts[i].begin, parts[i].end);

@@ -14,14 +14,14 @@
 
 namespace polysparse {
 
-/// Tuples [begin, end) of a row's P_d, at `to`.
+/// Tuples [begin, end) of a row's P_d, d >= 2, at `to`. P_{d-1} ends at `tail_end`, if d > 2.
 template <class Index, class Value, class OutIndex>
 POLYSPARSE_PER_PROCESSOR void fill_part(const Basis& basis, int64_t d, Row<Index, Value> row,
-                                        Layout<Slots<OutIndex, Value>> layout, int64_t begin,
-                                        int64_t end, Slots<OutIndex, Value> to) {
+                                        Slots<OutIndex, Value> tail_end, int64_t begin, int64_t end,
+                                        Slots<OutIndex, Value> to) {
     const ToSlots<false, OutIndex, Value> sink{to};
     const RankKeys<Index> keys{&basis, row.begin.columns};
-    walk_part(basis, d, row, keys, layout, begin, end, to, sink);
+    walk_part(basis, d, row, keys, tail_end, begin, end, to, sink);
 }
 
 /// Its blocks are filled one degree after the other, each in parts.
@@ -33,27 +33,37 @@ class LongRow {
 
     int64_t scratch_size() const { return lower_.size(); }
 
-    /// What there is to share out of degree d. Degree 1, with the bias, is one piece.
-    int64_t size(int64_t d) const { return d == 1 ? 1 : block_size(*basis_, d, shape_of(row_)); }
+    /// Goes on to degree d, the one above the last; from 1 up. Returns what there is to share out:
+    /// degree 1, with the bias, is one piece.
+    int64_t start(int64_t d) {
+        const int64_t size = block_size(*basis_, d, shape_of(row_));
+        below_end_ = end_;
+        begin_ = layout().next(d, end_);
+        end_ = d == 1 && layout().first_held > 1 ? begin_ : begin_ + size;  // P_1 has no room
+        return d == 1 ? 1 : size;
+    }
 
-    /// Parts [begin, end) of degree d. The degree below must be whole.
+    /// Parts [begin, end) of degree d, which was started. The degree below must be whole.
     void fill(int64_t d, int64_t begin, int64_t end) const {
-        const Layout<Slots<OutIndex, Value>> layout = lower_.layout(out_ + basis_->include_bias);
         if (d == 1) {
             const ToSlots<false, OutIndex, Value> sink{out_};
             const RankKeys<Index> keys{basis_, row_.begin.columns};
-            walk_first(*basis_, row_, keys, layout, sink);
+            walk_first(*basis_, row_, keys, layout(), sink);
         } else {
-            const Slots<OutIndex, Value> block = layout.begin(*basis_, d, shape_of(row_));
-            fill_part(*basis_, d, row_, layout, begin, end, block + begin);
+            fill_part(*basis_, d, row_, below_end_, begin, end, begin_ + begin);
         }
     }
 
   private:
+    Layout<Slots<OutIndex, Value>> layout() const {
+        return lower_.layout(out_ + basis_->include_bias);
+    }
+
     const Basis* basis_;
     Row<Index, Value> row_;
     Slots<OutIndex, Value> out_;
     LowerDegrees<OutIndex, Value> lower_;
+    Slots<OutIndex, Value> below_end_{}, begin_{}, end_{};  // of the degree below, and of this one
 };
 
 }  // namespace polysparse

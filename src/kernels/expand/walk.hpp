@@ -96,28 +96,27 @@ POLYSPARSE_INLINE void walk_row(const Basis& basis, const Row& row, const Keys& 
     for (int64_t d = 4; d <= basis.highest; ++d) next(d);
 }
 
-/// Tuples [begin, end) of P_d, d >= 2, at `to`. The degree below must be whole.
-template <class Row, class Keys, class Tails, class Place, class Sink>
+/// Tuples [begin, end) of P_d, d >= 2, at `to`. P_{d-1} must be whole, and ends at `tail_end`; keys
+/// that do not store P_1 need no such end for P_2.
+template <class Row, class Keys, class Tail, class Place, class Sink>
 POLYSPARSE_INLINE void walk_part(const Basis& basis, int64_t d, const Row& row, const Keys& keys,
-                                 const Layout<Tails>& layout, int64_t begin, int64_t end, Place to,
-                                 Sink& sink) {
-    const RowShape shape = shape_of(row);
+                                 Tail tail_end, int64_t begin, int64_t end, Place to, Sink& sink) {
     const Block<int64_t> block = block_of(basis, d);
-    const auto runs = runs_of(basis, d, shape);
+    const auto runs = runs_of(basis, d, shape_of(row));
     const auto leads = keys.leads(d);
-    const auto walk = [&](auto tail_end) POLYSPARSE_INLINE_LAMBDA {
+    const auto walk = [&](auto tails) POLYSPARSE_INLINE_LAMBDA {
         for (int64_t a = runs.holding(begin); begin < end; ++a) {
             const int64_t n = runs.length(a), done = begin - runs.start(a);
             const int64_t here = std::min(n - done, end - begin);
-            sink.run(block, tail_end - (n - done), here, leads(a), row.scale(a), to);
+            sink.run(block, tails - (n - done), here, leads(a), row.scale(a), to);
             to = to + here;
             begin += here;
         }
     };
     if (d == 2)
-        walk(keys.first_end(row, layout.first(), block_size(basis, 1, shape)));
+        walk(keys.first_end(row, tail_end, 0));
     else
-        walk(layout.end(basis, d - 1, shape));
+        walk(tail_end);
 }
 
 }  // namespace polysparse

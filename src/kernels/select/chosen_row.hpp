@@ -98,9 +98,11 @@ class ChosenRow {
             fill_row<false>(below_, row, all, layout);
         const int64_t top = block_size(*basis_, d, shape_of(row)), size = top / n_parts;
         const int64_t last = part + 1 == n_parts ? top : size * (part + 1);
+        Slots<int64_t, Value> tail_end{};
+        if (d > 2) tail_end = layout.end(*basis_, d - 1, shape_of(row));
         for (int64_t begin = size * part; begin < last; begin += piece_size) {
             const int64_t end = std::min(begin + piece_size, last);
-            fill_part(*basis_, d, row, layout, begin, end, piece);
+            fill_part(*basis_, d, row, tail_end, begin, end, piece);
             n += choose(*lookup_, piece, end - begin, out + n);
         }
         return n;
