@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
 CPP     := $(shell find src/kernels tests -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: help demo test lint format bench paper sanitize peer-test test-matrix stubs clean
+.PHONY: help demo test lint format bench paper sanitize soak peer-test test-matrix stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ paper: $(VENV)/.installed  ## Repeat the experiments of the paper, into docs/
 
 sanitize: $(VENV)/.tools  ## Run the core under ASan, UBSan and TSan
 	VENV=$(VENV) sh tests/sanitize.sh
+
+soak: $(VENV)/.installed  ## Corrupt, kill, fork and share for ten minutes: nothing wrong, no crash
+	$(BIN)/python -W ignore tests/soak.py --seconds 600
 
 stubs: $(VENV)/.installed  ## Write the type stub of the compiled module
 	$(BIN)/python -m nanobind.stubgen -m polysparse._kernels -o src/polysparse/_kernels.pyi
