@@ -13,10 +13,10 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import AllColumns
-from polysparse.estimators.shared import PolynomialMixin, as_configured
+from polysparse.estimators.shared import PolynomialMixin, as_checked, as_configured
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory
-from polysparse.matrix.canonical import as_canonical, as_checked_csr
+from polysparse.matrix.canonical import as_canonical
 
 
 class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: ignore[misc]
@@ -25,8 +25,9 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     A drop-in replacement for scikit-learn's class of the same name: parameters, attributes,
     columns, names and errors are the same, and values are those of scikit-learn's dense result, bit
     for bit. Sparse input of any format and any degree is expanded natively, on every core, in a
-    single pass. Unsorted or repeated indices and read-only arrays are supported. Output indices are
-    int32 whenever they fit.
+    single pass. Unsorted or repeated indices and read-only arrays are supported: entries that are
+    stored more than once are converted to floating point and then summed in the order in which they
+    are stored, as ``X.astype(float).toarray()`` does. Output indices are int32 whenever they fit.
 
     Parameters
     ----------
@@ -105,8 +106,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         """
         self.__dict__.pop("basis_", None)  # so that a failed fit does not leave a mixed state
         self.require_parameters()
-        # DOK has no array of values for scikit-learn to check, so scikit-learn would warn.
-        super().fit(X.tocsr() if sparse.issparse(X) and X.format == "dok" else X, y)
+        super().fit(as_checked(X, self.n_jobs), y)
         self.basis_ = self.make_basis(self.n_features_in_)
         return self
 
@@ -129,10 +129,9 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         check_is_fitted(self)
         if _is_foreign_array(X):
             return _SklearnPolynomialFeatures.transform(self, X)
-        given = X
-        if sparse.issparse(X) and X.ndim == 2 and X.format not in ("csr", "csc"):
-            X = as_checked_csr(X)
-        X = validate_data(self, X, reset=False, dtype=FLOAT_DTYPES, accept_sparse=("csr", "csc"))
+        given, is_csc = X, sparse.issparse(X) and X.format == "csc"
+        X = as_checked(X, self.n_jobs)
+        X = validate_data(self, X, reset=False, dtype=FLOAT_DTYPES, accept_sparse="csr")
         if X.dtype == np.float16 and not sparse.issparse(X):
             return _SklearnPolynomialFeatures.transform(self, given)
         x = as_canonical(X, self.n_jobs)
@@ -145,7 +144,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         )
         if not sparse.issparse(X):
             return out
-        if X.format == "csc":
+        if is_csc:
             # CSC needs an offset per column, however few of them are stored.
             require_memory(
                 out.data.nbytes + out.indices.nbytes + 8 * out.shape[1],

@@ -25,7 +25,13 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.names import find_clash
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.expansion.whole import expand_columns
-from polysparse.matrix.canonical import CanonicalCsr, as_canonical, as_checked_csr
+from polysparse.matrix.canonical import (
+    VALUE_DTYPES,
+    CanonicalCsr,
+    as_canonical,
+    as_canonical_csr,
+)
+from polysparse.matrix.output import as_csr
 
 
 @dataclass(frozen=True)
@@ -117,8 +123,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         CanonicalCsr
             The data, sorted and without stored zeros.
         """
-        if sparse.issparse(X) and X.ndim == 2 and X.format != "csr":
-            X = as_checked_csr(X)
+        X = as_checked(X, self.n_jobs)
         wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
         if reset or hasattr(self, "n_features_in_"):
             X = validate_data(self, X, reset=reset, **wanted)
@@ -189,6 +194,19 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def as_checked(X: Any, n_jobs: int | None) -> Any:
+    """Return a sparse X in a form that scikit-learn has no reason to convert.
+
+    Conversions of scikit-learn and SciPy follow indices without a check, so that a malformed matrix
+    could crash them. CSR of floats is not converted, and is inspected once, later.
+    """
+    if not sparse.issparse(X) or X.ndim != 2 or (X.format == "csr" and X.dtype in VALUE_DTYPES):
+        return X
+    dtype = np.dtype(np.float64) if X.dtype == object else None  # as scikit-learn converts it
+    x = as_canonical_csr(X, n_jobs, dtype)
+    return as_csr(x.shape, x.indptr, x.indices, x.data, is_array=x.is_array)
 
 
 def as_configured(X: Any) -> Any:

@@ -72,6 +72,7 @@ def expand(
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
         The matrix to expand, in any SciPy format. Indices may be unsorted or repeated, and arrays
         may be read-only or memory-mapped; X is never changed. A dense X gives a dense result.
+        Integers and booleans are expanded as float64, float16 as float32.
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the monomials. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
@@ -100,6 +101,16 @@ def expand(
     --------
     plan : Describe the result in advance.
     iter_expand : Compute the same in blocks of rows, in bounded memory.
+
+    Notes
+    -----
+    The values are those of the expansion of ``X.astype(dtype).toarray()``, bit for bit, where
+    `dtype` is that of the result. So they are converted first, and entries that are stored more
+    than once are then summed in the order in which they are stored.
+
+    X must not be changed while it is expanded, say by another thread. Offsets (``X.indptr``) are
+    copied before they are checked, so that a change of them has no effect. The values and indices
+    of a CSR matrix are read where they are: if they change, the result is undefined.
 
     Examples
     --------

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.files.description import VERSION, columns_in, n_columns_in
 from polysparse.files.paths import MANIFEST
-from polysparse.matrix.canonical import INDEX_DTYPES, VALUE_DTYPES, inspect_arrays
+from polysparse.matrix.canonical import VALUE_DTYPES
+from polysparse.matrix.checking import INDEX_DTYPES, inspect_arrays
 from polysparse.matrix.output import as_csr
 
 

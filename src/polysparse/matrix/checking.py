@@ -1,0 +1,99 @@
+"""Checks of index arrays, which SciPy's compiled code and ours would follow anywhere."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.engine import cpu
+from polysparse.machine import threads_for
+
+INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
+
+Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # indptr, indices, data; or row, col, data
+
+
+def as_index(array: Any, argument: str) -> NDArray[Any]:
+    """Read a contiguous and aligned array of int32 or int64; a copy only if it must be one."""
+    array = np.asarray(array)
+    if array.ndim != 1:
+        raise ValueError(f"{argument} has {array.ndim} dimensions: the matrix is malformed.")
+    if array.dtype not in INDEX_DTYPES:
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"{argument} has dtype {array.dtype}: it must hold integers.")
+        array = array.astype(np.int64)
+    return np.require(array, requirements=["C", "A"])
+
+
+def as_values(array: Any, dtype: np.dtype[Any], n_dimensions: int = 1) -> NDArray[Any]:
+    """Read a contiguous and aligned array of values; a copy only if it must be one."""
+    values = np.require(np.asarray(array, dtype), requirements=["C", "A"])
+    if values.ndim != n_dimensions:
+        raise ValueError(f"X.data has {values.ndim} dimensions: the matrix is malformed.")
+    return values
+
+
+def compressed_arrays(
+    X: Any, n_major: int, major: str, dtype: np.dtype[Any], n_dimensions: int = 1
+) -> Arrays:
+    """Return indptr, indices and data of CSR, CSC or BSR, with consistent lengths.
+
+    indptr is a copy: it says where to write, so nobody may change it after it was inspected.
+    """
+    indptr, indices = as_index(X.indptr, "X.indptr").copy(), as_index(X.indices, "X.indices")
+    data = as_values(X.data, dtype, n_dimensions)
+    if len(indptr) != n_major + 1:
+        raise ValueError(
+            f"X.indptr has {len(indptr)} entries for {n_major} {major}s: it must have "
+            f"{n_major + 1}. The matrix is malformed."
+        )
+    if len(indices) != len(data):
+        raise ValueError(
+            f"X.indices has {len(indices)} entries, X.data has {len(data)}: they must be as many. "
+            "The matrix is malformed."
+        )
+    return indptr, indices, data
+
+
+def inspect_arrays(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    n_minor: int,
+    minor: str,
+    n_jobs: int | None = None,
+) -> tuple[bool, int]:
+    """Return whether indices increase and how many zeros are stored; raise if malformed."""
+    n_threads = threads_for(n_jobs, len(data))
+    fault, where, rising, stored_zeros = cpu.inspect(indptr, indices, data, n_minor, n_threads)
+    if fault == cpu.CsrFault.none:
+        return rising, stored_zeros
+    if fault == cpu.CsrFault.first_offset:
+        problem = f"X.indptr begins with {indptr[0]}: it must begin with 0."
+    elif fault == cpu.CsrFault.falling_offset:
+        problem = (
+            f"X.indptr falls from {indptr[where]} to {indptr[where + 1]} at entry {where + 1}."
+        )
+    elif fault == cpu.CsrFault.last_offset:
+        problem = f"X.indptr ends with {indptr[where]}, but only {len(data)} values are stored."
+    else:
+        _refuse_index(indices, where, n_minor, "X.indices", minor)
+    raise ValueError(f"{problem} The matrix is malformed.")
+
+
+def require_within(index: NDArray[Any], limit: int, argument: str, axis: str) -> None:
+    """Raise ValueError for an index that is not in [0, limit)."""
+    outside = (index < 0) | (index >= limit)
+    if outside.any():
+        _refuse_index(index, int(outside.argmax()), limit, argument, axis)
+
+
+def _refuse_index(
+    index: NDArray[Any], where: int, limit: int, argument: str, axis: str
+) -> NoReturn:
+    raise ValueError(
+        f"{argument}[{where}] is {index[where]}, but X has {limit} {axis}s, numbered from 0. "
+        "The matrix is malformed."
+    )
