@@ -18,6 +18,9 @@ _PATHS = {
     **STEPS,
     "pack": "polysparse.files.npz.NpzSink._pack",  # a store into an .npz file
     "count values": "polysparse.stream.expand.count_values",
+    "inspect": "polysparse.engine.cpu.inspect",
+    "allocate": "polysparse.matrix.output.allocate",
+    "fill rows": "polysparse.engine.cpu.fill",
 }
 
 
@@ -35,6 +38,19 @@ def set_available_memory(patch, n_bytes):
 def wrap(patch, step, wrapper):
     """Replace the function that does a step by wrapper(function)."""
     patch.setattr(_PATHS[step], wrapper(resolve_name(_PATHS[step])))
+
+
+def before(patch, step, action):
+    """Call action(*arguments) before each call of the function that does a step."""
+
+    def wrapper(function):
+        def call(*arguments):
+            action(*arguments)
+            return function(*arguments)
+
+        return call
+
+    wrap(patch, step, wrapper)
 
 
 def raising(error):

@@ -1,4 +1,41 @@
-"""Polynomial and interaction features of sparse matrices, without ever densifying them."""
+"""Polynomial and interaction features of sparse matrices, without ever densifying them.
+
+Transformers for scikit-learn:
+
+PolynomialFeatures
+    All columns: a drop-in replacement for scikit-learn's class.
+ObservedPolynomialFeatures
+    Only the columns that occur in the data.
+HashedPolynomialFeatures
+    A fixed number of columns, and nothing to learn.
+
+Functions:
+
+expand
+    Compute the polynomial features of a matrix.
+iter_expand
+    Compute them in blocks of rows, in bounded memory.
+plan
+    Describe the result in advance; returns an ExpansionPlan.
+load, iter_load
+    Read what the command ``polysparse expand`` wrote into a directory, whole or in blocks of rows.
+
+Descriptions:
+
+MonomialBasis
+    The monomials as numbered columns: from a product to its column and back, names and powers.
+ExpansionPlan
+    Shape, stored values and bytes of an expansion.
+
+Examples
+--------
+>>> import polysparse
+>>> from scipy.sparse import csr_array
+>>> X = csr_array([[0.0, 2.0], [3.0, 0.0]])
+>>> polysparse.expand(X, degree=2).toarray()
+array([[1., 0., 2., 0., 0., 4.],
+       [1., 3., 0., 9., 0., 0.]])
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import polysparse
 import reference
 from checks import assert_is_restricted, bits
 from column_kinds import SPACES, X
-from polysparse import ObservedPolynomialFeatures, PolynomialFeatures
+from polysparse import ObservedPolynomialFeatures
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,6 @@ def test_an_estimator_that_was_not_fitted_is_refused():
         polysparse.expand(X, columns=ObservedPolynomialFeatures())
 
 
-@pytest.mark.parametrize("columns", [PolynomialFeatures(), ObservedPolynomialFeatures], ids=str)
-def test_what_has_no_columns_is_refused(columns):
-    with pytest.raises(TypeError, match=r"columns must be an ObservedPolynomialFeatures.* got"):
-        polysparse.expand(np.eye(2), columns=columns)
+def test_what_has_no_columns_is_refused():
+    with pytest.raises(TypeError, match=r"columns must be a PolynomialFeatures.* got"):
+        polysparse.expand(np.eye(2), columns=ObservedPolynomialFeatures)

@@ -99,13 +99,6 @@ def test_all_blocks_have_one_index_dtype_even_if_the_whole_would_need_int64(monk
         assert block.nnz <= limit
 
 
-def test_dense_input_is_refused():
-    with pytest.raises(
-        TypeError, match=r"got ndarray. Convert it with scipy.sparse.csr_array\(X\)"
-    ):
-        polysparse.iter_expand(X.toarray())
-
-
 def test_too_many_values_to_count_are_refused():
     wide = raw_csr(np.ones(3000), np.arange(3000), [0, 3000], (1, 3000))
     with pytest.raises(MemoryError, match="more than can be counted"):

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import polysparse
 from csr_zoo import random_dense, raw_csr
-from polysparse.matrix import output
+from inside import before
 from polysparse.matrix.canonical import as_canonical_csr
 
 ESTIMATORS = [
@@ -186,11 +186,9 @@ def test_objects_that_are_numbers_are_accepted_by_estimators_as_scikit_learn_doe
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_floats_in_csr_are_inspected_once(estimator, monkeypatch):
-    from polysparse.engine import cpu
-
     X = sparse.csr_array(random_dense(5, 4, 0.5))
-    poly, calls, inspect = estimator().fit(X), [], cpu.inspect
-    monkeypatch.setattr(cpu, "inspect", lambda *a: calls.append(a) or inspect(*a))
+    poly, calls = estimator().fit(X), []
+    before(monkeypatch, "inspect", lambda *arguments: calls.append(arguments))
     poly.transform(X)
     assert len(calls) == 1
 
@@ -222,24 +220,9 @@ def test_arrays_that_are_not_aligned_are_copied(format):
 # ------------------------------------------------------------------------------- changed in a call
 
 
-@pytest.fixture
-def when_allocating(monkeypatch):
-    """Run something between the plan of a result and its fill, as another thread could."""
-
-    def act(change):
-        plain = output.allocate
-
-        def allocate(*args):
-            change()
-            return plain(*args)
-
-        monkeypatch.setattr(output, "allocate", allocate)
-
-    return act
-
-
 @pytest.mark.parametrize("call", ["expand", "chosen", "hashed", "iter_expand"])
-def test_offsets_that_change_between_plan_and_fill_do_no_harm(call, when_allocating):
+def test_offsets_that_change_between_plan_and_fill_do_no_harm(call, monkeypatch):
+    """As another thread could change them."""
     dense = random_dense(50, 8, 0.3)
     X = sparse.csr_array(dense)
     columns = {
@@ -248,10 +231,7 @@ def test_offsets_that_change_between_plan_and_fill_do_no_harm(call, when_allocat
     }.get(call)
     expected = polysparse.expand(sparse.csr_array(dense), columns=columns).toarray()
 
-    def change():
-        X.indptr[:] = 10**6
-
-    when_allocating(change)
+    before(monkeypatch, "allocate", lambda *_: X.indptr.fill(10**6))
     if call == "iter_expand":
         result = np.vstack([b.toarray() for _, b in polysparse.iter_expand(X, max_bytes=2000)])
     else:

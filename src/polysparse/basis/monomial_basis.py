@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 2**63 - 1  # the limit of an int64 column index
 MAX_DEGREE = 10**6  # some tables have a row per degree
+NAME_BYTES = 72  # of a name as a Python object, about
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -147,8 +148,8 @@ class MonomialBasis:
         n : int
             Number of features, or of stored values in a row.
         degree : int
-            Degree of the monomials. Degrees below the lowest of the basis have none; degree 0 is
-            the bias.
+            Degree of the monomials. Degrees that are not in the basis have none; degree 0 is the
+            bias.
 
         Returns
         -------
@@ -163,7 +164,8 @@ class MonomialBasis:
         """
         if degree == 0:
             return int(self.include_bias)
-        return count_monomials(n, degree, self.interaction_only) if degree >= self.lowest else 0
+        has_columns = self.lowest <= degree <= self.highest
+        return count_monomials(n, degree, self.interaction_only) if has_columns else 0
 
     @cached_property
     def n_columns(self) -> int:
@@ -372,13 +374,25 @@ class MonomialBasis:
         tuples = cpu.unrank(self, array)
         return tuples if np.ndim(columns) else tuple(int(j) for j in tuples[0] if j >= 0)
 
-    def _require_room_for_all(self, bytes_each: int, what: str) -> None:
-        """Raise if all columns cannot be numbered, or need more memory than is available."""
+    def require_room_for_all(
+        self, what: str, bytes_each: int = NAME_BYTES, way_out: str = "Pass columns=[...]"
+    ) -> None:
+        """Raise if all columns cannot be numbered, or need more memory than is available.
+
+        Parameters
+        ----------
+        what : str
+            What is requested of all columns, such as "names".
+        bytes_each : int, default=72
+            Bytes for each column, by default those of a name.
+        way_out : str, default="Pass columns=[...]"
+            What to do instead.
+        """
         self.require_indexable()
         require_memory(
             self.n_columns * bytes_each,
             f"the {what} of all {format_count(self.n_columns)} columns",
-            "Pass columns=[...] for those of interest.",
+            f"{way_out} for those of interest.",
         )
 
     def powers(self, columns: ArrayLike | None = None) -> csr_array:
@@ -404,7 +418,7 @@ class MonomialBasis:
         from scipy.sparse import vstack
 
         if columns is None:
-            self._require_room_for_all(16 * min(self.highest, self.n_features) + 16, "powers")
+            self.require_room_for_all("powers", 16 * min(self.highest, self.n_features) + 16)
             columns = np.arange(self.n_columns)
         wanted = as_columns(columns, self.n_columns)
         step = max(1, 2**22 // max(1, self.highest))  # limits the tuples to 32 MB at a time
@@ -470,7 +484,7 @@ class MonomialBasis:
                 f"n_features={self.n_features}."
             )
         if columns is None:
-            self._require_room_for_all(72, "names")
+            self.require_room_for_all("names")
             return self._all_names(input_features), range(self.n_columns)
         wanted = as_columns(columns, self.n_columns)
         return names_of_tuples(self.unrank(wanted), input_features), wanted.tolist()

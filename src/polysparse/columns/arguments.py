@@ -2,57 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.basis.degrees import Degree, as_degree_range
+from polysparse.basis.degrees import as_degree_range
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace
 
 
-def as_column_space(
-    columns: Any,
-    n_features: int,
-    degree: Degree,
-    *,
-    interaction_only: bool,
-    include_bias: bool,
-) -> ColumnSpace:
-    """Return the columns described by `columns` and the parameters next to it."""
+@dataclass(frozen=True, repr=False)
+class Default:
+    """The default of a parameter, as opposed to the same value given by the user."""
+
+    value: Any
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+DEGREE: Any = Default(2)
+INTERACTION_ONLY: Any = Default(False)
+INCLUDE_BIAS: Any = Default(True)
+
+
+def as_column_space(columns: Any, n_features: int, **parameters: Any) -> ColumnSpace:
+    """Return the columns described by `columns` and the parameters of a basis next to it.
+
+    Parameters that the user left out are given as a Default.
+    """
+    given = {name: v for name, v in parameters.items() if not isinstance(v, Default)}
     if isinstance(columns, type) or hasattr(columns, "get_params"):
         if not hasattr(columns, "column_space") or isinstance(columns, type):
             raise TypeError(
-                "columns must be an ObservedPolynomialFeatures, a HashedPolynomialFeatures, or "
-                f"rising numbers of columns; got {columns!r}."
+                "columns must be a PolynomialFeatures, ObservedPolynomialFeatures or "
+                "HashedPolynomialFeatures of polysparse, or rising numbers of columns; "
+                f"got {columns!r}."
             )
         space: ColumnSpace = columns.column_space(n_features)
-        _require_no_contradiction(space.basis, degree, interaction_only, include_bias)
+        _require_no_contradiction(space.basis, given)
         return space
-    basis = MonomialBasis(
-        n_features, degree, interaction_only=interaction_only, include_bias=include_bias
-    )
+    defaults = {name: v.value for name, v in parameters.items() if name not in given}
+    basis = MonomialBasis(n_features, **given, **defaults)
     return AllColumns(basis) if columns is None else ChosenColumns(basis, as_ranks(basis, columns))
 
 
-def _require_no_contradiction(
-    basis: MonomialBasis, degree: Degree, interaction_only: bool, include_bias: bool
-) -> None:
-    """Raise ValueError if a parameter was given that contradicts the columns.
-
-    A parameter at its default counts as not given.
-    """
-    given = {
-        "degree": (as_degree_range(degree), (0, 2), (basis.min_degree, basis.max_degree)),
-        "interaction_only": (interaction_only, False, basis.interaction_only),
-        "include_bias": (include_bias, True, basis.include_bias),
-    }
-    for name, (value, default, own) in given.items():
-        if value not in (default, own):
+def _require_no_contradiction(basis: MonomialBasis, given: dict[str, Any]) -> None:
+    """Raise ValueError if a parameter was given that contradicts the columns."""
+    own = basis.as_dict()
+    for name, value in given.items():
+        same = value == own[name]
+        if name == "degree":
+            low, high = as_degree_range(value)
+            same = (max(1, low), high) == (basis.lowest, basis.max_degree)
+            own[name] = tuple(own[name]) if basis.min_degree else basis.max_degree
+        if not same:
             raise ValueError(
-                f"{name}={value} contradicts columns, which has {name}={own}: leave {name} out."
+                f"{name}={value} contradicts columns, which has {name}={own[name]}: leave {name} "
+                "out."
             )
 
 

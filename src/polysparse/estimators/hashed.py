@@ -67,6 +67,9 @@ class HashedPolynomialFeatures(
         are preserved in expectation. If False, non-negative values stay non-negative.
     seed : int, default=0
         Selects the hash function, from 0 to 2**64 - 1.
+    sparse_output : bool, default=True
+        If True, the output is a CSR matrix. If False, it is a dense array, as `set_output` with
+        "pandas" or "polars" needs it; MemoryError is raised if it would not fit.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
@@ -119,7 +122,11 @@ class HashedPolynomialFeatures(
         "n_columns": IntegerRange(1, MAX_COMPACT_COLUMNS),
         "seed": IntegerRange(0, 2**64 - 1),
     }
-    bool_parameters = ("alternate_sign",)
+    bool_parameters = ("alternate_sign", "sparse_output")
+    ways_out = (
+        "a lower n_columns",
+        "polysparse.iter_expand(X, columns=...) yields it in blocks of rows",
+    )
 
     def __init__(
         self,
@@ -130,12 +137,14 @@ class HashedPolynomialFeatures(
         n_columns: int = 2**20,
         alternate_sign: bool = True,
         seed: int = 0,
+        sparse_output: bool = True,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(degree, interaction_only, include_bias, n_jobs)
         self.n_columns = n_columns
         self.alternate_sign = alternate_sign
         self.seed = seed
+        self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
         """Check the parameters and store the number of features; nothing is learnt.

@@ -43,6 +43,9 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     max_columns : int, optional
         Keep at most this many columns: the most frequent ones. Among equally frequent ones, the
         first are kept.
+    sparse_output : bool, default=True
+        If True, the output is a CSR matrix. If False, it is a dense array, as `set_output` with
+        "pandas" or "polars" needs it; MemoryError is raised if it would not fit.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
@@ -89,7 +92,6 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     array([[1., 2., 3., 6.]])
     """
 
-    n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _learnt: Learnt
 
@@ -97,6 +99,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         "min_count": IntegerRange(1),
         "max_columns": IntegerRange(1, may_be_none=True),
     }
+    bool_parameters = ("sparse_output",)
+    ways_out = (
+        "a higher min_count or a lower max_columns in fit",
+        "polysparse.iter_expand(X, columns=...) yields it in blocks of rows",
+    )
 
     def __init__(
         self,
@@ -106,11 +113,13 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         include_bias: bool = True,
         min_count: int = 1,
         max_columns: int | None = None,
+        sparse_output: bool = True,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(degree, interaction_only, include_bias, n_jobs)
         self.min_count = min_count
         self.max_columns = max_columns
+        self.sparse_output = sparse_output
 
     # --------------------------------------------------------------------------------- learning
 
@@ -309,11 +318,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             The columns that were kept.
         """
         check_is_fitted(self)
-        if n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {n_features} features, but ObservedPolynomialFeatures was fitted with "
-                f"{self.n_features_in_} features."
-            )
+        self.require_features(n_features)
         return self._learnt.choose(self.n_jobs)[0]
 
     def inverse(self, columns: Any = None) -> Any:

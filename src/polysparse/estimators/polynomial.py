@@ -77,6 +77,12 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     array(['1', 'x0', 'x1', 'x0^2', 'x0 x1', 'x1^2'], dtype=object)
     """
 
+    ways_out = (
+        "ObservedPolynomialFeatures keeps only the columns that occur, at most max_columns of them",
+        "HashedPolynomialFeatures has n_columns columns, whatever the number of products",
+        "polysparse.iter_expand yields it in blocks of rows within a limit that you set",
+    )
+
     def __init__(
         self,
         degree: Degree = 2,
@@ -113,6 +119,26 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "basis_")
 
+    def column_space(self, n_features: int) -> AllColumns:
+        """Return the columns of the output, in the form that polysparse's functions use.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of input features; ValueError is raised if the transformer was fitted with
+            another number.
+
+        Returns
+        -------
+        AllColumns
+            All columns.
+        """
+        if self.__sklearn_is_fitted__():
+            self.require_features(n_features)
+            return AllColumns(self.basis_)
+        self.require_parameters()
+        return AllColumns(self.make_basis(n_features))
+
     def transform(self, X: Any) -> Any:
         """Transform data to polynomial features.
 
@@ -141,6 +167,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             n_jobs=self.n_jobs,
             max_bytes="available",
             order=self.order,
+            ways_out=self.ways_out,
         )
         if not sparse.issparse(X):
             return out

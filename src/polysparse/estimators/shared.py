@@ -24,7 +24,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.names import find_clash
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.expansion.whole import expand_columns
+from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.matrix.canonical import (
     VALUE_DTYPES,
     CanonicalCsr,
@@ -62,9 +62,12 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
     """
 
     column_space: Callable[[int], ColumnSpace]
+    sparse_output: bool
+    n_features_in_: int
     basis_: Any  # a MonomialBasis: an attribute in some subclasses, a property in others
     integer_parameters: ClassVar[dict[str, IntegerRange]] = {}
     bool_parameters: ClassVar[tuple[str, ...]] = ()
+    ways_out: ClassVar[tuple[str, ...]] = ()  # for a result that is too large
 
     def __init__(
         self, degree: Degree, interaction_only: bool, include_bias: bool, n_jobs: int | None
@@ -84,6 +87,20 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         for name in self.bool_parameters:
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+
+    def require_features(self, n_features: int) -> None:
+        """Raise ValueError if a matrix has another number of features than the fitted one.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of the matrix.
+        """
+        if n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {n_features} features, but {type(self).__name__} was fitted with "
+                f"{self.n_features_in_} features."
+            )
 
     def make_basis(self, n_features: int) -> MonomialBasis:
         """Return the basis that the parameters describe.
@@ -141,13 +158,20 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
 
         Returns
         -------
-        XP : sparse matrix of shape (n_samples, n_columns)
-            The features in CSR format, in the container family of X.
+        XP : {sparse matrix, ndarray} of shape (n_samples, n_columns)
+            The features in CSR format, in the container family of X; a dense array if
+            `sparse_output` is False.
         """
         check_is_fitted(self)
         x = self.read_sparse(X, reset=False)
         columns = self.column_space(x.shape[1])
-        return as_configured(expand_columns(columns, x, n_jobs=self.n_jobs, max_bytes="available"))
+        if not self.sparse_output:
+            return expand_densely(columns, x, n_jobs=self.n_jobs)
+        return as_configured(
+            expand_columns(
+                columns, x, n_jobs=self.n_jobs, max_bytes="available", ways_out=self.ways_out
+            )
+        )
 
     def named_columns(self) -> NDArray[np.int64] | None:
         """Return the columns of `basis_` that the output has.
@@ -177,6 +201,8 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         """
         check_is_fitted(self)
         basis, columns = self.basis_, self.named_columns()
+        if columns is None:
+            basis.require_room_for_all("names", way_out="Call basis_.names(columns)")
         if input_features is None and not hasattr(self, "feature_names_in_"):
             return basis.names(columns)  # type: ignore[no-any-return]
         # A transformer that keeps its features names them after the input, so this mixin's method

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polysparse import thresholds
 from polysparse.columns.spaces import ColumnSpace
@@ -13,41 +14,69 @@ from polysparse.engine import engine_for
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.machine import require_memory, threads_for
-from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.matrix import output
+from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
 from polysparse.matrix.output import CsrRoom
 
 
 def iter_expand_columns(
-    columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None, max_bytes: int, reuse: bool
+    columns: ColumnSpace, x: Canonical, *, n_jobs: int | None, max_bytes: int, reuse: bool
 ) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of the expansion of canonical input; errors are raised before the first."""
-    planned, engine = plan_expansion(columns, x), engine_for(x)
+    """Yield blocks of the expansion of canonical input; errors are raised before the first.
+
+    Columns must be exact if the input is dense.
+    """
+    planned = plan_expansion(columns, x)
     planned.require_countable()
     n_threads = threads_for(n_jobs, planned.nnz)
     wanted_bytes = thresholds.CACHE_PER_THREAD * n_threads if reuse else None
-    offsets = engine.count(columns, x)
-    blocks = RowBlocks(offsets, columns.n_columns, x.dtype, max_bytes, wanted_bytes)
+    if isinstance(x, CanonicalDense):
+        offsets = columns.n_columns * np.arange(x.shape[0] + 1, dtype=np.int64)
+    else:
+        offsets = engine_for(x).count(columns, x)
+    blocks = RowBlocks(
+        offsets, columns.n_columns, x.dtype, max_bytes, wanted_bytes, is_sparse=planned.is_sparse
+    )
     require_memory(min(blocks.limit, planned.nbytes), "A block", "Give a lower max_bytes.")
+    if isinstance(x, CanonicalDense):
+        return _dense_blocks(columns, x, blocks, n_threads, reuse)
+    return _sparse_blocks(columns, x, blocks, n_threads, reuse)
+
+
+def _sparse_blocks(
+    columns: ColumnSpace, x: CanonicalCsr, blocks: RowBlocks, n_threads: int, reuse: bool
+) -> Iterator[tuple[slice, Any]]:
+    filled = blocks.index_dtype if columns.is_exact else np.dtype(np.int32)
 
     def room_for(n_rows: int, nnz: int) -> CsrRoom:
-        filled = blocks.index_dtype if columns.is_exact else planned.filled_index_dtype
         return CsrRoom(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
 
-    def expanded() -> Iterator[tuple[slice, Any]]:
-        shared = room_for(*blocks.largest_size) if reuse else None
-        for rows in blocks:
-            n_rows, most = blocks.size_of(rows)
-            room = shared or room_for(n_rows, most)
-            nnz = engine.fill(columns, x, rows, room.rows(n_rows), n_threads)
-            shape = n_rows, columns.n_columns
-            yield rows, room.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
-
-    return expanded()
+    shared = room_for(*blocks.largest_size) if reuse else None
+    for rows in blocks:
+        n_rows, most = blocks.size_of(rows)
+        room = shared or room_for(n_rows, most)
+        nnz = engine_for(x).fill(columns, x, rows, room.rows(n_rows), n_threads)
+        shape = n_rows, columns.n_columns
+        yield rows, room.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
 
 
-def count_stored(planned: ExpansionPlan, x: CanonicalCsr) -> ExpansionPlan:
+def _dense_blocks(
+    columns: ColumnSpace, x: CanonicalDense, blocks: RowBlocks, n_threads: int, reuse: bool
+) -> Iterator[tuple[slice, Any]]:
+    def room_for(n_rows: int) -> NDArray[Any]:
+        return output.allocate((n_rows, columns.n_columns), x.dtype)
+
+    shared = room_for(blocks.largest_size[0]) if reuse else None
+    for rows in blocks:
+        n_rows, _ = blocks.size_of(rows)
+        block = room_for(n_rows) if shared is None else shared[:n_rows]
+        engine_for(x).fill_dense(columns, x.values[rows], block, n_threads)
+        yield rows, block
+
+
+def count_stored(planned: ExpansionPlan, x: CanonicalCsr, n_jobs: int | None) -> ExpansionPlan:
     """Return the exact plan for columns that are not exact, by expanding every row once."""
-    blocks = iter_expand_columns(planned.columns, x, n_jobs=None, max_bytes=2**62, reuse=True)
+    blocks = iter_expand_columns(planned.columns, x, n_jobs=n_jobs, max_bytes=2**62, reuse=True)
     return count_in_blocks(planned, (block for _, block in blocks))
 
 

@@ -6,21 +6,33 @@ from collections.abc import Iterator
 from typing import Any
 
 from polysparse.basis.degrees import Degree
-from polysparse.columns.arguments import as_column_space
+from polysparse.columns.arguments import (
+    DEGREE,
+    INCLUDE_BIAS,
+    INTERACTION_ONLY,
+    as_column_space,
+)
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.whole import expand_columns
-from polysparse.matrix.canonical import Canonical, as_canonical, as_canonical_csr
+from polysparse.matrix.canonical import Canonical, as_canonical
+
+# Ways out of a refusal, besides other parameters.
+WAYS_OUT = (
+    "iter_expand yields it in blocks of rows within a limit that you set. "
+    "max_bytes=None tries all the same",
+)
 
 
 def plan(
     X: Any,
-    degree: Degree = 2,
+    degree: Degree = DEGREE,
     *,
-    interaction_only: bool = False,
-    include_bias: bool = True,
+    interaction_only: bool = INTERACTION_ONLY,
+    include_bias: bool = INCLUDE_BIAS,
     columns: Any = None,
+    n_jobs: int | None = None,
 ) -> ExpansionPlan:
     """Describe what `expand` would return, without allocating it.
 
@@ -28,7 +40,7 @@ def plan(
     ----------
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
         The matrix to expand.
-    degree, interaction_only, include_bias, columns
+    degree, interaction_only, include_bias, columns, n_jobs
         As in `expand`. Without `columns`, only the sizes of rows are computed. Which chosen or
         hashed columns a row has is known only once it is expanded, so with `columns` every row is
         expanded, a few rows at a time.
@@ -49,18 +61,18 @@ def plan(
     >>> polysparse.plan(identity(1000, format="csr"), degree=4).nbytes
     88008
     """
-    x = as_canonical(X)
+    x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
     planned = plan_expansion(space, x)
-    return count_stored(planned, x.as_sparse()) if planned.is_upper_bound else planned
+    return count_stored(planned, x.as_sparse(), n_jobs) if planned.is_upper_bound else planned
 
 
 def expand(
     X: Any,
-    degree: Degree = 2,
+    degree: Degree = DEGREE,
     *,
-    interaction_only: bool = False,
-    include_bias: bool = True,
+    interaction_only: bool = INTERACTION_ONLY,
+    include_bias: bool = INCLUDE_BIAS,
     columns: Any = None,
     n_jobs: int | None = None,
     max_bytes: int | str | None = "available",
@@ -79,10 +91,12 @@ def expand(
         If True, only products of distinct features are computed.
     include_bias : bool, default=True
         If True, a column of ones is prepended.
-    columns : array-like of int, ObservedPolynomialFeatures or HashedPolynomialFeatures, optional
+    columns : array-like of int, or an estimator of polysparse, optional
         The columns of the result; by default all. An array lists columns of the full expansion in
-        increasing order. An estimator has its own degree, interaction_only and include_bias. With
-        `columns` the result is sparse, even for a dense X.
+        increasing order. An ObservedPolynomialFeatures, HashedPolynomialFeatures or
+        PolynomialFeatures has its own degree, interaction_only and include_bias: ValueError is
+        raised if another one is given. Unless all columns are requested, the result is sparse, even
+        for a dense X.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
@@ -123,26 +137,26 @@ def expand(
     """
     x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
-    return expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes)
+    return expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, ways_out=WAYS_OUT)
 
 
 def iter_expand(
     X: Any,
-    degree: Degree = 2,
+    degree: Degree = DEGREE,
     *,
-    interaction_only: bool = False,
-    include_bias: bool = True,
+    interaction_only: bool = INTERACTION_ONLY,
+    include_bias: bool = INCLUDE_BIAS,
     columns: Any = None,
     n_jobs: int | None = None,
     max_bytes: int = 2**28,
     reuse: bool = False,
 ) -> Iterator[tuple[slice, Any]]:
-    """Compute the polynomial features of a sparse matrix, one block of rows at a time.
+    """Compute the polynomial features of a matrix, one block of rows at a time.
 
     Parameters
     ----------
-    X : sparse matrix or array of shape (n_rows, n_features)
-        The matrix to expand.
+    X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
+        The matrix to expand. It must not be changed before the last block was made.
     degree, interaction_only, include_bias, columns, n_jobs
         As in `expand`.
     max_bytes : int, default=2**28
@@ -158,8 +172,8 @@ def iter_expand(
     ------
     rows : slice
         The rows of X in the block.
-    block : csr_array or csr_matrix
-        Their expansion: the same rows of what `expand` returns.
+    block : csr_array, csr_matrix or ndarray
+        Their expansion: the same rows of what `expand` returns, dense if that is dense.
 
     See Also
     --------
@@ -176,8 +190,8 @@ def iter_expand(
     slice(499, 998, None) 1497
     slice(998, 1000, None) 6
     """
-    x = as_canonical_csr(X, n_jobs)
-    space, _ = _settle(x, columns, degree, interaction_only, include_bias)
+    x = as_canonical(X, n_jobs)
+    space, x = _settle(x, columns, degree, interaction_only, include_bias)
     return iter_expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, reuse=reuse)
 
 
@@ -188,7 +202,7 @@ def _settle(
     space = as_column_space(
         columns,
         x.shape[1],
-        degree,
+        degree=degree,
         interaction_only=interaction_only,
         include_bias=include_bias,
     )

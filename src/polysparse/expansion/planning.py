@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
@@ -141,7 +142,7 @@ class ExpansionPlan:
         """Dtype in which an engine writes indices: int32 for chosen and hashed columns."""
         return self.index_dtype if self.columns.is_exact else np.dtype(np.int32)
 
-    def room_for(self, max_bytes: int | str | None) -> int:
+    def room_for(self, max_bytes: int | str | None, ways_out: Sequence[str] = ()) -> int:
         """Return how many stored values to allocate.
 
         A result that may turn out smaller than planned gets as much room as is allowed.
@@ -151,6 +152,8 @@ class ExpansionPlan:
         max_bytes : int, "available" or None
             As in `expand`. MemoryError is raised if the result cannot fit; ValueError if its
             columns cannot be indexed.
+        ways_out : sequence of str, optional
+            As in `refuse`.
 
         Returns
         -------
@@ -162,7 +165,7 @@ class ExpansionPlan:
         if limit is None or self.nbytes <= limit:
             return self.nnz
         if not self.is_upper_bound:
-            self.refuse(max_bytes, "", self.nbytes)
+            self.refuse(max_bytes, "", self.nbytes, ways_out)
         most = -1
         for itemsize in (8, 4):  # fewer stored values may have narrower indices
             room = (limit - (self.n_rows + 1) * itemsize) // (itemsize + self.dtype.itemsize)
@@ -170,7 +173,8 @@ class ExpansionPlan:
             if index_dtype_for(max(self.columns.n_columns, room)).itemsize <= itemsize:
                 most = max(most, room)
         if most < 0:
-            self.refuse(max_bytes, "at least ", (self.n_rows + 1) * self.index_dtype.itemsize)
+            least = (self.n_rows + 1) * index_dtype_for(self.columns.n_columns).itemsize
+            self.refuse(max_bytes, "at least ", least, ways_out)
         return min(most, self.nnz)
 
     def _limit(self, max_bytes: int | str | None) -> int | None:
@@ -183,7 +187,13 @@ class ExpansionPlan:
             else as_byte_limit(max_bytes)
         )
 
-    def refuse(self, max_bytes: int | str | None, more_than: str, needed: int) -> NoReturn:
+    def refuse(
+        self,
+        max_bytes: int | str | None,
+        more_than: str,
+        needed: int,
+        ways_out: Sequence[str] = (),
+    ) -> NoReturn:
         """Raise MemoryError, stating the bytes needed, the bytes allowed, and what would fit.
 
         Parameters
@@ -194,14 +204,15 @@ class ExpansionPlan:
             Text before the bytes needed: "at least " if these are a lower bound, else empty.
         needed : int
             Bytes needed.
+        ways_out : sequence of str, optional
+            What else the caller can do, besides other parameters.
         """
         limit = self._limit(max_bytes) or 0
         which = "are available" if max_bytes == "available" else f"are allowed (max_bytes={limit})"
         raise MemoryError(
             f"The expansion of shape {self.shape[0]:,} x {self.shape[1]:,} would need {more_than}"
             f"{format_bytes(needed)}; {format_bytes(limit)} {which}. "
-            f"What fits instead: {'; '.join(self._ways_out(limit))}. "
-            "polysparse.expand(..., max_bytes=None) tries all the same."
+            f"What fits instead: {'; '.join([*self._smaller(limit), *ways_out])}."
         )
 
     def require_countable(self) -> None:
@@ -212,8 +223,8 @@ class ExpansionPlan:
         self.columns.require_indexable()
         require_countable(self.nnz)
 
-    def _ways_out(self, limit: int) -> list[str]:
-        """Return sentences on what would fit within a limit instead."""
+    def _smaller(self, limit: int) -> list[str]:
+        """Return the parameters with which the result would fit within a limit."""
         basis, low, high = self.basis, self.basis.min_degree, self.basis.max_degree
         bias, interaction_only = basis.include_bias, basis.interaction_only
 
@@ -228,14 +239,12 @@ class ExpansionPlan:
             smaller["interaction_only=True"] = other((low, high), True)
         if self.columns.is_exact and high > 1:
             smaller[f"degree={high - 1}"] = other((min(low, high - 1), high - 1), interaction_only)
-        ways = [
+        found = [
             f"{name} would need {format_bytes(plan.nbytes)}"
             for name, plan in smaller.items()
             if plan.nbytes < self.nbytes and plan.nbytes <= limit
         ]
-        if self.is_sparse:
-            ways.append("iter_expand yields it in blocks of rows within a limit that you set")
-        return ways or ["fewer rows at a time"]
+        return found or ["fewer rows at a time"]
 
     def __str__(self) -> str:
         rows = [("degree", "columns", "stored values", "bytes")]

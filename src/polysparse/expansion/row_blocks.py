@@ -28,6 +28,8 @@ class RowBlocks:
         Maximum bytes of the arrays of a block.
     wanted_bytes : int, optional
         A smaller limit, which only blocks of a single row may exceed.
+    is_sparse : bool, default=True
+        Whether a block has indices and offsets besides its values.
     """
 
     def __init__(
@@ -37,6 +39,8 @@ class RowBlocks:
         dtype: np.dtype[Any],
         max_bytes: int,
         wanted_bytes: int | None = None,
+        *,
+        is_sparse: bool = True,
     ) -> None:
         self.limit = as_byte_limit(max_bytes)
         lengths = np.diff(offsets)
@@ -47,8 +51,10 @@ class RowBlocks:
         self.offsets = offsets
         self.index_dtype = index_dtype_for(max(n_columns, longest))
         self.dtype = dtype
-        self.row_bytes = self.index_dtype.itemsize
-        self.value_bytes = self.index_dtype.itemsize + dtype.itemsize
+        self.most_values = largest_index(self.index_dtype if is_sparse else np.dtype(np.int64))
+        self.row_bytes = self.index_dtype.itemsize if is_sparse else 0
+        self.value_bytes = self.row_bytes + dtype.itemsize
+        self.longest = longest
         needed = longest * self.value_bytes + 2 * self.row_bytes
         if len(offsets) > 1 and needed > self.limit:
             raise ValueError(
@@ -65,7 +71,7 @@ class RowBlocks:
         while start < n_rows:
             stop = min(
                 _last_within(bytes_before, start, self.limit - self.row_bytes),
-                _last_within(self.offsets, start, largest_index(self.index_dtype)),
+                _last_within(self.offsets, start, self.most_values),
             )
             yield slice(start, stop)
             start = stop
@@ -78,7 +84,9 @@ class RowBlocks:
     def largest_size(self) -> tuple[int, int]:
         """Numbers of rows and stored values that no block exceeds."""
         n_rows, nnz = len(self.offsets) - 1, int(self.offsets[-1])
-        return min(n_rows, self.limit // self.row_bytes), min(nnz, self.limit // self.value_bytes)
+        row_bytes = self.row_bytes or self.longest * self.value_bytes  # dense rows are equally long
+        most_rows = self.limit // row_bytes if row_bytes else n_rows
+        return min(n_rows, most_rows), min(nnz, self.limit // self.value_bytes)
 
 
 def _last_within(sums: NDArray[np.int64], start: int, most: int) -> int:

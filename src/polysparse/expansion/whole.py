@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from numpy.typing import NDArray
+
+from polysparse import machine
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import engine_for
+from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.expansion.planning import plan_expansion
 from polysparse.machine import threads_for
 from polysparse.matrix import output
-from polysparse.matrix.canonical import Canonical, CanonicalDense
+from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
 from polysparse.matrix.output import CsrRoom, index_dtype_for
 
 
@@ -20,11 +25,15 @@ def expand_columns(
     n_jobs: int | None,
     max_bytes: int | str | None,
     order: str = "C",
+    ways_out: Sequence[str] = (),
 ) -> Any:
-    """Expand canonical input into given columns, which must be exact if the input is dense."""
+    """Expand canonical input into given columns, which must be exact if the input is dense.
+
+    `ways_out` says what else the caller can do if the result is too large.
+    """
     planned, engine = plan_expansion(columns, x), engine_for(x)
     n_threads = threads_for(n_jobs, planned.nnz)
-    most = planned.room_for(max_bytes)
+    most = planned.room_for(max_bytes, ways_out)
     if isinstance(x, CanonicalDense):
         out = output.allocate(planned.shape, planned.dtype, order)
         engine.fill_dense(columns, x.values, out, n_threads)
@@ -38,7 +47,23 @@ def expand_columns(
     nnz = engine.fill(columns, x, rows, room.rows(planned.n_rows), n_threads)
     if nnz < 0:
         more = room.indices.itemsize + room.data.itemsize
-        planned.refuse(max_bytes, "at least ", room.nbytes + more)
+        planned.refuse(max_bytes, "at least ", room.nbytes + more, ways_out)
     room.trim(nnz)
     index_dtype = index_dtype_for(max(columns.n_columns, nnz))
     return room.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
+
+
+def expand_densely(columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None) -> NDArray[Any]:
+    """Expand into given columns as a dense array, zeros included, in the available memory."""
+    columns.require_indexable()
+    n_rows, n_columns = x.shape[0], columns.n_columns
+    machine.require_memory(
+        n_rows * n_columns * x.dtype.itemsize,
+        f"A dense result of shape {n_rows:,} x {n_columns:,}",
+        "Set sparse_output=True, or transform fewer rows at a time.",
+    )
+    out = output.allocate((n_rows, n_columns), x.dtype)
+    blocks = iter_expand_columns(columns, x, n_jobs=n_jobs, max_bytes=2**62, reuse=True)
+    for rows, block in blocks:
+        block.toarray(out=out[rows])
+    return out

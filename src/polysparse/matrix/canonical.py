@@ -135,11 +135,6 @@ def as_canonical_csr(
     Values are converted first, to `dtype` or to the dtype in which they are expanded. Entries that
     are stored more than once are then summed in the order in which they are stored.
     """
-    if not sparse.issparse(X):
-        raise TypeError(
-            f"X must be a SciPy sparse matrix or array; got {type(X).__name__}. "
-            "Convert it with scipy.sparse.csr_array(X)."
-        )
     _require_two_dimensions(X)
     shape = int(X.shape[0]), int(X.shape[1])
     arrays = csr_arrays(X, dtype or value_dtype(X.dtype))
