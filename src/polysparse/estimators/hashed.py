@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 
 from polysparse.basis.degrees import Degree
-from polysparse.basis.monomial_basis import MAX_COLUMNS
+from polysparse.basis.names import names_of_tuples
+from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, HashedColumns
 from polysparse.engine import cpu
+from polysparse.estimators.hashed_products import (
+    Candidate,
+    Collisions,
+    iter_products,
+    numbers_of_features,
+)
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
 from polysparse.matrix.canonical import as_canonical
-from polysparse.observation.tally import ColumnTally
 
 ANY_FEATURES = 2**63 - 1  # as many features as an index can address
-
-
-@dataclass(frozen=True)
-class Collisions:
-    """How monomials share columns. Returned by `HashedPolynomialFeatures.collisions`.
-
-    Attributes
-    ----------
-    n_monomials : int
-        Number of distinct monomials that occur.
-    n_columns : int
-        Number of columns that at least one of them is hashed to.
-    n_sharing : int
-        Number of monomials that share their column with another one.
-    """
-
-    n_monomials: int
-    n_columns: int
-    n_sharing: int
 
 
 class HashedPolynomialFeatures(
@@ -207,8 +193,9 @@ class HashedPolynomialFeatures(
 
         Parameters
         ----------
-        tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
-            One product or several, as tuples of input features in any order. The empty tuple is the
+        tuples : sequence of int or str, sequence of such sequences, or integer array (n, k)
+            One product or several, as tuples of input features in any order. A feature is given by
+            its number, or by its name if `feature_names_in_` is defined. The empty tuple is the
             bias. In an array, rows of lower degree are padded with -1 at the end.
         return_sign : bool, default=False
             If True, also return the signs by which the values are multiplied.
@@ -229,7 +216,8 @@ class HashedPolynomialFeatures(
         """
         n_features = getattr(self, "n_features_in_", ANY_FEATURES)
         space = self.column_space(n_features)
-        rising, one = space.basis.as_rising(tuples)
+        names = getattr(self, "feature_names_in_", None)
+        rising, one = space.basis.as_rising(numbers_of_features(tuples, names))
         found = tuple(int(a[0]) if one else a for a in cpu.hash_tuples(space, rising))
         return found if return_sign else found[0]
 
@@ -256,28 +244,53 @@ class HashedPolynomialFeatures(
         """
         x = as_canonical(X, self.n_jobs).as_sparse()
         space = self.column_space(x.shape[1])
-        # Renumbered from 0, the features that occur have a basis small enough to be counted.
-        features, numbers = np.unique(x.indices, return_inverse=True)
-        shape = x.shape[0], len(features)
-        compact = replace(x, shape=shape, indices=numbers.astype(np.int64))
-        basis = self.make_basis(len(features))
-        if basis.n_columns > MAX_COLUMNS:
-            raise ValueError(
-                f"X has {len(features):,} features that occur: they have more products of degree "
-                f"{basis.max_degree} than can be counted. Give fewer rows."
+        parts = [each.columns.astype(np.int32) for each in iter_products(space, x, self.n_jobs)]
+        columns = np.concatenate([np.empty(0, np.int32), *parts])
+        counts = np.unique(columns, return_counts=True)[1]
+        return Collisions(len(columns), len(counts), int(counts[counts > 1].sum()))
+
+    def candidates(self, X: Any, columns: Any) -> list[Candidate]:
+        """List the products in X that are hashed to given columns.
+
+        A coefficient of a model belongs to a column; this tells which products it may be about.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. The features that occur in it must have fewer than 2**63 products.
+        columns : int or array-like of int
+            Columns of the output.
+
+        Returns
+        -------
+        list of Candidate
+            Sorted by column; within a column, the most frequent product comes first. Each has the
+            attributes `column`, `features` (a tuple of input features), `name`, `sign` and
+            `n_rows`, the number of rows of X in which it occurs.
+
+        Examples
+        --------
+        >>> from polysparse import HashedPolynomialFeatures
+        >>> from scipy.sparse import csr_array
+        >>> X = csr_array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+        >>> poly = HashedPolynomialFeatures(n_columns=2**20)
+        >>> poly.candidates(X, poly.column_of((1, 2)))
+        [Candidate(column=786475, features=(1, 2), name='x1 x2', sign=-1, n_rows=1)]
+        """
+        x = self.read_sparse(X, reset=False)
+        space = self.column_space(x.shape[1])
+        wanted = as_columns(columns, space.n_columns)
+        names = getattr(self, "feature_names_in_", None)
+        found: list[Candidate] = []
+        for each in iter_products(space, x, self.n_jobs):
+            inside = np.flatnonzero(np.isin(each.columns, wanted))
+            tuples = each.tuples[inside]
+            features = [tuple(j for j in row if j >= 0) for row in tuples.tolist()]
+            place, sign, n_rows = (
+                a[inside].tolist() for a in (each.columns, each.signs, each.counts)
             )
-        tally = ColumnTally(basis)
-        tally.count(compact, self.n_jobs)
-        observed = tally.chosen(1, None)[0]
-        parts = []
-        step = max(1, 2**22 // max(1, basis.highest))
-        for start in range(0, len(observed), step):
-            tuples = basis.unrank(observed[start : start + step])
-            named = np.where(tuples >= 0, features.astype(np.int64)[tuples], -1)
-            columns, _ = cpu.hash_tuples(space, np.ascontiguousarray(named))
-            parts.append(columns.astype(np.int32))
-        counts = np.unique(np.concatenate([np.empty(0, np.int32), *parts]), return_counts=True)[1]
-        return Collisions(len(observed), len(counts), int(counts[counts > 1].sum()))
+            found += map(Candidate, place, features, names_of_tuples(tuples, names), sign, n_rows)
+        return sorted(found, key=lambda candidate: (candidate.column, -candidate.n_rows))
 
     @property
     def _n_features_out(self) -> int:

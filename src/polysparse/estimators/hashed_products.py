@@ -1,0 +1,140 @@
+"""The products that occur in a matrix, with the hashed columns that they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.basis.monomial_basis import MAX_COLUMNS, MonomialBasis
+from polysparse.columns.spaces import HashedColumns
+from polysparse.engine import cpu
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.observation.tally import ColumnTally
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """How monomials share columns. Returned by `HashedPolynomialFeatures.collisions`.
+
+    Attributes
+    ----------
+    n_monomials : int
+        Number of distinct monomials that occur.
+    n_columns : int
+        Number of columns that at least one of them is hashed to.
+    n_sharing : int
+        Number of monomials that share their column with another one.
+    """
+
+    n_monomials: int
+    n_columns: int
+    n_sharing: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A product that goes to a column. Returned by `HashedPolynomialFeatures.candidates`.
+
+    Attributes
+    ----------
+    column : int
+        The column.
+    features : tuple of int
+        The input features of the product, in increasing order; empty for the bias.
+    name : str
+        The product as `MonomialBasis.names` writes it.
+    sign : int
+        1 or -1, by which its values are multiplied.
+    n_rows : int
+        Number of rows in which it occurs.
+    """
+
+    column: int
+    features: tuple[int, ...]
+    name: str
+    sign: int
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class HashedProducts:
+    """Some distinct products that occur.
+
+    Attributes
+    ----------
+    tuples : ndarray of int64 of shape (n, k)
+        Their input features, in increasing order, padded with -1 at the end.
+    counts : ndarray of int64 of shape (n,)
+        Number of rows in which each occurs.
+    columns, signs : ndarray of int64 of shape (n,)
+        Where they go, and with which sign.
+    """
+
+    tuples: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    signs: NDArray[np.int64]
+
+
+def iter_products(
+    space: HashedColumns, x: CanonicalCsr, n_jobs: int | None
+) -> Iterator[HashedProducts]:
+    """Yield all products that occur in x, some at a time, in the order of the basis."""
+    # Renumbered from 0, the features that occur have a basis small enough to be counted.
+    features, numbers = np.unique(x.indices, return_inverse=True)
+    compact = replace(x, shape=(x.shape[0], len(features)), indices=numbers.astype(np.int64))
+    basis = MonomialBasis(**{**space.basis.as_dict(), "n_features": len(features)})
+    if basis.n_columns > MAX_COLUMNS:
+        raise ValueError(
+            f"X has {len(features):,} features that occur: they have more products of degree "
+            f"{basis.max_degree} than can be counted. Give fewer rows."
+        )
+    tally = ColumnTally(basis)
+    tally.count(compact, n_jobs)
+    observed, counts = tally.chosen(1, None)
+    features = features.astype(np.int64)
+    step = max(1, 2**22 // max(1, basis.highest))
+    for start in range(0, len(observed), step):
+        part = slice(start, start + step)
+        tuples = basis.unrank(observed[part])
+        tuples = np.ascontiguousarray(np.where(tuples >= 0, features[tuples], -1))
+        yield HashedProducts(tuples, counts[part], *cpu.hash_tuples(space, tuples))
+
+
+def numbers_of_features(tuples: Any, names: Sequence[str] | None) -> Any:
+    """Replace names of features in tuples by their numbers; leave numbers as they are."""
+    if isinstance(tuples, str):
+        raise ValueError(
+            f"tuples must be a tuple of features, or several; for one feature give ({tuples!r},)."
+        )
+    if isinstance(tuples, np.ndarray) and tuples.dtype.kind in "iu":
+        return tuples
+    numbers: dict[str, int | None] = {}
+    for j, name in enumerate(() if names is None else names):
+        numbers[name] = None if name in numbers else j  # None: the name is not unique
+
+    def number(feature: Any) -> Any:
+        if isinstance(feature, str):
+            found = numbers.get(feature)
+            if found is None:
+                raise ValueError(f"There is no feature {feature!r}: {_why(feature, names)}.")
+            return found
+        is_several = isinstance(feature, Sequence | np.ndarray)
+        return tuple(map(number, feature)) if is_several else feature
+
+    return (
+        [number(each) for each in tuples] if isinstance(tuples, Sequence | np.ndarray) else tuples
+    )
+
+
+def _why(name: str, names: Sequence[str] | None) -> str:
+    """Return why a name does not say which feature is meant."""
+    if names is None:
+        return "names are known only after fit, on data whose features have names"
+    if name in names:
+        return "feature_names_in_ has it more than once"
+    return f"feature_names_in_ has {len(names):,} others"
