@@ -11,6 +11,7 @@ pytest.importorskip("matplotlib", reason="the figures need matplotlib: the [cli]
 import polysparse
 from polysparse.paper import experiments, measuring, reproducing
 from polysparse.paper import page as paper_page
+from polysparse.paper import results as paper_results
 from polysparse.paper.experiments import (
     DENSE,
     FILL,
@@ -59,7 +60,7 @@ def measured_as(seconds, n_matrices=3):
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, 3.0])
 def test_fit_recovers_an_exponent(exponent):
     x = np.array([1.0, 2.0, 5.0, 7.0, 20.0])
-    fit = paper_page.fit_exponent(x, 0.3 * x**exponent)
+    fit = paper_results.fit_exponent(x, 0.3 * x**exponent)
     assert fit.exponent == pytest.approx(exponent)
     assert fit.error == pytest.approx(0.0, abs=1e-6)
     assert (fit.first, fit.last, fit.n_points) == (1.0, 20.0, 5)
@@ -68,25 +69,25 @@ def test_fit_recovers_an_exponent(exponent):
 def test_fit_has_the_standard_error_of_least_squares():
     x = np.exp([0.0, 1.0, 2.0, 3.0])
     y = np.exp([0.1, 0.9, 2.1, 2.9])
-    fit = paper_page.fit_exponent(x, y)
+    fit = paper_results.fit_exponent(x, y)
     _, covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
     assert fit.error == pytest.approx(np.sqrt(covariance[0, 0]))
 
 
 def test_fit_needs_three_points():
-    assert paper_page.fit_exponent(np.array([1.0, 2.0]), np.array([1.0, 2.0])) is None
+    assert paper_results.fit_exponent(np.array([1.0, 2.0]), np.array([1.0, 2.0])) is None
 
 
 def test_crossover_is_interpolated_in_log_time():
     d = np.array([0.2, 0.4, 0.6, 0.8])
     ramp = np.exp([-3.0, -2.0, -1.0, 3.0])
-    assert paper_page.crossover(d, ramp, np.ones(4)) == pytest.approx(0.65)
+    assert paper_results.crossover(d, ramp, np.ones(4)) == pytest.approx(0.65)
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_no_crossover_where_one_side_always_wins(factor):
     d = np.array([0.2, 0.6, 1.0])
-    assert paper_page.crossover(d, factor * np.ones(3), np.ones(3)) is None
+    assert paper_results.crossover(d, factor * np.ones(3), np.ones(3)) is None
 
 
 def test_matrices_have_the_planned_rows_and_are_the_same_in_every_run():
@@ -126,7 +127,7 @@ def test_csv_has_every_measurement(tmp_path):
         rows = list(csv.DictReader(file))
     kept = [s for s in tiny_sweeps() if measuring.CONTROLS_MEMORY or s.memory != FRESH]
     expected = {
-        (s.figure, str(p.K), side, str(p.N), str(p.D), str(p.d), str(i), s.memory)
+        (s.figure, str(p.K), side, str(p.N), str(p.D), str(p.d), str(i), s.memory, s.varied)
         for s in kept
         for p in s.points
         for side in s.sides
@@ -145,20 +146,20 @@ def test_page_tells_what_was_measured():
         plan = point.plan(SPARSE if side == SPARSE else DENSE)
         return plan.nnz * (1.5e-3 if side == SPARSE else 1e-3)
 
-    results = paper_page.Results(measured_as(seconds))
+    results = paper_results.Results(measured_as(seconds))
     page = paper_page.page(results, "polysparse paper --out docs")
-    sparse = paper_page.fit_exponent(np.array([2.0, 5.0, 10.0]), np.array([6.0, 21.0, 66.0]))
+    sparse = paper_results.fit_exponent(np.array([2.0, 5.0, 10.0]), np.array([6.0, 21.0, 66.0]))
     exponent = f"{sparse.exponent:.2f} | {sparse.exponent:.2f} ± {sparse.error:.2f}"
     assert f"| sparse | 2 | d (figure 1) | 2 | {exponent} | d = 0.2 to 1, 3 of 3" in page
     assert "| dense | 3 | d (figure 1) | 0 | 0.00 | 0.00 ± 0.00 |" in page
-    crossing = paper_page.find_crossing(results, results.select("1", "d")[0])
+    crossing = paper_results.find_crossing(results, results.select("1", "d")[0])
     assert crossing.at == pytest.approx(crossing.by_bytes, abs=0.01)
     assert "A sparse output costs 1.5" in page
     assert "takes 100% of the dense side's time" in " ".join(page.split())
 
 
 def test_page_says_where_there_is_no_crossover():
-    results = paper_page.Results(measured_as(lambda point, side: 1.0 if side == SPARSE else 2.0))
+    results = paper_results.Results(measured_as(lambda point, side: 1.0 if side == SPARSE else 2.0))
     page = " ".join(paper_page.page(results, "").split())
     assert "no crossover from d = 0.2 to 1; at the end sparse is faster." in page
     assert "too few points (0 of 3)" in page
@@ -168,7 +169,7 @@ def test_figures_do_not_change_with_the_clock(tmp_path):
     measured = measured_as(lambda point, side: 1e-3 * point.N * point.d * point.D)
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        paper_page.write(tmp_path / name, measured, "")
+        reproducing.write(tmp_path / name, measured, "")
     for i in (1, 2):
         first, second = (tmp_path / name / f"paper-figure{i}.svg" for name in ("a", "b"))
         assert first.read_bytes() == second.read_bytes()
@@ -181,7 +182,7 @@ def test_a_failed_run_leaves_the_old_files(tmp_path, monkeypatch):
     def fail(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(paper_page, "page", fail)
+    monkeypatch.setattr(reproducing, "page", fail)
     with pytest.raises(KeyboardInterrupt):
         tiny_run(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["paper.md"]
@@ -196,8 +197,6 @@ def test_results_that_differ_are_refused():
 
 
 def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "polysparse.paper.page")
-    monkeypatch.delattr("polysparse.paper.page")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'polysparse\[cli\]'"):
         tiny_run(tmp_path / "out")

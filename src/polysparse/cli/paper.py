@@ -17,6 +17,7 @@ def add_to(commands: Any) -> None:
         description="Measure and draw both figures of Nystrom and Hughes' paper.",
     )
     parser.add_argument("--quick", action="store_true", help="less of it, within a minute")
+    parser.add_argument("--redraw", action="store_true", help="draw what DIR/paper.csv holds again")
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("docs"))
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.set_defaults(run=run)
@@ -24,8 +25,11 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Repeat the experiments and print the path of the page."""
-    from polysparse.paper.reproducing import reproduce_paper
+    from polysparse.paper.reproducing import redraw_paper, reproduce_paper
 
+    if options.redraw:
+        print(redraw_paper(options.out))
+        return
     out, quick = options.out, options.quick
     shown = out.name if out.is_absolute() else out.as_posix()
     command = f"polysparse paper{' --quick' if quick else ''} --out {shown}"

@@ -92,10 +92,10 @@ class Measurement:
         """Return the measurement as a row of the CSV file."""
         at = self.point
         where = self.sweep.figure, at.K, self.side, at.N, at.D, at.d, self.repetition + 1
-        return *where, f"{self.seconds:.9f}", self.sweep.memory
+        return *where, f"{self.seconds:.9f}", self.sweep.memory, self.sweep.varied
 
 
-COLUMNS = "figure", "K", "side", "N", "D", "d", "repetition", "seconds", "memory"
+COLUMNS = "figure", "K", "side", "N", "D", "d", "repetition", "seconds", "memory", "varied"
 
 
 # ------------------------------------------------------------------------------------------ sizes

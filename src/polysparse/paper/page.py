@@ -1,240 +1,28 @@
-"""The page about the paper's experiments: fits, crossovers, figures and text."""
+"""The page about the paper's experiments."""
 
 from __future__ import annotations
 
 import platform
 import textwrap
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import matplotlib as mpl
-import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from polysparse.machine import format_bytes, usable_cores
-from polysparse.paper.experiments import (
-    CHECKED_BYTES,
-    DENSE,
-    FILL,
-    SKLEARN,
-    SPARSE,
-    Measurement,
-    Sweep,
-)
+from polysparse.paper.experiments import CHECKED_BYTES, DENSE, FILL, SPARSE, Sweep
+from polysparse.paper.results import Crossing, Results, find_crossing, fit_exponent, planned
 
 PAPER_CROSSOVERS = {2: 0.67, 3: 0.77}
 
 # A point enters a fit if it takes this many times as long as a call with next to nothing to expand.
 TIMES_FIXED_COST = 10
 
-STYLE = {
-    SPARSE: {"color": "tab:blue", "marker": "o", "zorder": 3},
-    DENSE: {"color": "tab:red", "marker": "s", "zorder": 2},
-    SKLEARN: {"color": "0.55", "marker": "^", "zorder": 1},
-}
-LABELS = {SPARSE: "sparse", DENSE: "dense (Algorithm 1)", SKLEARN: "scikit-learn, CSR"}
-AXES = {"d": "density $d$", "D": "dimension $D$", "N": "rows $N$"}
-BACKGROUND = {"color": "white", "alpha": 0.8, "pad": 1, "lw": 0}
-RC: dict[Any, Any] = {
-    "svg.hashsalt": "polysparse",
-    "svg.fonttype": "none",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9,
-    "lines.markersize": 3.5,
-    "lines.linewidth": 1.3,
-}
-
-Floats = NDArray[np.float64]
+MADE_BY = "## Made by\n\n"
 
 
-class Results:
-    """Times by sweep and side."""
-
-    def __init__(self, measured: Sequence[Measurement]) -> None:
-        self.sweeps = list(dict.fromkeys(m.sweep for m in measured))
-        self.n_matrices = 1 + max(m.repetition for m in measured)
-        self._seconds: dict[Any, dict[int, float]] = defaultdict(dict)
-        for m in measured:
-            self._seconds[m.sweep, m.point, m.side][m.repetition] = m.seconds
-
-    def times(self, sweep: Sweep, side: str) -> Floats:
-        """Return seconds as an array of points by matrices."""
-        rows = [self._seconds[sweep, point, side] for point in sweep.points]
-        return np.array([[row[i] for i in range(self.n_matrices)] for row in rows])
-
-    def medians(self, sweep: Sweep, side: str) -> Floats:
-        """Return the median seconds of each point."""
-        median: Floats = np.median(self.times(sweep, side), axis=1)
-        return median
-
-    def select(self, figure: str, varied: str | None = None) -> list[Sweep]:
-        """Return the sweeps of a figure, sorted by degree."""
-        found = [s for s in self.sweeps if s.figure == figure and varied in (None, s.varied)]
-        return sorted(found, key=lambda sweep: sweep.K)
-
-    def fixed_cost(self, K: int, side: str) -> float:
-        """Return the median seconds of a call on a matrix of one element."""
-        return next(float(self.medians(s, side)[0]) for s in self.select("fixed cost") if s.K == K)
-
-
-# ---------------------------------------------------------------------------- exponents, crossovers
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The power law y ~ x**exponent, fitted by least squares to the logarithms."""
-
-    exponent: float
-    error: float
-    first: float
-    last: float
-    n_points: int
-
-
-def fit_exponent(x: Floats, y: Floats) -> Fit | None:
-    """Fit the exponent and its standard error; None for fewer than three points."""
-    if len(x) < 3:
-        return None
-    u, v = np.log(x) - np.log(x).mean(), np.log(y) - np.log(y).mean()
-    exponent = u @ v / (u @ u)
-    residuals = v - exponent * u
-    error = np.sqrt(residuals @ residuals / (len(x) - 2) / (u @ u))
-    return Fit(float(exponent), float(error), float(x[0]), float(x[-1]), len(x))
-
-
-def crossover(d: Floats, below: Floats, above: Floats) -> float | None:
-    """Return where `below` first reaches `above`, interpolating logarithms; None if nowhere."""
-    gap = np.log(below) - np.log(above)
-    rises = np.flatnonzero((gap[:-1] < 0) & (gap[1:] >= 0))
-    if len(rises) == 0:
-        return None
-    i = rises[0]
-    return float(np.interp(0.0, gap[i : i + 2], d[i : i + 2]))
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """Where sparse and dense take equally long, with the numbers that explain it."""
-
-    sweep: Sweep
-    at: float | None
-    quartiles: tuple[float, float] | None
-    by_bytes: float | None
-    cost_ratio: float | None
-
-
-def find_crossing(results: Results, sweep: Sweep) -> Crossing:
-    """Find the crossing of the medians; the quartiles are those of the single matrices."""
-    d = sweep.values
-    sparse, dense = results.times(sweep, SPARSE), results.times(sweep, DENSE)
-    at = crossover(d, np.median(sparse, axis=1), np.median(dense, axis=1))
-    each = [crossover(d, sparse[:, i], dense[:, i]) for i in range(results.n_matrices)]
-    found = [value for value in each if value is not None]
-    quartiles = None
-    if 2 * len(found) > len(each):
-        low, high = np.quantile(found, [0.25, 0.75])
-        quartiles = float(low), float(high)
-    by_bytes = crossover(d, *(_planned(sweep, side, "nbytes") for side in (SPARSE, DENSE)))
-    cost_ratio = None
-    if at is not None:
-        outputs = [_planned(sweep, side, "nnz") for side in (DENSE, SPARSE)]
-        cost_ratio = float(np.exp(np.interp(at, d, np.log(outputs[0] / outputs[1]))))
-    return Crossing(sweep, at, quartiles, by_bytes, cost_ratio)
-
-
-def _planned(sweep: Sweep, side: str, what: str) -> Floats:
-    """Return an attribute of the plan of each point."""
-    return np.array([getattr(point.plan(side), what) for point in sweep.points], dtype=float)
-
-
-# ---------------------------------------------------------------------------------------- figures
-
-
-def draw_figure_1(results: Results) -> Figure:
-    """Draw all sides, with degrees as rows and varied parameters as columns, as in the paper."""
-    sweeps = results.select("1")
-    degrees, columns = sorted({s.K for s in sweeps}), list(AXES)
-    figure = Figure(figsize=(10, 2.9 * len(degrees)), layout="constrained")
-    axes = figure.subplots(len(degrees), len(columns), squeeze=False)
-    for sweep in sweeps:
-        ax = axes[degrees.index(sweep.K), columns.index(sweep.varied)]
-        _draw_sweep(ax, results, sweep)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
-    return figure
-
-
-def _draw_sweep(ax: Any, results: Results, sweep: Sweep) -> None:
-    """Draw medians with quartiles, on linear axes whose limits suit sparse and dense."""
-    top = 0.0
-    for side, style in STYLE.items():
-        low, middle, high = 1e3 * np.quantile(results.times(sweep, side), [0.25, 0.5, 0.75], axis=1)
-        ax.plot(sweep.values, middle, label=LABELS[side], **style)
-        ax.fill_between(sweep.values, low, high, color=style["color"], alpha=0.25, lw=0)
-        if side != SKLEARN:
-            top = max(top, 1.15 * high.max())
-        elif middle.max() > top:
-            text = f"scikit-learn: up to {middle.max():.3g} ms"
-            ax.text(
-                0.02, 0.98, text, transform=ax.transAxes, va="top", color="0.4", bbox=BACKGROUND
-            )
-    at = find_crossing(results, sweep).at if sweep.varied == "d" else None
-    if at is not None:
-        ax.axvline(at, color="0.3", lw=0.8, ls=":")
-        ax.annotate(f"{at:.2f} ", (at, 0.02 * top), ha="right", color="0.3")
-    ax.set(xlim=(0, None), ylim=(0, top), xlabel=AXES[sweep.varied], ylabel="time (ms)")
-    ax.set_title(f"$K={sweep.K}$,  {_held(sweep)}")
-
-
-def _held(sweep: Sweep) -> str:
-    """Return the parameters that a sweep does not vary, as text."""
-    point = sweep.points[0]
-    shown = {"N": f"N={point.N:,}", "D": f"D={point.D:,}", "d": f"d={point.d:g}"}
-    held = (text.replace(",", "{,}") for name, text in shown.items() if name != sweep.varied)
-    return ",  ".join(f"${text}$" for text in held)
-
-
-def draw_figure_2(results: Results) -> Figure:
-    """Draw the sparse side alone, against D and against N."""
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
-    lines = {2: "--", 3: ":"}
-    for ax, varied in zip(figure.subplots(1, 2), ("D", "N"), strict=True):
-        for sweep in results.select("2", varied):
-            low, middle, high = 1e3 * np.quantile(
-                results.times(sweep, SPARSE), [0.25, 0.5, 0.75], axis=1
-            )
-            style = {**STYLE[SPARSE], "ls": lines[sweep.K], "marker": "os"[sweep.K - 2]}
-            ax.plot(sweep.values, middle, label=f"$K={sweep.K}$,  {_held(sweep)}", **style)
-            ax.fill_between(sweep.values, low, high, color="tab:blue", alpha=0.2, lw=0)
-        ax.set(xlim=(0, None), ylim=(0, None), xlabel=AXES[varied], ylabel="time (ms)")
-        ax.legend(frameon=False, loc="upper left", handlelength=3)
-    return figure
-
-
-def write(folder: Path, measured: Sequence[Measurement], command: str) -> None:
-    """Write both figures and the page."""
-    results = Results(measured)
-    with mpl.rc_context(RC):
-        for name, draw in {"figure1": draw_figure_1, "figure2": draw_figure_2}.items():
-            figure = draw(results)
-            figure.savefig(folder / f"paper-{name}.svg", metadata={"Date": None})
-            figure.savefig(folder / f"paper-{name}.png", dpi=160)
-    (folder / "paper.md").write_text(page(results, command), encoding="utf-8")
-
-
-# ------------------------------------------------------------------------------------------- page
-
-
-def page(results: Results, command: str) -> str:
-    """Return the text of paper.md."""
+def page(results: Results, made: str) -> str:
+    """Return the text of paper.md. `made` says by which command, and on which machine."""
     n = results.n_matrices
     parts = [
         "# The paper's experiments, reproduced",
@@ -248,11 +36,13 @@ def page(results: Results, command: str) -> str:
         "![Time against density, dimension and rows](paper-figure1.svg)",
         paragraph(f"""
             *Figure 1. Sparse (blue), dense (red) and scikit-learn's CSR path (grey), quadratic
-            (top) and cubic (bottom). Points are medians of {n} matrices, bands their quartiles. The
-            axes are made for sparse and dense; where scikit-learn leaves them, its largest median
-            is written in.*"""),
+            (top) and cubic (bottom). Points are medians of {n} matrices, bands their quartiles.
+            Both axes are logarithmic: a power law is a straight line, and its slope the exponent.
+            The dotted line is where sparse and dense cross.*"""),
         "![Sparse times alone](paper-figure2.svg)",
-        "*Figure 2. The sparse side alone, at d = 0.2, on larger matrices.*",
+        paragraph("""
+            *Figure 2. The sparse side alone, at d = 0.2, on larger matrices. The grey lines have
+            the slopes that are expected: K against D, and 1 against N.*"""),
         "## How it was measured",
         paragraph(f"""
             {n} random matrices a point, float64, d D stored values in every row; all lower degrees
@@ -272,7 +62,7 @@ def page(results: Results, command: str) -> str:
             that no curve has a step where the system begins to hand out new pages. The crossovers
             are given in such fresh memory too, which is what a large result gets by default.""")
         ]
-    parts += [*_scaling(results), *_crossovers(results), *_made_by(command)]
+    parts += [*_scaling(results), *_crossovers(results), f"{MADE_BY}{made}"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -295,7 +85,7 @@ def _scaling(results: Results) -> Iterator[str]:
     ]
     for side, figure, varied in (
         *((SPARSE, figure, varied) for figure, varied in (("1", "d"), ("2", "D"), ("2", "N"))),
-        *((DENSE, "1", varied) for varied in AXES),
+        *((DENSE, "1", varied) for varied in ("d", "D", "N")),
     ):
         rows += [_scaling_row(results, sweep, side) for sweep in results.select(figure, varied)]
     yield "\n".join(rows)
@@ -315,15 +105,15 @@ def _scaling_row(results: Results, sweep: Sweep, side: str) -> str:
     x, seconds = sweep.values, results.medians(sweep, side)
     keep = seconds >= TIMES_FIXED_COST * results.fixed_cost(sweep.K, side)
     time = fit_exponent(x[keep], seconds[keep])
-    outputs = fit_exponent(x[keep], _planned(sweep, side, "nnz")[keep])
+    outputs = fit_exponent(x[keep], planned(sweep, side, "nnz")[keep])
     expected = {"N": 1, "D": sweep.K, "d": sweep.K if side == SPARSE else 0}[sweep.varied]
     start = f"| {side} | {sweep.K} | {sweep.varied} (figure {sweep.figure}) | {expected} |"
     if time is None or outputs is None:
         return f"{start} | | too few points ({keep.sum()} of {len(x)}) | |"
-    speed = (_planned(sweep, side, "nbytes") / seconds / 1e9)[keep]
+    speed = (planned(sweep, side, "nbytes") / seconds / 1e9)[keep]
     return (
         f"{start} {_number(outputs.exponent)} | {_number(time.exponent)} ± {time.error:.2f} | "
-        f"{sweep.varied} = {time.first:g} to {time.last:g}, {time.n_points} of {len(x)} points | "
+        f"{sweep.varied} = {time.first:,g} to {time.last:,g}, {time.n_points} of {len(x)} points | "
         f"{speed[0]:.1f} to {speed[-1]:.1f} |"
     )
 
@@ -361,7 +151,7 @@ def _explain(results: Results, crossing: Crossing) -> str:
     """Return a paragraph on why the crossing is where it is, as far as the numbers tell."""
     sweep = crossing.sweep
     seconds = {side: results.medians(sweep, side)[-1] for side in (SPARSE, DENSE, FILL)}
-    speed = {side: _planned(sweep, side, "nbytes")[-1] / seconds[side] / 1e9 for side in seconds}
+    speed = {side: planned(sweep, side, "nbytes")[-1] / seconds[side] / 1e9 for side in seconds}
     size = {side: sweep.points[-1].plan(side).bytes_per_value for side in (SPARSE, DENSE)}
     share = seconds[FILL] / seconds[DENSE]
     mostly = "mostly" if share >= 0.5 else "less than half"
@@ -390,11 +180,11 @@ def _compare(results: Results, crossing: Crossing) -> str:
     )
 
 
-def _made_by(command: str) -> Iterator[str]:
+def made_by(command: str) -> str:
+    """Return by which command and on which machine the measurements are made."""
     packages = "numpy", "scipy", "scikit-learn", "polysparse", "matplotlib"
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    yield "## Made by"
-    yield "\n".join(
+    return "\n".join(
         [
             f"- `{command}`, on {datetime.now(UTC):%Y-%m-%d}",
             f"- Python {platform.python_version()}, {versions}",
