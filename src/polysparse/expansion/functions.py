@@ -124,7 +124,8 @@ def expand(
 
     X must not be changed while it is expanded, say by another thread. Offsets (``X.indptr``) are
     copied before they are checked, so that a change of them has no effect. The values and indices
-    of a CSR matrix are read where they are: if they change, the result is undefined.
+    of a CSR matrix are read where they are: if they change, the numbers of the result are
+    undefined, and with `columns` the process may crash.
 
     Examples
     --------
