@@ -38,7 +38,7 @@ NASTY = [-2**31, -5, -1, 0, 1, 3, 6, 200_000, 2**31 - 1, 2**62]
 def damage(X):
     if X.format == "dok":
         key = (int(rng.choice(NASTY)), int(rng.choice(NASTY)))
-        getattr(X, "_dict", X)[key] = X.dtype.type(1)
+        dict.__setitem__(getattr(X, "_dict", X), key, X.dtype.type(1))
         return
     name = rng.choice(ARRAYS[X.format])
     array = getattr(X, name).copy()
@@ -170,7 +170,7 @@ def test_blocks_that_do_not_tile_the_matrix_are_refused():
 
 def test_a_dictionary_with_keys_outside_is_refused():
     X = sparse.dok_array(np.eye(3))
-    getattr(X, "_dict", X)[(7, 0)] = 1.0
+    dict.__setitem__(getattr(X, "_dict", X), (7, 0), 1.0)
     with pytest.raises(ValueError, match=r"the rows of X\[3\] is 7, but X has 3 rows"):
         polysparse.expand(X)
 
