@@ -111,7 +111,9 @@ def test_a_product_can_be_given_by_the_names_of_its_features():
 
 def test_names_that_are_not_features_are_refused():
     poly = fitted_with_names()
-    with pytest.raises(ValueError, match="There is no feature 'weight': feature_names_in_ has 6"):
+    with pytest.raises(
+        ValueError, match="'weight' names no single feature: feature_names_in_ has 6"
+    ):
         poly.column_of(("age", "weight"))
     with pytest.raises(ValueError, match=r"for one feature give \('age',\)"):
         poly.column_of("age")
@@ -119,12 +121,12 @@ def test_names_that_are_not_features_are_refused():
 
 def test_names_are_not_known_without_a_fit_on_names():
     for poly in (HashedPolynomialFeatures(), HashedPolynomialFeatures().fit(X)):
-        with pytest.raises(ValueError, match="no feature 'age': names are known only after fit"):
+        with pytest.raises(ValueError, match="'age' names no single feature: names are known only"):
             poly.column_of(("age", "dose"))
 
 
 def test_a_name_of_two_features_is_refused():
     poly = HashedPolynomialFeatures().fit(X)
     poly.feature_names_in_ = np.array(["a", "b", "a", "c", "d", "e"], dtype=object)
-    with pytest.raises(ValueError, match="no feature 'a': feature_names_in_ has it more than once"):
+    with pytest.raises(ValueError, match=r"'a' names no single feature: .* has it more than once"):
         poly.column_of(("a", "b"))

@@ -45,6 +45,24 @@ def test_the_result_is_that_of_the_dense_array_to_the_last_bit(format, dtype, se
     )
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_rows_with_and_without_repeats_stand_side_by_side(format):
+    rng = np.random.default_rng(7)
+    n = 1500
+    X = with_repeats(
+        format,
+        rng.standard_normal(n),
+        rng.integers(200, size=n),
+        rng.integers(60, size=n),
+        (200, 60),
+    )
+    dense = X.toarray()
+    lengths = np.diff(sparse.csr_array(dense).indptr)
+    stored = np.bincount(X.tocoo().row, minlength=200)
+    assert 20 < np.count_nonzero(lengths < stored) < 180
+    assert_is_law(polysparse.expand(X, 1), dense, 1)
+
+
 def test_many_repeats_of_one_column_are_summed_from_the_first_to_the_last():
     values = np.random.default_rng(0).standard_normal(1000)
     X = raw_csr(values, np.zeros(1000), [0, 1000], (1, 3))

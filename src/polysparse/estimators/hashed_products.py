@@ -121,7 +121,7 @@ def numbers_of_features(tuples: Any, names: Sequence[str] | None) -> Any:
         if isinstance(feature, str):
             found = numbers.get(feature)
             if found is None:
-                raise ValueError(f"There is no feature {feature!r}: {_why(feature, names)}.")
+                raise ValueError(f"{feature!r} names no single feature: {_why(feature, names)}.")
             return found
         is_several = isinstance(feature, Sequence | np.ndarray)
         return tuple(map(number, feature)) if is_several else feature

@@ -25,9 +25,9 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     A drop-in replacement for scikit-learn's class of the same name: parameters, attributes,
     columns, names and errors are the same, and values are those of scikit-learn's dense result, bit
     for bit. Sparse input of any format and any degree is expanded natively, on every core, in a
-    single pass. Unsorted or repeated indices and read-only arrays are supported: entries that are
-    stored more than once are converted to floating point and then summed in the order in which they
-    are stored, as ``X.astype(float).toarray()`` does. Output indices are int32 whenever they fit.
+    single pass. Unsorted or repeated indices and read-only arrays are supported: values are
+    converted to floating point, and entries that are stored more than once are then summed in the
+    order in which they are stored. Output indices are int32 whenever they fit.
 
     Parameters
     ----------

@@ -118,9 +118,10 @@ def expand(
 
     Notes
     -----
-    The values are those of the expansion of ``X.astype(dtype).toarray()``, bit for bit, where
-    `dtype` is that of the result. So they are converted first, and entries that are stored more
-    than once are then summed in the order in which they are stored.
+    Values are converted to the floating-point type of the result first. Entries that are stored
+    more than once are then summed in that type, in the order in which they are stored. A matrix of
+    floats thus gives what ``X.toarray()`` gives, bit for bit, from every format. For integers,
+    SciPy's ``toarray`` sums in the type of X, where 100 + 100 is -56 for int8; here it is 200.
 
     X must not be changed while it is expanded, say by another thread. Offsets (``X.indptr``) are
     copied before they are checked, so that a change of them has no effect. The values and indices

@@ -149,14 +149,26 @@ def _settle(shape: tuple[int, int], arrays: Arrays) -> Arrays:
     indptr, indices, data = arrays
     own = sparse.csr_matrix((data, indices, indptr), shape=shape, copy=True)
     own.sort_indices()
-    if not own.has_canonical_format:  # SciPy's sorting does not keep the order of repeated entries
-        rows = np.repeat(np.arange(shape[0]), np.diff(indptr))
-        order = np.lexsort((indices[: len(rows)], rows))
-        own = sparse.csr_matrix((data[order], indices[order], indptr), shape=shape)
-        own.has_sorted_indices = True
+    if not own.has_canonical_format:
+        _restore_order(own, indices, data)
         own.sum_duplicates()
     own.eliminate_zeros()
     return own.indptr, own.indices, own.data
+
+
+def _restore_order(own: Any, indices: NDArray[Any], data: NDArray[Any]) -> None:
+    """Let repeated entries of a sorted matrix follow each other as they did in its old arrays.
+
+    SciPy's sorting is not stable. Only rows with repeats are sorted again.
+    """
+    n_rows = own.shape[0]
+    rows = np.repeat(np.arange(n_rows), np.diff(own.indptr))
+    is_repeat = (own.indices[1:] == own.indices[:-1]) & (rows[1:] == rows[:-1])
+    has_repeats = np.zeros(n_rows, dtype=bool)
+    has_repeats[rows[1:][is_repeat]] = True
+    where = np.flatnonzero(has_repeats[rows])
+    order = np.lexsort((indices[where], rows[where]))
+    own.data[where] = data[where[order]]
 
 
 def _require_two_dimensions(X: Any) -> None:
