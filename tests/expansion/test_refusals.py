@@ -9,6 +9,7 @@ from scipy import sparse
 import polysparse
 from csr_zoo import random_dense
 from inside import lower, set_available_memory
+from polysparse import machine
 from polysparse.machine import format_bytes
 
 X = sparse.csr_array(random_dense(100, 30, 0.5))
@@ -50,6 +51,27 @@ def test_the_available_memory_is_named(monkeypatch):
     set_available_memory(monkeypatch, 12_345)
     message = refusal(polysparse.expand, X, 3)
     assert f"{format_bytes(polysparse.plan(X, 3).nbytes)}; 12.3 kB are available. What" in message
+
+
+def test_the_memory_named_is_what_was_available_when_the_room_was_made(monkeypatch):
+    """Afterwards there may be more, or less."""
+    lower(monkeypatch, ALWAYS_GRANTED=0)
+    found = iter([1_000, 10**12, 10**12])
+    monkeypatch.setattr(machine, "available_bytes", lambda: next(found))
+    message = refusal(polysparse.expand, X, 3, columns=np.arange(5000))
+    assert "; 1.0 kB are available." in message
+
+
+def test_parameters_that_would_not_help_are_not_named():
+    message = refusal(polysparse.expand, X, 1, max_bytes=polysparse.plan(X, 0).nbytes)
+    assert "degree=" not in message
+    message = refusal(polysparse.expand, X, 2, max_bytes=polysparse.plan(X, 1).nbytes)
+    assert "degree=1 would need" in message
+    chosen = polysparse.expand(X, 3, columns=np.arange(5000))
+    limit = chosen.data.nbytes  # less than is needed, more than other parameters would need
+    message = refusal(polysparse.expand, X, 3, columns=np.arange(5000), max_bytes=limit)
+    assert "degree=" not in message
+    assert "interaction_only=" not in message
 
 
 def test_offsets_alone_that_do_not_fit_are_named():

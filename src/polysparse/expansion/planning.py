@@ -19,6 +19,25 @@ from polysparse.matrix.row_profile import RowProfile, require_countable
 
 
 @dataclass(frozen=True)
+class MemoryLimit:
+    """How large a result may be, and what to do about one that is larger.
+
+    Attributes
+    ----------
+    n_bytes : int or None
+        Maximum bytes of the result; None for no limit.
+    which : str
+        The end of a sentence about them, such as "are available".
+    ways_out : sequence of str
+        What the caller can do, besides other parameters.
+    """
+
+    n_bytes: int | None
+    which: str
+    ways_out: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class ExpansionPlan:
     """Shape, stored values and bytes of an expansion, all exact. Returned by `plan`.
 
@@ -142,18 +161,38 @@ class ExpansionPlan:
         """Dtype in which an engine writes indices: int32 for chosen and hashed columns."""
         return self.index_dtype if self.columns.is_exact else np.dtype(np.int32)
 
-    def room_for(self, max_bytes: int | str | None, ways_out: Sequence[str] = ()) -> int:
+    def limit(self, max_bytes: int | str | None, ways_out: Sequence[str] = ()) -> MemoryLimit:
+        """Return the limit of the result.
+
+        Parameters
+        ----------
+        max_bytes : int, "available" or None
+            As in `expand`.
+        ways_out : sequence of str, optional
+            What the caller can do about a result that is too large, besides other parameters.
+
+        Returns
+        -------
+        MemoryLimit
+            There is none if enough memory is available.
+        """
+        if max_bytes is None:
+            return MemoryLimit(None, "", ways_out)
+        if max_bytes == "available":
+            return MemoryLimit(machine.available_if_less(self.nbytes), "are available", ways_out)
+        n_bytes = as_byte_limit(max_bytes)
+        return MemoryLimit(n_bytes, f"are allowed (max_bytes={n_bytes})", ways_out)
+
+    def room_for(self, limit: MemoryLimit) -> int:
         """Return how many stored values to allocate.
 
         A result that may turn out smaller than planned gets as much room as is allowed.
 
         Parameters
         ----------
-        max_bytes : int, "available" or None
-            As in `expand`. MemoryError is raised if the result cannot fit; ValueError if its
-            columns cannot be indexed.
-        ways_out : sequence of str, optional
-            As in `refuse`.
+        limit : MemoryLimit
+            MemoryError is raised if the result cannot fit; ValueError if its columns cannot be
+            indexed.
 
         Returns
         -------
@@ -161,58 +200,40 @@ class ExpansionPlan:
             At most `nnz`.
         """
         self.require_countable()
-        limit = self._limit(max_bytes)
-        if limit is None or self.nbytes <= limit:
+        if limit.n_bytes is None or self.nbytes <= limit.n_bytes:
             return self.nnz
         if not self.is_upper_bound:
-            self.refuse(max_bytes, "", self.nbytes, ways_out)
+            self.refuse(limit, "", self.nbytes)
         most = -1
         for itemsize in (8, 4):  # fewer stored values may have narrower indices
-            room = (limit - (self.n_rows + 1) * itemsize) // (itemsize + self.dtype.itemsize)
+            rest = limit.n_bytes - (self.n_rows + 1) * itemsize
+            room = rest // (itemsize + self.dtype.itemsize)
             room = min(room, largest_index(np.dtype(f"i{itemsize}")))
             if index_dtype_for(max(self.columns.n_columns, room)).itemsize <= itemsize:
                 most = max(most, room)
         if most < 0:
             least = (self.n_rows + 1) * index_dtype_for(self.columns.n_columns).itemsize
-            self.refuse(max_bytes, "at least ", least, ways_out)
+            self.refuse(limit, "at least ", least)
         return min(most, self.nnz)
 
-    def _limit(self, max_bytes: int | str | None) -> int | None:
-        """Return the maximum bytes of the result; None if unlimited or enough is available."""
-        if max_bytes is None:
-            return None
-        return (
-            machine.available_if_less(self.nbytes)
-            if max_bytes == "available"
-            else as_byte_limit(max_bytes)
-        )
-
-    def refuse(
-        self,
-        max_bytes: int | str | None,
-        more_than: str,
-        needed: int,
-        ways_out: Sequence[str] = (),
-    ) -> NoReturn:
+    def refuse(self, limit: MemoryLimit, more_than: str, needed: int) -> NoReturn:
         """Raise MemoryError, stating the bytes needed, the bytes allowed, and what would fit.
 
         Parameters
         ----------
-        max_bytes : int, "available" or None
-            As in `expand`.
+        limit : MemoryLimit
+            The limit that is exceeded.
         more_than : str
             Text before the bytes needed: "at least " if these are a lower bound, else empty.
         needed : int
             Bytes needed.
-        ways_out : sequence of str, optional
-            What else the caller can do, besides other parameters.
         """
-        limit = self._limit(max_bytes) or 0
-        which = "are available" if max_bytes == "available" else f"are allowed (max_bytes={limit})"
+        n_bytes = limit.n_bytes or 0
+        ways_out = [*self._smaller(n_bytes), *limit.ways_out]
         raise MemoryError(
             f"The expansion of shape {self.shape[0]:,} x {self.shape[1]:,} would need {more_than}"
-            f"{format_bytes(needed)}; {format_bytes(limit)} {which}. "
-            f"What fits instead: {'; '.join([*self._smaller(limit), *ways_out])}."
+            f"{format_bytes(needed)}; {format_bytes(n_bytes)} {limit.which}. "
+            f"What fits instead: {'; '.join(ways_out)}."
         )
 
     def require_countable(self) -> None:
@@ -224,7 +245,7 @@ class ExpansionPlan:
         require_countable(self.nnz)
 
     def _smaller(self, limit: int) -> list[str]:
-        """Return the parameters with which the result would fit within a limit."""
+        """Return the parameters with which the result would fit within a limit that it exceeds."""
         basis, low, high = self.basis, self.basis.min_degree, self.basis.max_degree
         bias, interaction_only = basis.include_bias, basis.interaction_only
 
@@ -242,7 +263,7 @@ class ExpansionPlan:
         found = [
             f"{name} would need {format_bytes(plan.nbytes)}"
             for name, plan in smaller.items()
-            if plan.nbytes < self.nbytes and plan.nbytes <= limit
+            if plan.nbytes <= limit
         ]
         return found or ["fewer rows at a time"]
 

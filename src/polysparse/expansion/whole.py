@@ -33,7 +33,8 @@ def expand_columns(
     """
     planned, engine = plan_expansion(columns, x), engine_for(x)
     n_threads = threads_for(n_jobs, planned.nnz)
-    most = planned.room_for(max_bytes, ways_out)
+    limit = planned.limit(max_bytes, ways_out)
+    most = planned.room_for(limit)
     if isinstance(x, CanonicalDense):
         out = output.allocate(planned.shape, planned.dtype, order)
         engine.fill_dense(columns, x.values, out, n_threads)
@@ -47,7 +48,7 @@ def expand_columns(
     nnz = engine.fill(columns, x, rows, room.rows(planned.n_rows), n_threads)
     if nnz < 0:
         more = room.indices.itemsize + room.data.itemsize
-        planned.refuse(max_bytes, "at least ", room.nbytes + more, ways_out)
+        planned.refuse(limit, "at least ", room.nbytes + more)
     room.trim(nnz)
     index_dtype = index_dtype_for(max(columns.n_columns, nnz))
     return room.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
