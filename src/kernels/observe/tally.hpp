@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -152,9 +151,12 @@ class Tally {
     /// Copies a run, unless no other tally holds it. Throws bad_alloc, and has then changed
     /// nothing.
     static void own(SharedRun<Count>& run) {
-        if (run.use_count() > 1) run = std::make_shared<Run<Count>>(*run);
-        // What other holders read, they read before they let go.
-        std::atomic_thread_fence(std::memory_order_acquire);
+        bool is_shared;
+        {
+            const SharedRun<Count> second = run;
+            is_shared = second.use_count() > 2;
+        }  // Letting go of it waits for whatever other holders read before they let go.
+        if (is_shared) run = std::make_shared<Run<Count>>(*run);
     }
 
     /// How many columns are in more than some number of rows, and in exactly so many; and the
