@@ -35,6 +35,18 @@ def describe(
     return dict(json.loads(json.dumps(description)))
 
 
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON; raise ValueError, and nothing else, if it is damaged."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def fits_description(found: Any, description: dict[str, Any]) -> bool:
     """Return whether what was read from a file agrees with all entries of the description."""
     if not isinstance(found, dict):

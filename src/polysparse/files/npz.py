@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
+import struct
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -13,11 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polysparse.files.paths import beside, remove
+from polysparse import thresholds
+from polysparse.files.arrays import PIECE
+from polysparse.files.atomic import beside, put, sync
+from polysparse.files.paths import remove
 from polysparse.files.source import WholeSource
 from polysparse.files.store_writer import StoreWriter
 
 ZIP_DATE = 1980, 1, 1, 0, 0, 0  # a constant, so that every run writes the same bytes
+ZIP_LENGTHS_AT = 26  # where a member's header has the lengths of its name and its extra field
 
 
 class NpzSource(WholeSource):
@@ -46,7 +53,13 @@ def _labels_in(npz: IO[bytes], n_rows: int) -> NDArray[Any] | None:
 
 
 class NpzSink:
-    """SciPy's .npz format, uncompressed: written as a store next to it, packed at the end."""
+    """SciPy's .npz format, uncompressed: written as a store next to it, packed at the end.
+
+    A zip archive has its arrays one after the other, and they are complete only at the end. So they
+    are written as a store, which can be resumed, and are then moved into the archive: from the end,
+    a piece at a time, each cut off from its array once it is on the disk. The disk needs room for
+    the output once, and for one piece more. A run that is killed meanwhile goes on moving.
+    """
 
     def __init__(self, path: Path, description: dict[str, Any], *, resume: bool = False) -> None:
         self.path, self.aside = path, beside(path, "partial")
@@ -68,25 +81,47 @@ class NpzSink:
 
     def finish(self) -> None:
         """Rename the archive and remove the store."""
-        self.aside.replace(self.path)
-        remove(self.store.partial)
+        put(self.aside, self.path)
+        with suppress(OSError):  # the archive has its name, whether or not this can be removed
+            remove(self.store.partial)
 
     def _pack(self, aside: Path) -> None:
+        is_resumed = self.store.is_packed
+        if not is_resumed:
+            self._outline(aside)
+            self.store.pack()
+        try:
+            with open(aside, "r+b") as archive:
+                _fill(archive, self.store.partial)
+            if is_resumed:
+                _require_sound(aside)
+        except (FileNotFoundError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"{aside} is damaged: {error}. Give resume=False to begin anew."
+            ) from None
+
+    def _outline(self, aside: Path) -> None:
+        """Write the archive with holes where the arrays will be."""
         shape = np.array(self.store.shape)
         small = {"format": b"csr", "shape": shape, "_is_array": np.array(True)}
-        with zipfile.ZipFile(aside, "w", zipfile.ZIP_STORED) as archive:
-            archive.comment = json.dumps(self.store.description).encode()
-            for file in sorted(self.store.partial.glob("*.npy")):
-                with open(file, "rb") as array, _member(archive, file.name) as member:
-                    shutil.copyfileobj(array, member, 2**20)
-            for name, value in small.items():
-                with _member(archive, f"{name}.npy") as member:
-                    np.lib.format.write_array(member, np.asanyarray(value))
+        with _Outline(aside, "w+b") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                archive.comment = json.dumps(self.store.description).encode()
+                for path in sorted(self.store.partial.glob("*.npy")):
+                    with open(path, "rb") as array, _member(archive, path.name) as member:
+                        file.is_hole = True
+                        shutil.copyfileobj(array, member, PIECE)
+                        file.is_hole = False
+                for name, value in small.items():
+                    with _member(archive, f"{name}.npy") as member:
+                        np.lib.format.write_array(member, np.asanyarray(value))
+            sync(file)
 
     def leave(self) -> None:
-        """Stop, keeping the store for a later run."""
+        """Stop, keeping the store for a later run, and the archive if arrays were moved there."""
         self.store.leave()
-        self.aside.unlink(missing_ok=True)
+        if not self.store.is_packed:
+            self.aside.unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Stop, and remove the store and the archive."""
@@ -96,3 +131,57 @@ class NpzSink:
 
 def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
     return archive.open(zipfile.ZipInfo(name, ZIP_DATE), "w", force_zip64=True)
+
+
+class _Outline(io.FileIO):
+    """A file that leaves a hole instead of writing, while `is_hole` is set."""
+
+    is_hole = False
+
+    def write(self, data: Any) -> int:
+        """Write all of the data, or move on by its length."""
+        if self.is_hole:
+            self.seek(len(data), os.SEEK_CUR)
+        else:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[super().write(rest) :]
+        return len(data)
+
+
+def _fill(archive: IO[bytes], store: Path) -> None:
+    """Move the arrays of a store into the holes of an archive, the last one first."""
+    with zipfile.ZipFile(archive) as outline:
+        members = sorted(outline.infolist(), key=lambda each: -each.header_offset)
+    for member in members:
+        array = store / member.filename
+        if not array.exists():  # it is small, or was moved before
+            continue
+        archive.seek(member.header_offset + ZIP_LENGTHS_AT)
+        name_length, extra_length = struct.unpack("<HH", archive.read(4))
+        start = member.header_offset + ZIP_LENGTHS_AT + 4 + name_length + extra_length
+        with open(array, "r+b") as file:
+            _move(file, archive, start)
+        array.unlink()
+
+
+def _move(array: IO[bytes], archive: IO[bytes], start: int) -> None:
+    """Move an array, or what is left of it, from its end: the holes before it take no room."""
+    left = array.seek(0, os.SEEK_END)
+    while left:
+        size = (left - 1) % thresholds.PART_BYTES + 1
+        left -= size
+        array.seek(left)
+        archive.seek(start + left)
+        for _ in range(0, size, PIECE):
+            archive.write(array.read(PIECE))
+        sync(archive)
+        array.truncate(left)
+
+
+def _require_sound(path: Path) -> None:
+    """Raise BadZipFile if a member does not have the checksum that the archive states."""
+    with zipfile.ZipFile(path) as archive:
+        damaged = archive.testzip()
+    if damaged is not None:
+        raise zipfile.BadZipFile(f"{damaged} has another checksum")

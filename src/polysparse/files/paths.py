@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
 
-fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # missing on Windows
+from polysparse.files.atomic import beside, fcntl, is_named
+from polysparse.machine import format_bytes
 
-MANIFEST, PROGRESS = "manifest.json", "progress.json"
-JSON_NAMES = {MANIFEST, PROGRESS, f"{MANIFEST}.new", f"{PROGRESS}.new"}
+# A directory has one of these: while it is written, once it is complete, and while its arrays are
+# being moved into an archive.
+PROGRESS, MANIFEST, PACKING = "progress.json", "manifest.json", "packing.json"
+JSON_NAMES = {PROGRESS, MANIFEST, PACKING, f"{MANIFEST}.new", f"{PROGRESS}.new"}
 OWN_NAMES = JSON_NAMES | {f"{name}.npy" for name in ("indptr", "indices", "data", "labels")}
-ASIDES = "partial", "store", "old", "lock"
+ASIDES = "partial", "store", "old", "replaced", "lock"
 
 DIRECTORY, NPZ, PARQUET, SVMLIGHT = "directory", "npz", "parquet", "svmlight"
 ENDINGS = {
@@ -50,11 +50,6 @@ def can_resume(path: Path) -> bool:
     return kind_of(path) in (DIRECTORY, NPZ)
 
 
-def beside(path: Path, role: str) -> Path:
-    """Return the hidden name of something that is not yet, or no longer, called `path`."""
-    return path.with_name(f".{path.name}.polysparse-{role}")
-
-
 def vocabulary_of(path: Path) -> Path:
     """Return the path of the file that lists the chosen columns of an output."""
     return path.with_name(f"{path.name}.vocabulary")
@@ -72,17 +67,20 @@ def is_own(path: Path) -> bool:
 def remove(path: Path) -> None:
     """Remove a file or a directory if it exists."""
     if path.is_dir():
+        with suppress(OSError):  # it may be read-only
+            path.chmod(0o700)
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
 def remove_asides(path: Path) -> None:
-    """Remove what a killed run may have left behind."""
-    for role in ("partial", "store", "old"):
-        remove(beside(path, role))
-    for role in ("partial", "old"):
-        remove(beside(vocabulary_of(path), role))
+    """Remove what this run, or a killed one, left behind. What cannot be removed is left there."""
+    asides = [beside(path, role) for role in ASIDES if role != "lock"]
+    asides += [beside(vocabulary_of(path), role) for role in ("partial", "old")]
+    for aside in asides:
+        with suppress(OSError):
+            remove(aside)
 
 
 def require_writable_target(path: Path, *, force: bool, source: str) -> None:
@@ -144,6 +142,7 @@ def _require_replaceable(path: Path) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock that keeps other runs from writing to the same path."""
     if fcntl is None:
+        put_back(path)
         yield
         return
     name = beside(path, "lock")
@@ -153,18 +152,76 @@ def locked(path: Path) -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise BlockingIOError(f"another run is writing {path}.") from None
-            if not _is_named(lock, name):  # the previous holder has just removed the file
+            if not is_named(lock, name):  # the previous holder has just removed the file
                 continue
             try:
+                put_back(path)
                 yield
             finally:
                 name.unlink(missing_ok=True)
             return
 
 
-def _is_named(file: IO[bytes], name: Path) -> bool:
-    """Return whether a name still refers to an open file."""
+# ---------------------------------------------------------------------------- replaced directories
+
+
+def version_of(path: Path) -> Path:
+    """Return where the directory called `path` is: if it lost its name, where it was put aside.
+
+    Where two names cannot be exchanged in one step, a run that is killed while it replaces a
+    directory may leave it without its name.
+    """
+    if path.exists():
+        return path
+    old = beside(path, "old")
+    return old if (old / MANIFEST).exists() else path
+
+
+def put_back(path: Path) -> None:
+    """Give a directory that lost its name its name again. The caller holds the lock."""
+    found = version_of(path)
+    if found != path:
+        found.rename(path)
+
+
+# ---------------------------------------------------------------------------------------- the disk
+
+
+def require_free_space(path: Path, n_bytes: int) -> None:
+    """Raise OSError if an output of this size would not fit on the disk."""
+    free = free_space(path)
+    if n_bytes > free:
+        error = OSError(
+            f"{path} would take {n_bytes:,} bytes ({format_bytes(n_bytes)}), but {free:,} "
+            f"({format_bytes(free)}) are free in {path.parent}: make room, or write elsewhere."
+        )
+        error.errno = errno.ENOSPC
+        raise error
+
+
+def free_space(path: Path) -> int:
+    """Return the bytes that an output may take, with what an earlier run left of it."""
+    left = (beside(path, role) for role in ("partial", "store"))
+    return shutil.disk_usage(path.parent).free + sum(map(_size_of, left))
+
+
+def _size_of(path: Path) -> int:
+    files = path.iterdir() if path.is_dir() else [path] if path.exists() else []
+    return sum(file.stat().st_size for file in files)
+
+
+@contextmanager
+def naming_a_full_disk(path: Path) -> Iterator[None]:
+    """Say which output did not fit, and how much room there is, if a disk turns out to be full."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), name.stat())
-    except FileNotFoundError:
-        return False
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
+            raise
+        free = shutil.disk_usage(path.parent).free
+        named = OSError(
+            f"{path}: {error.strerror}. {free_space(path) - free:,} bytes were written, and "
+            f"{free:,} ({format_bytes(free)}) are free in {path.parent}."
+        )
+        named.errno = error.errno
+        raise named from None

@@ -8,7 +8,7 @@ from typing import IO, Any, Protocol
 
 from numpy.typing import NDArray
 
-from polysparse.files.paths import beside
+from polysparse.files.atomic import beside, put, sync
 
 
 class Sink(Protocol):
@@ -51,12 +51,13 @@ class FileSink:
         self.file: IO[bytes] = open(self.aside, "wb")  # noqa: SIM115
 
     def seal(self) -> None:
-        """Close the file."""
+        """Close the file, once it is on the disk."""
+        sync(self.file)
         self.file.close()
 
     def finish(self) -> None:
         """Rename the file."""
-        self.aside.replace(self.path)
+        put(self.aside, self.path)
 
     def leave(self) -> None:
         """Discard the file: a single file cannot be resumed."""

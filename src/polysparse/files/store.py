@@ -1,15 +1,14 @@
 """Stores: expansions on disk as a directory of .npy files that opens as a memory-mapped CSR array.
 
-DIR/manifest.json   shape, dtypes, basis, columns, and where the parts end
+DIR/manifest.json   shape, dtypes, basis, columns, where the parts end, and their checksums
 DIR/indptr.npy      of all rows; likewise indices.npy, data.npy and, if there are labels, labels.npy
 """
 
 from __future__ import annotations
 
-import json
 import os
+from collections import deque
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -17,11 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.files.description import VERSION, columns_in, n_columns_in
-from polysparse.files.paths import MANIFEST
+from polysparse.files.arrays import open_array
+from polysparse.files.description import VERSION, columns_in, n_columns_in, parse_json
+from polysparse.files.parts import Parts
+from polysparse.files.paths import MANIFEST, version_of
 from polysparse.matrix.canonical import VALUE_DTYPES
 from polysparse.matrix.checking import INDEX_DTYPES, inspect_arrays
 from polysparse.matrix.output import as_csr
+
+ROWS_TOGETHER = 2**20  # of which offsets are checked at a time
 
 
 def reason_of(error: Exception) -> str:
@@ -29,23 +32,11 @@ def reason_of(error: Exception) -> str:
     return (str(error) if isinstance(error, ValueError) else repr(error)).rstrip(".")
 
 
-def require_part_ends(part_ends: Any) -> None:
-    """Raise ValueError unless they are increasing pairs of rows and stored values."""
-    if not isinstance(part_ends, list) or not all(
-        isinstance(end, list) and len(end) == 2 and all(type(n) is int for n in end)
-        for end in part_ends
-    ):
-        raise ValueError("part_ends must be pairs of integers")
-    for before, after in pairwise([[0, 0], *part_ends]):
-        if before[0] >= after[0] or before[1] > after[1]:
-            raise ValueError(f"part_ends must rise, but {after} follows {before}")
-
-
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the manifest of a directory, checking the entries that decide what is opened."""
-    folder = Path(path)
+    folder = version_of(Path(path))
     try:
-        manifest = json.loads((folder / MANIFEST).read_text())
+        manifest = parse_json((folder / MANIFEST).read_bytes())
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{folder} is no expansion written by polysparse: it has no {MANIFEST}."
@@ -71,12 +62,13 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def open_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the manifest and the memory-mapped arrays, checked as far as possible unread."""
-    manifest, folder = read_manifest(path), Path(path)
+    folder = version_of(Path(path))
+    manifest = read_manifest(folder)
     try:
         wanted = _wanted_arrays(manifest)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{folder / MANIFEST} is damaged: {reason_of(error)}.") from None
-    arrays = {name: _open_array(folder / f"{name}.npy", *wanted[name]) for name in wanted}
+    arrays = {name: open_array(folder / f"{name}.npy", *wanted[name]) for name in wanted}
     ends = [int(arrays["indptr"][i]) for i in (0, -1)]
     if ends != [0, manifest["nnz"]]:
         raise ValueError(
@@ -93,45 +85,37 @@ def _wanted_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any], i
         raise ValueError("shape and nnz must be integers")
     if n_columns != n_columns_in(manifest):
         raise ValueError(f"shape has {n_columns} columns, the basis has another number")
-    require_part_ends(manifest["part_ends"])
-    if [[0, 0], *manifest["part_ends"]][-1] != [n_rows, nnz]:
-        raise ValueError(f"part_ends must end at {[n_rows, nnz]}")
-    index_dtype, dtype = np.dtype(manifest["index_dtype"]), np.dtype(manifest["dtype"])
+    parts = Parts.read(manifest, [n_rows, nnz])
+    names = manifest["index_dtype"], manifest["dtype"]
+    if not all(isinstance(name, str) and name.isascii() and len(name) < 10 for name in names):
+        raise ValueError(f"{names} are no dtypes")
+    index_dtype, dtype = map(np.dtype, names)
     if index_dtype not in INDEX_DTYPES or dtype not in VALUE_DTYPES:
         raise ValueError(f"there are no expansions of {dtype} with indices of {index_dtype}")
-    wanted = {"indptr": (index_dtype, n_rows + 1), "indices": (index_dtype, nnz)}
-    wanted["data"] = (dtype, nnz)
-    if manifest["labels"]:
-        wanted["labels"] = (np.dtype(np.float64), n_rows)
-    return wanted
+    return wanted_arrays(index_dtype, dtype, parts, has_labels=bool(manifest["labels"]))
 
 
-def _open_array(file: Path, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
-    """Memory-map a .npy file, or read it if it is empty; pickles are refused."""
-    array: NDArray[Any]
-    try:
-        if length:
-            array = np.lib.format.open_memmap(file, mode="r")
-        else:
-            with open(file, "rb") as opened:
-                array = np.lib.format.read_array(opened, allow_pickle=False)
-    except (ValueError, EOFError, OverflowError, TypeError) as error:
-        raise ValueError(f"{file} is damaged: {str(error).rstrip('.')}.") from None
-    if array.dtype != dtype or array.shape != (length,):
-        raise ValueError(
-            f"{file} holds {array.dtype} of shape {array.shape}; the manifest "
-            f"says {dtype} of shape ({length},). The directory is damaged."
-        )
-    return array
+def wanted_arrays(
+    index_dtype: np.dtype[Any], dtype: np.dtype[Any], parts: Parts, *, has_labels: bool
+) -> dict[str, tuple[np.dtype[Any], int]]:
+    """Return the dtype and the length of each array of a store with these parts."""
+    wanted = {
+        "indptr": (index_dtype, parts.n_rows + 1),
+        "indices": (index_dtype, parts.nnz),
+        "data": (dtype, parts.nnz),
+    }
+    return wanted | ({"labels": (np.dtype(np.float64), parts.n_rows)} if has_labels else {})
 
 
-@overload
-def load(path: str | os.PathLike[str], *, labels: Literal[False] = False) -> Any: ...
 @overload
 def load(
-    path: str | os.PathLike[str], *, labels: Literal[True]
+    path: str | os.PathLike[str], *, labels: Literal[False] = False, verify: bool = False
+) -> Any: ...
+@overload
+def load(
+    path: str | os.PathLike[str], *, labels: Literal[True], verify: bool = False
 ) -> tuple[Any, NDArray[np.float64] | None]: ...
-def load(path: str | os.PathLike[str], *, labels: bool = False) -> Any:
+def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = False) -> Any:
     """Open an expansion that was written to a directory, without reading it.
 
     Parameters
@@ -140,6 +124,9 @@ def load(path: str | os.PathLike[str], *, labels: bool = False) -> Any:
         Directory written by the command ``polysparse expand IN DIR``.
     labels : bool, default=False
         If True, also return the labels.
+    verify : bool, default=False
+        If False, headers, sizes and row offsets are checked, but neither indices nor values are
+        read. If True, all of it is read once, and compared with its checksums.
 
     Returns
     -------
@@ -152,12 +139,23 @@ def load(path: str | os.PathLike[str], *, labels: bool = False) -> Any:
     --------
     iter_load : Read the parts one by one.
 
+    Notes
+    -----
+    SciPy trusts indices. If a disk or another program changed one, ``X @ w`` may read outside of
+    `w` and crash, and a changed value gives a wrong result; `verify=True` notices both. Nothing can
+    protect a memory-mapped matrix from files that are changed after it was opened. `iter_load`
+    reads parts into memory and checks what it read.
+
     Examples
     --------
     >>> import polysparse
     >>> X = polysparse.load("expanded")  # doctest: +SKIP
     """
-    manifest, arrays = open_arrays(path)
+    folder = version_of(Path(path))
+    manifest, arrays = open_arrays(folder)
+    _require_rising_offsets(folder, arrays["indptr"])
+    if verify:
+        deque(_parts(folder, manifest, arrays, verify=True), maxlen=0)
     X = as_csr(
         tuple(manifest["shape"]),
         arrays["indptr"],
@@ -169,7 +167,7 @@ def load(path: str | os.PathLike[str], *, labels: bool = False) -> Any:
 
 
 def iter_load(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str], *, verify: bool = True
 ) -> Iterator[tuple[slice, Any, NDArray[np.float64] | None]]:
     """Iterate over the parts of an expansion that was written to a directory.
 
@@ -177,6 +175,9 @@ def iter_load(
     ----------
     path : path-like
         Directory written by the command ``polysparse expand IN DIR``.
+    verify : bool, default=True
+        If True, every part is compared with its checksums, and ValueError is raised for one that
+        was changed. If False, only indices and offsets are checked, so that nothing can crash.
 
     Yields
     ------
@@ -191,29 +192,50 @@ def iter_load(
     --------
     load : Open the whole expansion, memory-mapped.
 
+    Notes
+    -----
+    Directories written by polysparse 0.1.0 have no checksums: `verify` has no effect on them.
+
     Examples
     --------
     >>> import polysparse
     >>> for rows, part, labels in polysparse.iter_load("expanded"):  # doctest: +SKIP
     ...     model.partial_fit(part, labels, classes=[0, 1])
     """
-    manifest, arrays = open_arrays(path)
-    return _parts(Path(path), manifest, arrays)
+    folder = version_of(Path(path))
+    return _parts(folder, *open_arrays(folder), verify=verify)
+
+
+def _require_rising_offsets(folder: Path, indptr: NDArray[Any]) -> None:
+    """Raise ValueError if a row would end before it begins. Reads the offsets, a few at a time."""
+    for start in range(0, len(indptr) - 1, ROWS_TOGETHER):
+        offsets = indptr[start : start + ROWS_TOGETHER + 1]
+        falls = np.flatnonzero(offsets[1:] < offsets[:-1])
+        if len(falls):
+            row = int(falls[0])
+            raise ValueError(
+                f"{folder / 'indptr.npy'} is damaged: it falls from {offsets[row]} to "
+                f"{offsets[row + 1]} in row {start + row}."
+            )
 
 
 def _parts(
-    folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]], *, verify: bool
 ) -> Iterator[Any]:
-    n_columns, labels = manifest["shape"][1], arrays.get("labels")
-    for (first_row, first), (end_row, end) in pairwise([[0, 0], *manifest["part_ends"]]):
-        indptr = np.array(arrays["indptr"][first_row : end_row + 1]) - first
-        indices, data = np.array(arrays["indices"][first:end]), np.array(arrays["data"][first:end])
-        rows = slice(first_row, end_row)
+    n_columns, parts = manifest["shape"][1], Parts.read(manifest)
+    for number, (rows, stored) in enumerate(parts):
+        indptr = np.array(arrays["indptr"][rows.start : rows.stop + 1])
+        own = {name: np.array(arrays[name][stored]) for name in ("indices", "data")}
+        own |= {"labels": np.array(arrays["labels"][rows])} if "labels" in arrays else {}
+        offsets = indptr - stored.start
         try:
-            rising, _ = inspect_arrays(indptr, indices, data, n_columns, "column")
+            rising, _ = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
         except ValueError as error:
-            raise ValueError(f"{folder} is damaged, in rows {first_row} on: {error}") from None
+            raise ValueError(f"{folder} is damaged, in rows {rows.start} on: {error}") from None
         if not rising:
             raise ValueError(f"{folder / 'indices.npy'} is damaged: a row's columns do not rise.")
-        part = as_csr((end_row - first_row, n_columns), indptr, indices, data, is_array=True)
-        yield rows, part, None if labels is None else np.array(labels[rows])
+        if verify:
+            parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})
+        shape = rows.stop - rows.start, n_columns
+        part = as_csr(shape, offsets, own["indices"], own["data"], is_array=True)
+        yield rows, part, own.get("labels")

@@ -2,85 +2,30 @@
 
 The directory is written under a hidden name next to DIR and renamed when complete, so a directory
 called DIR is always complete. Arrays are appended to; `progress.json` states up to where they can
-be trusted. A part ends with the row at which its bytes reach a limit, so a resumed run ends its
-parts exactly where an uninterrupted one would.
+be trusted, and the checksums of what is there. A part ends with the row at which its bytes reach a
+limit, so a resumed run ends its parts exactly where an uninterrupted one would. The bytes of a part
+are on the disk before its end is stated.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polysparse import thresholds
-from polysparse.files.description import fits_description, n_columns_in
-from polysparse.files.paths import MANIFEST, PROGRESS, beside, remove
-from polysparse.files.store import open_arrays, reason_of, require_part_ends
-
-
-class GrowingArray:
-    """A one-dimensional .npy file that is appended to. Its header is valid only once closed."""
-
-    def __init__(self, path: Path, dtype: np.dtype[Any], length: int = 0) -> None:
-        self.path, self.dtype, self.length = path, dtype, length
-        self.file: IO[bytes] = open(path, "r+b" if length else "w+b", buffering=0)  # noqa: SIM115
-        try:
-            if length:
-                self._cut()
-            else:
-                _write_all(self.file, self._header())
-        except BaseException:
-            self.file.close()
-            raise
-
-    def _cut(self) -> None:
-        """Truncate the file to the length that can be trusted, and seek to its end."""
-        end = len(self._header()) + self.length * self.dtype.itemsize
-        size = self.file.seek(0, os.SEEK_END)
-        if size < end:
-            raise ValueError(f"{self.path.name} has {size:,} bytes, but needs {end:,}")
-        self.file.truncate(end)
-        self.file.seek(end)
-
-    def last(self) -> Any:
-        """Return the last value."""
-        self.file.seek(-self.dtype.itemsize, os.SEEK_END)
-        return np.frombuffer(self.file.read(self.dtype.itemsize), dtype=self.dtype)[0]
-
-    def _header(self) -> bytes:
-        """Return the header, whose size is constant: NumPy reserves room for the length."""
-        buffer = io.BytesIO()
-        descr = np.lib.format.dtype_to_descr(self.dtype)
-        fields = {"descr": descr, "fortran_order": False, "shape": (self.length,)}
-        np.lib.format.write_array_header_1_0(buffer, fields)
-        return buffer.getvalue()
-
-    def append(self, array: NDArray[Any]) -> None:
-        """Append values."""
-        array = np.ascontiguousarray(array, dtype=self.dtype)
-        _write_all(self.file, array.view(np.uint8).data)
-        self.length += len(array)
-
-    def close(self) -> None:
-        """Write the final header and close the file."""
-        self.file.seek(0)
-        _write_all(self.file, self._header())
-        self.file.close()
-
-
-def _write_all(file: IO[bytes], data: bytes | memoryview) -> None:
-    """Write all of the data: a raw file may write less than it is given."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]
+from polysparse.files.arrays import GrowingArray
+from polysparse.files.atomic import beside, exchange, put, sync, sync_folder
+from polysparse.files.description import fits_description, n_columns_in, parse_json
+from polysparse.files.parts import Parts
+from polysparse.files.paths import MANIFEST, PACKING, PROGRESS, remove
+from polysparse.files.store import open_arrays, reason_of, wanted_arrays
 
 
 class StoreWriter:
@@ -109,13 +54,13 @@ class StoreWriter:
         self.path, self.partial = path, partial or beside(path, "partial")
         self.aside = self.partial
         self.description = description
-        self.part_ends: list[list[int]] = []  # rows and stored values before the end of each part
+        self.parts = Parts()
         self.n_rows = self.nnz = 0
         self.arrays: dict[str, GrowingArray] = {}
         index_dtype, dtype = np.dtype(description["index_dtype"]), np.dtype(description["dtype"])
         self.bytes_per_value: int = index_dtype.itemsize + dtype.itemsize
         self.bytes_per_row: int = index_dtype.itemsize + 8 * bool(description["labels"])
-        self.is_sealed = False
+        self.is_sealed = self.is_packed = False
         is_new = not (resume and self._find())
         try:
             if is_new:
@@ -123,7 +68,9 @@ class StoreWriter:
                 self.partial.mkdir()
                 self._write_json(PROGRESS, {})
             if not self.is_sealed:
-                self._open(index_dtype, dtype)
+                self._open()
+            if not is_new and not self.is_packed:
+                self._verify()
         except BaseException:
             if is_new:
                 self.discard()
@@ -133,43 +80,51 @@ class StoreWriter:
 
     def _find(self) -> bool:
         """Take over the complete parts of an earlier run; return whether there was one."""
-        name = next((n for n in (MANIFEST, PROGRESS) if (self.partial / n).exists()), None)
+        names = PACKING, MANIFEST, PROGRESS
+        name = next((n for n in names if (self.partial / n).exists()), None)
         if name is None:
             return False
         with _damage_to(self.partial):
-            found = json.loads((self.partial / name).read_text())
-            require_part_ends(found["part_ends"])
+            found = parse_json((self.partial / name).read_bytes())
+            parts = Parts.read(found)
         if not fits_description(found, self.description):
             raise ValueError(
                 f"{self.partial} was begun with other parameters or from another input: it cannot "
                 "be resumed. Give resume=False to begin anew."
             )
-        self.is_sealed = name == MANIFEST
-        if self.is_sealed:
-            with _damage_to(self.partial):
-                open_arrays(self.partial)
-        self.part_ends = found["part_ends"]
-        self.n_rows, self.nnz = self.part_ends[-1] if self.part_ends else [0, 0]
+        if parts.checksums is None:
+            raise ValueError(
+                f"{self.partial} was begun by an earlier version of polysparse, without checksums: "
+                "it cannot be resumed. Give resume=False to begin anew."
+            )
+        self.is_sealed, self.is_packed = name != PROGRESS, name == PACKING
+        self.parts, self.n_rows, self.nnz = parts, parts.n_rows, parts.nnz
         return True
 
-    def _open(self, index_dtype: np.dtype[Any], dtype: np.dtype[Any]) -> None:
+    def _wanted(self) -> dict[str, tuple[np.dtype[Any], int]]:
+        """Return the dtype and the length of each array, up to the end of the last part."""
+        described = self.description
+        index_dtype, dtype = np.dtype(described["index_dtype"]), np.dtype(described["dtype"])
+        return wanted_arrays(index_dtype, dtype, self.parts, has_labels=described["labels"])
+
+    def _open(self) -> None:
         """Open the arrays at the end of the last complete part."""
-        wanted = {
-            "indptr": (index_dtype, self.n_rows and self.n_rows + 1),
-            "indices": (index_dtype, self.nnz),
-            "data": (dtype, self.nnz),
-        }
-        if self.description["labels"]:
-            wanted["labels"] = (np.dtype(np.float64), self.n_rows)
         with _damage_to(self.partial):
-            for name, (of, length) in wanted.items():
-                self.arrays[name] = GrowingArray(self.partial / f"{name}.npy", of, length)
-            if self.n_rows == 0:
-                self.arrays["indptr"].append(np.zeros(1, dtype=index_dtype))
-            elif self.arrays["indptr"].last() != self.nnz:
-                raise ValueError(
-                    f"indptr.npy does not have {self.nnz:,} after {self.n_rows:,} rows"
-                )
+            for name, (dtype, length) in self._wanted().items():
+                length = length if self.n_rows else 0
+                self.arrays[name] = GrowingArray(self.partial / f"{name}.npy", dtype, length)
+        if self.n_rows == 0:
+            indptr = self.arrays["indptr"]
+            indptr.append(np.zeros(1, dtype=indptr.dtype))
+            indptr.end_part()
+
+    def _verify(self) -> None:
+        """Raise ValueError if what an earlier run left was changed, or never reached the disk."""
+        with _damage_to(self.partial):
+            if self.is_sealed:
+                open_arrays(self.partial)
+            dtypes = {name: dtype for name, (dtype, _) in self._wanted().items()}
+            self.parts.require_files(self.partial, dtypes)
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
         """Append a block of rows, ending parts where they are full."""
@@ -183,11 +138,12 @@ class StoreWriter:
             self._append(block, offsets, labels, start, stop)
             if self._bytes_in_part() >= thresholds.PART_BYTES:
                 self._end_part()
+                self._write_json(PROGRESS, {})
             start = stop
 
     def _bytes_in_part(self) -> int:
-        rows, nnz = self.part_ends[-1] if self.part_ends else (0, 0)
-        return (self.nnz - nnz) * self.bytes_per_value + (self.n_rows - rows) * self.bytes_per_row
+        nnz, n_rows = self.nnz - self.parts.nnz, self.n_rows - self.parts.n_rows
+        return nnz * self.bytes_per_value + n_rows * self.bytes_per_row
 
     def _append(
         self,
@@ -207,20 +163,22 @@ class StoreWriter:
         self.nnz += int(offsets[stop] - offsets[start])
 
     def _end_part(self) -> None:
-        self.part_ends.append([self.n_rows, self.nnz])
-        self._write_json(PROGRESS, {})
+        """End a part here; its bytes are on the disk when this returns."""
+        self.parts.add([self.n_rows, self.nnz], [a.end_part() for a in self.arrays.values()])
 
     def _write_json(self, name: str, more: dict[str, Any]) -> None:
         aside = self.partial / f"{name}.new"
-        content = {**self.description, **more, "part_ends": self.part_ends}
-        aside.write_text(json.dumps(content))
-        aside.replace(self.partial / name)
+        with open(aside, "wb") as file:
+            content = {**self.description, **more, **self.parts.as_dict()}
+            file.write(json.dumps(content).encode())
+            sync(file)
+        put(aside, self.partial / name)
 
     def seal(self) -> None:
         """Close the arrays and write the manifest, after which the directory is complete."""
         if not self.is_sealed:
-            if self.n_rows > (self.part_ends[-1][0] if self.part_ends else 0):
-                self.part_ends.append([self.n_rows, self.nnz])
+            if self.n_rows > self.parts.n_rows:
+                self._end_part()
             for array in self.arrays.values():
                 array.close()
             self._write_json(MANIFEST, {"shape": self.shape, "nnz": self.nnz})
@@ -228,13 +186,18 @@ class StoreWriter:
         for name in (PROGRESS, f"{PROGRESS}.new"):
             (self.partial / name).unlink(missing_ok=True)
 
+    def pack(self) -> None:
+        """State that the arrays are being moved elsewhere, and are no longer complete."""
+        put(self.partial / MANIFEST, self.partial / PACKING)
+        self.is_packed = True
+
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of what has been written so far."""
         return self.n_rows, n_columns_in(self.description)
 
     def finish(self) -> None:
-        """Seal the directory and give it its final name."""
+        """Seal the directory and give it its final name. What it replaces is left aside."""
         self.seal()
         replace_directory(self.partial, self.path)
 
@@ -250,18 +213,29 @@ class StoreWriter:
 
 
 def replace_directory(new: Path, path: Path) -> None:
-    """Rename a directory, replacing an old one; an incomplete one is never at `path`."""
-    old = beside(path, "old")
-    remove(old)
-    try:
-        if path.exists():
-            path.rename(old)
+    """Give a directory its name, replacing an old one; an incomplete one is never at `path`.
+
+    Where the system can exchange two names in one step, there is always a directory at `path`.
+    Where it cannot, `paths.version_of` finds the old one if this is cut short.
+    """
+    old, replaced = beside(path, "old"), beside(path, "replaced")
+    remove(replaced)
+    if not path.exists():
         new.rename(path)
-    except BaseException:
-        if old.exists() and not path.exists():
-            old.rename(path)
-        raise
-    remove(old)
+    elif exchange(new, path):
+        new.rename(replaced)
+    else:
+        path.rename(old)
+        try:
+            new.rename(path)
+        except BaseException:
+            if not path.exists():
+                old.rename(path)
+            raise
+        old.rename(replaced)
+    sync_folder(path.parent)
+    with suppress(OSError):  # the new one has its name, whether or not the old one can be removed
+        remove(replaced)
 
 
 @contextmanager
@@ -269,7 +243,7 @@ def _damage_to(folder: Path) -> Iterator[None]:
     """Re-raise errors that rule out resuming, saying that the folder is damaged and what to do."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, FileNotFoundError) as error:
         raise ValueError(
             f"{folder} is damaged: {reason_of(error)}. Give resume=False to begin anew."
         ) from None

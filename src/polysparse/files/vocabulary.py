@@ -8,13 +8,14 @@ counts.npy        int64, one per column
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,23 @@ from numpy.typing import NDArray
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.arguments import require_rising
 from polysparse.columns.spaces import ChosenColumns
-from polysparse.files.paths import UnwritableTarget, beside, vocabulary_of
+from polysparse.files.arrays import read_header
+from polysparse.files.atomic import beside, put, replacing, sync
+from polysparse.files.description import parse_json
+from polysparse.files.paths import UnwritableTarget, vocabulary_of
+from polysparse.machine import format_bytes, require_memory
 
 FORMAT, VERSION = "polysparse.vocabulary", 1
+ARRAYS = "description", "columns", "counts"
 
 # Key under which a vocabulary stores how columns were numbered in its svmlight file.
 BASE = "first_svmlight_index"
+
+# How much larger than its packed size a member of an archive can be, by the method of packing.
+DEFLATE_FACTOR = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
+
+# A description read from JSON takes up to this many times the bytes of its text.
+JSON_FACTOR = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +74,21 @@ class Vocabulary:
     # ------------------------------------------------------------------------------- reading
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Vocabulary:
-        """Read a file; raise ValueError if it is damaged or not a vocabulary."""
+    def read(cls, path: str | os.PathLike[str], max_memory: int | None = None) -> Vocabulary:
+        """Read a file; raise ValueError if it is damaged or not a vocabulary.
+
+        MemoryError is raised before reading it if that takes more than `max_memory` bytes, or more
+        than are available: a compressed file may be a thousand times as large as it looks.
+        """
         if not os.path.exists(path):
             raise FileNotFoundError(f"{os.fspath(path)}: there is no such vocabulary.")
         try:
-            with open(path, "rb") as file:
-                archive = np.load(file, allow_pickle=False)
-                if not isinstance(archive, np.lib.npyio.NpzFile):
-                    raise ValueError("it is no .npz archive")
+            with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+                _require_room(path, archive, max_memory)
                 description = _read_description(archive)
                 ranks, counts = (_read_integers(archive, name) for name in ("columns", "counts"))
+        except _TooLarge as error:
+            raise MemoryError(str(error)) from None
         except Exception as error:  # NumPy and zipfile raise many types for a damaged file
             if isinstance(error, OSError) and error.filename is not None:
                 raise  # the file cannot be opened
@@ -82,7 +98,7 @@ class Vocabulary:
             ) from None
         try:
             basis = _require_consistent(description, ranks, counts)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damage(path, error) from None
         return cls(ChosenColumns(basis, ranks), counts, description)
 
@@ -101,17 +117,17 @@ class Vocabulary:
     # ------------------------------------------------------------------------------- writing
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write or replace a file atomically."""
-        target = Path(path)
-        aside = beside(target, "partial")
-        try:
-            self.write_aside(aside)
-            aside.replace(target)
-        finally:
-            aside.unlink(missing_ok=True)
+        """Write or replace a file atomically. Of several at once, the last one to end wins."""
+        with replacing(Path(path)) as file:
+            self._write_to(file)
 
     def write_aside(self, path: Path) -> None:
         """Write a file directly, under a name that nobody reads yet."""
+        with open(path, "wb") as file:
+            self._write_to(file)
+            sync(file)
+
+    def _write_to(self, file: IO[bytes]) -> None:
         columns = self.columns
         description = {
             "format": FORMAT,
@@ -126,7 +142,7 @@ class Vocabulary:
             "columns": columns.ranks,
             "counts": self.counts,
         }
-        with open(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        with zipfile.ZipFile(file, "w") as archive:
             for name, array in arrays.items():
                 little = array.astype(array.dtype.newbyteorder("<"), copy=False)
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -138,8 +154,39 @@ def damage(path: str | os.PathLike[str], error: Exception) -> ValueError:
     return ValueError(f"{os.fspath(path)} is damaged: {str(error).rstrip('.')}.")
 
 
-def _read_description(archive: Any) -> dict[str, Any]:
-    description = json.loads(archive["description"].tobytes())
+class _TooLarge(Exception):
+    """A file takes more memory than it may."""
+
+
+def _require_room(
+    path: str | os.PathLike[str], archive: zipfile.ZipFile, max_memory: int | None
+) -> None:
+    """Raise _TooLarge if the arrays of a vocabulary, unpacked, take too much memory."""
+    sizes = {name: _size_in(archive, f"{name}.npy") for name in ARRAYS}
+    needed = sum(sizes.values()) + (JSON_FACTOR - 1) * sizes["description"]
+    what = f"{os.fspath(path)}, {format_bytes(os.path.getsize(path))} on the disk,"
+    if max_memory is not None and needed > max_memory:
+        raise _TooLarge(
+            f"{what} would need {needed:,} bytes ({format_bytes(needed)}) of memory, which is more "
+            f"than max_memory={max_memory}: give more, or choose fewer columns."
+        )
+    try:
+        require_memory(needed, what, "Choose fewer columns, with max_columns or min_count.")
+    except MemoryError as error:
+        raise _TooLarge(str(error)) from None
+
+
+def _size_in(archive: zipfile.ZipFile, name: str) -> int:
+    """Return the size of a member, unpacked; raise ValueError if it cannot have that size."""
+    member = archive.getinfo(name)
+    most = DEFLATE_FACTOR.get(member.compress_type, 0) * member.compress_size
+    if member.file_size > most:
+        raise ValueError(f"{name} cannot have {member.file_size:,} bytes")
+    return member.file_size
+
+
+def _read_description(archive: zipfile.ZipFile) -> dict[str, Any]:
+    description = parse_json(_read_array(archive, "description").tobytes())
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise ValueError("it has another format")
     if description.get("version") != VERSION:
@@ -149,11 +196,22 @@ def _read_description(archive: Any) -> dict[str, Any]:
     return description
 
 
-def _read_integers(archive: Any, name: str) -> NDArray[np.int64]:
-    array = archive[name]
+def _read_integers(archive: zipfile.ZipFile, name: str) -> NDArray[np.int64]:
+    array = _read_array(archive, name)
     if array.dtype != np.dtype("<i8") or array.ndim != 1:
         raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, not int64")
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Read an array, if it is as large as its member of the archive."""
+    member = archive.getinfo(f"{name}.npy")
+    with archive.open(member) as file:
+        dtype, shape = read_header(file)
+        if file.tell() + dtype.itemsize * math.prod(shape) != member.file_size:
+            raise ValueError(f"{name} has {member.file_size} bytes, and another shape: {shape}")
+    with archive.open(member) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 def _require_consistent(
@@ -202,8 +260,8 @@ class VocabularySink:
     def put(self) -> None:
         """Give the vocabulary its final name, keeping an old one aside."""
         if self.has_old:
-            shutil.copyfile(self.path, self.old)
-        self.aside.replace(self.path)
+            _copy(self.path, self.old)
+        put(self.aside, self.path)
 
     def take_back(self) -> None:
         """Undo `put`, as far as it got."""
@@ -222,3 +280,9 @@ class VocabularySink:
     ) -> None:
         for aside in (self.aside, self.old):
             aside.unlink(missing_ok=True)
+
+
+def _copy(path: Path, to: Path) -> None:
+    with open(path, "rb") as old, open(to, "wb") as new:
+        shutil.copyfileobj(old, new)
+        sync(new)
