@@ -1,6 +1,7 @@
 """The internals that tests change, each named here and nowhere else. `patch` is a MonkeyPatch."""
 
 from pkgutil import resolve_name
+from types import SimpleNamespace
 
 from polysparse import machine, thresholds
 
@@ -17,6 +18,9 @@ STEPS = {
 _PATHS = {
     **STEPS,
     "pack": "polysparse.files.npz.NpzSink._pack",  # a store into an .npz file
+    "sync": "polysparse.files.npz.sync",  # a piece of it
+    "name the archive": "polysparse.files.npz.put",
+    "exchange": "polysparse.files.store_writer.exchange",  # two names in one step
     "count values": "polysparse.stream.expand.count_values",
     "inspect": "polysparse.engine.cpu.inspect",
     "allocate": "polysparse.matrix.output.allocate",
@@ -33,6 +37,16 @@ def lower(patch, **numbers):
 def set_available_memory(patch, n_bytes):
     """Pretend that this much memory is available. None means that it is not known."""
     patch.setattr(machine, "available_bytes", lambda: n_bytes)
+
+
+def set_free_space(patch, n_bytes):
+    """Pretend that this much of the disk is free."""
+    patch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=n_bytes))
+
+
+def forbid_exchange(patch):
+    """Pretend that the system cannot exchange two names in one step."""
+    wrap(patch, "exchange", lambda _: lambda *_: False)
 
 
 def wrap(patch, step, wrapper):

@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 import polysparse
 from checks import names_in
 from csr_zoo import random_dense
-from inside import fail_at, forbid_expansion, raising, set_passes
+from inside import fail_at, forbid_exchange, forbid_expansion, raising, set_passes
 from sample_files import (
     INPUTS,
     KILLED,
@@ -177,7 +177,7 @@ def test_interrupted_between_two_renames_the_old_output_comes_back(tmp_path, mon
     sparse.save_npz(tmp_path / "in.npz", X)
     run("expand", tmp_path / "in.npz", tmp_path / "out")
     before = files_in(tmp_path / "out")
-    monkeypatch.setattr("polysparse.files.store_writer.exchange", lambda *_: False)
+    forbid_exchange(monkeypatch)
     rename = Path.rename
 
     def rename_all_but_the_new(self, target):

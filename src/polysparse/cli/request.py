@@ -22,7 +22,7 @@ def read_vocabulary(options: argparse.Namespace) -> Vocabulary | None:
     """Read the vocabulary that --vocabulary names, if it is given."""
     if options.vocabulary is None:
         return None
-    vocabulary = Vocabulary.read(options.vocabulary)
+    vocabulary = Vocabulary.read(options.vocabulary, getattr(options, "max_memory", None))
     n_features, own = options.n_features, vocabulary.columns.basis.n_features
     if n_features not in (None, own):
         raise Misuse(

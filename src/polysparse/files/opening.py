@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import sys
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polysparse.files.description import fits_description
+from polysparse.files.description import fits_description, parse_json
 from polysparse.files.matrix_market import MatrixMarketSource
 from polysparse.files.npz import NpzSink, NpzSource
 from polysparse.files.parquet import ParquetSink, ParquetSource
@@ -87,6 +86,6 @@ def is_written(path: Path, description: dict[str, Any]) -> bool:
         if path.is_dir():
             return fits_description(open_arrays(path)[0], description)
         with zipfile.ZipFile(path) as archive:
-            return fits_description(json.loads(archive.comment), description)
+            return fits_description(parse_json(archive.comment), description)
     except (OSError, ValueError, zipfile.BadZipFile):
         return False

@@ -22,6 +22,11 @@ from polysparse.matrix.row_profile import RowProfile
 # Bytes in arrays: 8 each for an index and a value, and 8 each for a row's offset and label.
 BYTES_PER_VALUE, BYTES_PER_ROW = 16, 16
 
+# Bytes of the dictionary of a column, after which its values are written plainly. Columns of few
+# different values stay small; for others, pyarrow's 1 MiB takes ten times that in memory, more time
+# and more of the disk.
+DICTIONARY_BYTES = 2**16
+
 
 def _pyarrow_parquet() -> Any:
     try:
@@ -206,7 +211,8 @@ class ParquetSink(FileSink):
         super().__init__(path)
         self.writer: Any = None
         try:
-            self.writer = pq.ParquetWriter(self.file, self.schema)
+            options = {"dictionary_pagesize_limit": DICTIONARY_BYTES}
+            self.writer = pq.ParquetWriter(self.file, self.schema, **options)
         except BaseException:
             self.discard()
             raise
@@ -221,6 +227,7 @@ class ParquetSink(FileSink):
         if labels is not None:
             columns.append(pa.array(labels))
         self.writer.write_table(pa.Table.from_arrays(columns, schema=self.schema))
+        pa.default_memory_pool().release_unused()  # it would keep what it used for every column
         self.n_rows += block.shape[0]
 
     def seal(self) -> None:

@@ -97,9 +97,9 @@ class Parts:
             yield slice(first_row, end_row), slice(first, end)
 
     def require_checksums(self, folder: Path, number: int, arrays: dict[str, NDArray[Any]]) -> None:
-        """Raise ValueError if the arrays of a part were changed."""
-        found = [zlib.crc32(arrays[name].view(np.uint8).data) for name in ARRAYS if name in arrays]
-        self._compare(folder, number, found)
+        """Raise ValueError if the arrays of a part, which were read into memory, were changed."""
+        for name, array in arrays.items():
+            self._compare(folder, number, name, zlib.crc32(array.view(np.uint8).data))
 
     def require_files(self, folder: Path, dtypes: dict[str, np.dtype[Any]]) -> None:
         """Raise ValueError if a file was changed. Each must end with the last part.
@@ -111,30 +111,27 @@ class Parts:
         dtypes : dict of str to numpy.dtype
             Dtypes of the arrays by their names.
         """
-        files = {name: open(folder / f"{name}.npy", "rb") for name in ARRAYS if name in dtypes}
-        try:
-            for number, (rows, stored) in enumerate(self):
-                found = []
-                for name, file in files.items():
-                    is_stored, itemsize = name in ("indices", "data"), dtypes[name].itemsize
-                    span, end = (stored, self.nnz) if is_stored else (rows, self.n_rows)
-                    start = os.fstat(file.fileno()).st_size - (end - span.start) * itemsize
-                    found.append(checksum_of(file, start, (span.stop - span.start) * itemsize))
-                self._compare(folder, number, found)
-        finally:
-            for file in files.values():
-                file.close()
+        for name, dtype in dtypes.items():
+            is_stored = name in ("indices", "data")
+            length = self.nnz if is_stored else self.n_rows
+            with open(folder / f"{name}.npy", "rb") as file:
+                end = os.fstat(file.fileno()).st_size
+                for number, (rows, stored) in enumerate(self):
+                    span = stored if is_stored else rows
+                    start = end - (length - span.start) * dtype.itemsize
+                    found = checksum_of(file, start, (span.stop - span.start) * dtype.itemsize)
+                    self._compare(folder, number, name, found)
 
-    def _compare(self, folder: Path, number: int, found: list[int]) -> None:
+    def _compare(self, folder: Path, number: int, name: str, found: int) -> None:
         if self.checksums is None:
             return
-        for name, own, wanted in zip(ARRAYS, found, self.checksums[number], strict=False):
-            if own != wanted:
-                rows, _ = list(self)[number]
-                raise ValueError(
-                    f"{folder / name}.npy is damaged, in rows {rows.start} to {rows.stop - 1}: its "
-                    f"checksum is {own}, and was {wanted} when it was written."
-                )
+        wanted = self.checksums[number][ARRAYS.index(name)]
+        if found != wanted:
+            rows, _ = list(self)[number]
+            raise ValueError(
+                f"{folder / name}.npy is damaged, in rows {rows.start} to {rows.stop - 1}: its "
+                f"checksum is {found}, and was {wanted} when it was written."
+            )
 
 
 def _require_integers(message: str, table: Any, width: int) -> None:

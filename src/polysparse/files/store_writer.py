@@ -188,8 +188,8 @@ class StoreWriter:
 
     def pack(self) -> None:
         """State that the arrays are being moved elsewhere, and are no longer complete."""
-        put(self.partial / MANIFEST, self.partial / PACKING)
         self.is_packed = True
+        put(self.partial / MANIFEST, self.partial / PACKING)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -225,6 +225,7 @@ def replace_directory(new: Path, path: Path) -> None:
     elif exchange(new, path):
         new.rename(replaced)
     else:
+        remove(old)
         path.rename(old)
         try:
             new.rename(path)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.description import describe
 from polysparse.files.opening import is_written, open_sink
-from polysparse.files.paths import remove_asides, require_writable_target
+from polysparse.files.paths import naming_a_full_disk, remove_asides, require_writable_target
 from polysparse.files.sink import Sink
 from polysparse.files.source import Source
 from polysparse.files.vocabulary import Vocabulary, VocabularySink
 from polysparse.matrix.output import index_dtype_for
+from polysparse.stream.disk import require_room_on_disk
 from polysparse.stream.means import Means
 from polysparse.stream.memory import require_room_for_rows
 from polysparse.stream.rows import count_values, expand_rows, require_unchanged
@@ -46,13 +48,16 @@ def stream_expansion(
     is_there = resume and path.exists() and is_written(path, description)
     if resume and path.exists() and not is_there:
         require_writable_target(path, force=force, source=str(source.path))
+    if not is_there:
+        require_room_on_disk(path, source, plan, means)
     beside = VocabularySink(path, vocabulary, force=force) if vocabulary else None
     with beside or nullcontext():
         if not is_there:
             sink = open_sink(path, description, resume=resume)
             try:
-                _write(sink, source, plan, means)
-                _finish(sink, beside)
+                with naming_a_full_disk(path):
+                    _write(sink, source, plan, means)
+                    _finish(sink, path, beside)
             except BaseException:
                 if resume:
                     sink.leave()
@@ -90,13 +95,14 @@ def _fill(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None
         means.progress.advance(block.shape[0], block.nnz, plan.bytes_per_value)
 
 
-def _finish(sink: Sink, vocabulary: VocabularySink | None) -> None:
+def _finish(sink: Sink, path: Path, vocabulary: VocabularySink | None) -> None:
     """Give output and vocabulary their final names, or neither."""
+    output = sink.aside.stat()
     try:
         if vocabulary:
             vocabulary.put()
         sink.finish()
     except BaseException:
-        if vocabulary and sink.aside.exists():
+        if vocabulary and not (path.exists() and os.path.samestat(path.stat(), output)):
             vocabulary.take_back()
         raise
