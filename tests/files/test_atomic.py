@@ -1,5 +1,6 @@
 """Whole or not there: a file gets its name when all of it is on the disk."""
 
+import errno
 import os
 import stat
 import threading
@@ -88,6 +89,18 @@ def test_a_file_taken_for_a_leftover_before_it_is_locked_is_made_again(tmp_path,
     assert calls
     assert (tmp_path / "out").read_bytes() == b"new"
     assert names_in(tmp_path) == ["out"]
+
+
+@needs_locks
+def test_a_disk_that_cannot_lock(tmp_path, monkeypatch):
+    def flock(file, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(atomic.fcntl, "flock", flock)
+    (tmp_path / ".out.polysparse-new-other").write_bytes(b"half")
+    with replacing(tmp_path / "out") as file:
+        file.write(b"new")
+    assert names_in(tmp_path) == [".out.polysparse-new-other", "out"]
 
 
 def test_a_system_without_locks(tmp_path, monkeypatch):

@@ -47,6 +47,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         with file:
             yield file
             sync(file)
+            if fcntl is not None:  # while it is locked, nobody takes it for a leftover
+                aside.replace(path)
+        if fcntl is None:  # such a system does not rename a file that is open
             aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
@@ -63,7 +66,8 @@ def _open_unique(path: Path) -> tuple[IO[bytes], Path]:
         except FileExistsError:
             continue
         if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(OSError):  # some network disks cannot lock; then nothing is a leftover
+                fcntl.flock(file, fcntl.LOCK_EX)
         if is_named(file, aside):  # or it was taken for a leftover before it was locked
             return file, aside
         file.close()
