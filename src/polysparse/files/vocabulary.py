@@ -12,6 +12,7 @@ import math
 import os
 import shutil
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -279,7 +280,8 @@ class VocabularySink:
         self, kind: type | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for aside in (self.aside, self.old):
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):  # what has its name has it, whether or not this can be removed
+                aside.unlink(missing_ok=True)
 
 
 def _copy(path: Path, to: Path) -> None:
