@@ -149,6 +149,6 @@ for name in ("rename", "replace", "unlink", "write_text"):
     setattr(pathlib.Path, name, deadly(getattr(pathlib.Path, name)))
 shutil.rmtree = deadly(shutil.rmtree)
 shutil.copyfileobj = deadly(shutil.copyfileobj)
-thresholds.PART_BYTES = 2**17
+thresholds.PART_BYTES = thresholds.MOVED_BYTES = 2**17
 sys.exit(polysparse.cli.main(sys.argv[2:]))
 """

@@ -32,5 +32,9 @@ TALLY_PART = 2
 # Bytes after which a part of a store ends.
 PART_BYTES = 2**26
 
+# Bytes of an array that are moved into an .npz file at a time: the room on the disk that it needs
+# beyond its own.
+MOVED_BYTES = 2**23
+
 # Bytes of Parquet indices that are read at a time to summarize a file.
 SCAN_BYTES = 2**22

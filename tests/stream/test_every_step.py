@@ -137,7 +137,7 @@ def disk(tmp_path, monkeypatch):
         assert observe(tmp_path / "words" / "out", degree) == 0
         (tmp_path / "words" / "out.vocabulary").rename(tmp_path / f"{degree}.vocabulary")
         shutil.rmtree(tmp_path / "words")
-    lower(monkeypatch, PART_BYTES=9_000)
+    lower(monkeypatch, PART_BYTES=9_000, MOVED_BYTES=9_000)
     return Disk(monkeypatch)
 
 

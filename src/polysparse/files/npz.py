@@ -169,7 +169,7 @@ def _move(array: IO[bytes], archive: IO[bytes], start: int) -> None:
     """Move an array, or what is left of it, from its end: the holes before it take no room."""
     left = array.seek(0, os.SEEK_END)
     while left:
-        size = (left - 1) % thresholds.PART_BYTES + 1
+        size = (left - 1) % thresholds.MOVED_BYTES + 1
         left -= size
         array.seek(left)
         archive.seek(start + left)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from polysparse import thresholds
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.files.paths import PARQUET, SVMLIGHT, free_space, kind_of, require_free_space
+from polysparse.files.paths import NPZ, PARQUET, SVMLIGHT, free_space, kind_of, require_free_space
 from polysparse.files.source import Source
 from polysparse.stream.means import Means
 from polysparse.stream.rows import count_values
@@ -33,4 +34,5 @@ def least_bytes(path: Path, source: Source, plan: ExpansionPlan) -> int:
         return 0
     if kind == SVMLIGHT:
         return plan.nnz * LEAST_TEXT
-    return plan.nbytes + 8 * plan.n_rows * source.summary.has_labels
+    n_bytes = plan.nbytes + 8 * plan.n_rows * source.summary.has_labels
+    return n_bytes + (min(n_bytes, thresholds.MOVED_BYTES) if kind == NPZ else 0)
