@@ -111,7 +111,7 @@ def test_plans_in_words(matrix, capsys):
 def test_counting_is_a_phase_of_its_own(matrix, tmp_path, vocabulary, monkeypatch):
     phases = []
     monkeypatch.setattr(
-        ProgressBar, "start", lambda self, done, phase="": phases.append((done, phase))
+        ProgressBar, "start", lambda self, done, phase="", **_: phases.append((done, phase))
     )
     run("expand", matrix, tmp_path / "out", "--observed")
     assert phases == [(0, "counting"), (0, "")]

@@ -33,7 +33,7 @@ class TestNames:
         for wrong in (last + 1, -1):
             error = refused(capsys, 2, "names", store, f"--columns={wrong}")
             assert f"column {wrong} is not in [0, {last + 1})" in error
-        assert "DIR has a basis" in refused(
+        assert "OUT has a basis" in refused(
             capsys, 2, "names", store, "--columns", 3, "--degree", 2
         )
 

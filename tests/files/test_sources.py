@@ -50,7 +50,7 @@ def test_a_fault_in_a_stream_is_called_by_the_name_that_was_given(monkeypatch):
         read("-")
     packed = gzip.compress(TEXT)[:-4]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(packed)))
-    with pytest.raises(FileFault, match=r"^standard input: standard input ends in the middle"):
+    with pytest.raises(FileFault, match=r"^standard input: ends in the middle"):
         read("-")
 
 
@@ -206,13 +206,14 @@ def test_a_whole_matrix_is_not_copied_to_be_handed_on(tmp_path):
     ("text", "notes"),
     [
         (TEXT, []),
-        (b"1 qid:3 1:1\n", ["qid is not kept."]),
-        (b"", ["IN has no rows."]),
-        (b"# qid:1\n\n", ["IN has no rows."]),
+        (b"1 qid:3 1:1\n", ["in.svm: qid is not kept."]),
+        (b"", ["in.svm has no rows."]),
+        (b"# qid:1\n\n", ["in.svm has no rows."]),
     ],
 )
 def test_notes(text, notes, tmp_path):
-    assert open_source(str(written(tmp_path, "in.svm", text))).notes == notes
+    source = open_source(str(written(tmp_path, "in.svm", text)), zero_based=False)
+    assert source.notes == [f"{tmp_path}/{note}" for note in notes]
 
 
 def test_whether_the_plan_is_an_upper_bound(tmp_path):

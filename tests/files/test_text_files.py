@@ -1,8 +1,6 @@
-"""Text files: plain, gzip, or standard input."""
+"""Text files: plain or gzip."""
 
 import gzip
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -32,9 +30,7 @@ def test_gzip_is_told_by_the_first_bytes_not_by_the_name(tmp_path):
 def test_a_truncated_gzip_file_is_refused(tmp_path, n_left):
     path = tmp_path / "short.gz"
     path.write_bytes(gzip.compress(TEXT)[:n_left])
-    with pytest.raises(
-        SvmlightError, match=r"short\.gz ends in the middle of its gzip stream"
-    ) as e:
+    with pytest.raises(SvmlightError, match=r"^ends in the middle of its gzip stream") as e:
         read_path(path)
     assert e.value.line is None
 
@@ -48,13 +44,13 @@ def test_a_corrupted_gzip_file_is_refused(tmp_path):
         path.write_bytes(wrong)
         with pytest.raises(SvmlightError) as caught:
             read_path(path)
-        assert caught.value.line is not None or str(path) in str(caught.value)
+        assert caught.value.line is not None or "gzip" in str(caught.value)
 
 
 def test_a_gzip_file_followed_by_something_else_is_refused(tmp_path):
     path = tmp_path / "more.gz"
     path.write_bytes(gzip.compress(TEXT) + b"1 1:1\n")
-    with pytest.raises(SvmlightError, match=r"more\.gz is a corrupted gzip file: Not a gzipped"):
+    with pytest.raises(SvmlightError, match=r"^is a corrupted gzip file: Not a gzipped"):
         read_path(path)
 
 
@@ -74,18 +70,3 @@ def test_a_missing_file_is_an_oserror(tmp_path):
         open_text(tmp_path / "nothing.svm")
     with pytest.raises(IsADirectoryError):
         open_text(tmp_path)
-
-
-@pytest.mark.no_sanitizer
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_dash_is_standard_input(pack):
-    code = """if True:
-        import sys
-        from polysparse.files.text import open_text, summarize
-        with open_text("-") as file:
-            print(summarize(file).profile.n_rows, sys.stdin.closed)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=pack(TEXT), capture_output=True, check=True
-    )
-    assert done.stdout.split() == [b"20000", b"False"]

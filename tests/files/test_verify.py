@@ -238,7 +238,7 @@ def test_pages_that_never_reached_the_disk_are_not_taken_over(begun, name, capsy
     run(*command, code=1)
     error = capsys.readouterr().err
     assert f"{name}.npy is damaged, in rows 0 to" in error
-    assert "Run without --resume to begin anew" in error
+    assert "Give --force in place of --resume to begin anew" in error
 
 
 def test_a_sealed_run_is_verified_too(store, tmp_path, monkeypatch, capsys):
@@ -266,11 +266,14 @@ def test_a_run_without_checksums_is_not_resumed(begun, capsys):
     run(*command, code=1)
     error = capsys.readouterr().err
     assert "was begun by an earlier version of polysparse, without checksums" in error
-    assert "Run without --resume to begin anew" in error
+    assert "Give --force in place of --resume to begin anew" in error
 
 
 def test_a_deeply_nested_progress_is_damage(begun, capsys):
     folder, command = begun
     (folder / "progress.json").write_text("[" * 100_000)
     run(*command, code=1)
-    assert "is damaged: it is nested too deeply. Run without --resume" in capsys.readouterr().err
+    assert (
+        "is damaged: it is nested too deeply. Give --force in place of --resume"
+        in capsys.readouterr().err
+    )

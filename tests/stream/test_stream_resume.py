@@ -106,16 +106,20 @@ def test_a_full_disk_leaves_nothing_behind(output, limit, matrix, tmp_path):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_whatever_fails_the_old_ones_are_kept(step, matrix, tmp_path, monkeypatch):
+    """What is complete but for its name is kept aside, to be resumed."""
     command = ["expand", matrix, tmp_path / "out", "--observed"]
+    is_complete = list(STEPS).index(step) > list(STEPS).index("seal")
+    kept = [".out.polysparse-partial"] * is_complete
     with monkeypatch.context() as patch:
         fail_at(patch, step, KeyboardInterrupt())
         run(*command, code=130)
-    assert names_in(tmp_path) == ["in.npz"]
-    run(*command)
+    assert names_in(tmp_path) == [*kept, "in.npz"]
+    run(*command, "--force")
     before = {name: files_in(tmp_path / name) for name in names_in(tmp_path)}
     fail_at(monkeypatch, step, OSError("full"))
     run(*command, "--degree", 3, "--force", code=1)
-    assert {name: files_in(tmp_path / name) for name in names_in(tmp_path)} == before
+    assert names_in(tmp_path) == sorted([*kept, *before])
+    assert {name: files_in(tmp_path / name) for name in before} == before
 
 
 def test_interrupted_after_the_output_has_its_name_the_vocabulary_is_its_own(

@@ -37,9 +37,9 @@ def as_columns(columns: Any, n_columns: int) -> NDArray[np.int64]:
         raise ValueError(f"columns must be an int or one-dimensional; got {array.ndim} dimensions.")
     outside = (array < 0) | (array >= n_columns)
     if outside.any():
+        column = np.atleast_1d(columns)[outside.argmax()]  # as it was given, not clipped
         raise ValueError(
-            f"column {array[outside.argmax()]} is not in the basis, which has columns "
-            f"[0, {n_columns:,})."
+            f"column {column} is not in the basis, which has columns [0, {n_columns:,})."
         )
     return np.ascontiguousarray(array)
 

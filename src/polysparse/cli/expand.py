@@ -13,12 +13,21 @@ from polysparse.cli.options import (
     add_columns,
     add_dtype,
     add_input,
-    parse_size,
+    add_memory,
     require_one_kind_of_columns,
 )
 from polysparse.cli.progress_bar import ProgressBar
-from polysparse.cli.request import open_input, plan_output, print_notes, read_vocabulary
+from polysparse.cli.request import (
+    open_input,
+    plan_output,
+    print_dropped,
+    print_note,
+    read_vocabulary,
+)
+from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.opening import begun
 from polysparse.files.paths import (
+    UnwritableTarget,
     can_resume,
     locked,
     require_not_held,
@@ -28,6 +37,7 @@ from polysparse.files.paths import (
 )
 from polysparse.files.source import Source
 from polysparse.files.vocabulary import Vocabulary
+from polysparse.machine import format_bytes
 from polysparse.stream.expand import stream_expansion
 from polysparse.stream.means import MEMORY, Means
 
@@ -42,7 +52,8 @@ def add_to(commands: Any) -> None:
         description="Expand a sparse matrix from one file into another, block by block. "
         "IN: svmlight/libsvm text (.svmlight, .svm, .libsvm, .txt or no ending; .gz; - is standard "
         "input), SciPy .npz, Matrix Market .mtx(.gz), or Parquet with list columns 'indices' and "
-        "'values' and maybe 'label'; .npz and .mtx are read whole. OUT: .npz, .parquet, svmlight "
+        "'values' and maybe 'label', or a directory that this command has written; .npz and .mtx "
+        "are read whole. OUT: .npz, .parquet, svmlight "
         "text, or, without an ending, a directory that polysparse.load(OUT) opens memory-mapped. "
         "Labels are kept. svmlight text counts columns from 1, and has 0 for a missing label. "
         "With --observed, ObservedPolynomialFeatures.load reads OUT.vocabulary in Python.",
@@ -52,22 +63,20 @@ def add_to(commands: Any) -> None:
     add_basis(parser)
     add_columns(parser)
     add_dtype(parser)
-    parser.add_argument(
-        "--max-memory",
-        metavar="SIZE",
-        type=parse_size,
-        default=MEMORY,
-        help="memory to work in, e.g. 256MiB (default: 1GiB)",
-    )
+    add_memory(parser, MEMORY, "")
     parser.add_argument("--jobs", metavar="N", type=int, help="threads (default: every core)")
-    parser.add_argument("--force", action="store_true", help="replace OUT, if it exists")
+    parser.add_argument(
+        "--force", action="store_true", help="replace OUT, if it exists or was begun"
+    )
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="go on where an interrupted run of the same command was, if there was one; give it "
-        "from the first run on, or after a kill (OUT: directory or .npz)",
+        help="go on where an interrupted run of the same command was, if there was one (OUT: "
+        "directory or .npz)",
     )
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--quiet", action="store_true", help="show neither progress, notes nor a summary"
+    )
     parser.set_defaults(run=run)
 
 
@@ -77,6 +86,7 @@ def run(options: argparse.Namespace) -> None:
     _require_writable(options)
     with locked(options.output):
         _require_writable(options)  # again: another run may have ended in the meantime
+        _require_not_begun(options)
         vocabulary = read_vocabulary(options)
         source = open_input(options, vocabulary, options.jobs)
         try:
@@ -93,6 +103,16 @@ def _require_writable(options: argparse.Namespace) -> None:
         require_not_held(output, options.vocabulary, "the vocabulary")
     if options.observed:
         require_writable_vocabulary(output, force=may_exist)
+
+
+def _require_not_begun(options: argparse.Namespace) -> None:
+    """Raise UnwritableTarget if an earlier run can be resumed, and nothing says whether to."""
+    found = begun(options.output)
+    if found and not (options.resume or options.force):
+        raise UnwritableTarget(
+            f"{options.output} was begun by a run that did not finish, and {found} is kept: give "
+            "--resume to go on from it, or --force to begin anew."
+        )
 
 
 def _require_sensible(options: argparse.Namespace) -> None:
@@ -112,13 +132,11 @@ def _require_sensible(options: argparse.Namespace) -> None:
 
 def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None) -> None:
     n_rows = source.summary.n_rows
-    if not options.quiet:
-        print_notes(source)
-        _print_stranger(options)
+    _print_stranger(options)
     with ProgressBar(options.quiet, n_rows) as progress:
         means = Means(options.max_memory, options.jobs, progress)
         plan, learnt = plan_output(options, source, vocabulary, means)
-        stream_expansion(
+        is_new = stream_expansion(
             source,
             options.output,
             plan,
@@ -127,6 +145,19 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
             force=options.force,
             resume=options.resume,
         )
+    print_dropped(source, options)
+    if not options.quiet and not progress.is_shown:
+        _print_summary(options.output, plan, progress.stored if is_new else None)
+
+
+def _print_summary(output: Path, plan: ExpansionPlan, stored: int | None) -> None:
+    """Say in one line what was written; `stored` is None if it was there before."""
+    n_rows, n_columns = plan.shape
+    parts = [f"{n_rows:,} rows", f"{n_columns:,} columns", f"{stored or 0:,} stored values"]
+    files = output.iterdir() if output.is_dir() else [output]
+    parts.append(format_bytes(sum(file.stat().st_size for file in files)))
+    text = ", ".join(parts) if stored is not None else "was written before, there is nothing to do"
+    print(f"polysparse: {output}: {text}.", file=sys.stderr)
 
 
 def _print_stranger(options: argparse.Namespace) -> None:
@@ -134,4 +165,4 @@ def _print_stranger(options: argparse.Namespace) -> None:
     file = vocabulary_of(options.output)
     is_own = options.observed or options.vocabulary is not None
     if file.exists() and not is_own:
-        print(f"polysparse: note: {file} is not of this OUT, but it is kept.", file=sys.stderr)
+        print_note(f"{file} is not of this OUT, but it is kept.", options)

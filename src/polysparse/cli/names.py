@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.cli.options import (
@@ -18,9 +23,55 @@ from polysparse.cli.options import (
     require_no_basis,
 )
 from polysparse.files.description import columns_in
+from polysparse.files.opening import read_description
 from polysparse.files.paths import vocabulary_of
-from polysparse.files.store import read_manifest
 from polysparse.files.vocabulary import Vocabulary
+
+AT_A_TIME = 2**12  # columns that are named and printed together
+
+
+@dataclass(frozen=True)
+class Named:
+    """Columns that have names.
+
+    Attributes
+    ----------
+    basis : MonomialBasis
+        The basis of the columns.
+    vocabulary : Vocabulary or None
+        Which columns of the basis they are, or None for all of them.
+    base : int or None
+        Number of the first input column in the svmlight file that they come from.
+    """
+
+    basis: MonomialBasis
+    vocabulary: Vocabulary | None = None
+    base: int | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.vocabulary.columns.n_columns if self.vocabulary else self.basis.n_columns
+
+    def rows(self, columns: Iterable[int], features: list[str] | None) -> Iterator[dict[str, Any]]:
+        """Yield what there is to say about each of the columns."""
+        columns = list(columns)
+        ranks: Any = columns
+        if self.vocabulary is not None:
+            self._require_among_chosen(columns)
+            ranks = self.vocabulary.columns.ranks[np.array(columns, dtype=np.int64)]
+        tuples = [[j for j in row if j >= 0] for row in self.basis.unrank(ranks).tolist()]
+        names, _ = self.basis.names_that_may_clash(ranks, features)
+        for column, inputs, name in zip(columns, tuples, names, strict=True):
+            row = {"column": column, "tuple": inputs, "name": name}
+            yield row if not self.base else {**row, "svmlight": [j + self.base for j in inputs]}
+
+    def _require_among_chosen(self, columns: list[int]) -> None:
+        for column in columns:
+            if not 0 <= column < self.n_columns:
+                raise ValueError(
+                    f"column {column} is not in [0, {self.n_columns:,}), the columns there are."
+                )
 
 
 def add_to(commands: Any) -> None:
@@ -28,21 +79,31 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "names",
         help="name columns of an expansion",
-        description="Say which product of input columns stands in a column of an expansion.",
+        description="Say which product of input columns stands in a column of an expansion. "
+        "Input columns count from 0; if OUT was made from svmlight text that counts from 1, its "
+        "own indices are told, too.",
     )
-    parser.add_argument("directory", metavar="DIR", nargs="?", help="written by polysparse expand")
     parser.add_argument(
-        "--n-features", metavar="D", type=parse_width, help="of a basis, instead of DIR"
+        "output", metavar="OUT", nargs="?", help="directory, .npz or .parquet of polysparse expand"
+    )
+    parser.add_argument(
+        "--n-features", metavar="D", type=parse_width, help="of a basis, instead of OUT"
     )
     parser.add_argument(
         "--vocabulary",
         metavar="FILE",
         type=Path,
-        help="of observed columns (default: DIR.vocabulary); DIR may then be left out",
+        help="of observed columns (default: OUT.vocabulary); OUT may then be left out",
     )
     add_basis(parser)
     parser.add_argument(
-        "--columns", metavar="C,C,...", required=True, type=parse_integers, help="output columns"
+        "--columns",
+        metavar="C,C,...",
+        type=parse_integers,
+        help="output columns (default: all of them, under a heading)",
+    )
+    parser.add_argument(
+        "--feature-names", metavar="FILE", type=Path, help="names of the input columns, one a line"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
@@ -50,66 +111,103 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the names of columns."""
-    is_given = options.directory is not None, options.n_features is not None
+    is_given = options.output is not None, options.n_features is not None
     if all(is_given) or not (any(is_given) or options.vocabulary):
-        raise Misuse("give either DIR or --n-features or --vocabulary.")
+        raise Misuse("give either OUT or --n-features or --vocabulary.")
     if options.n_features is not None and options.vocabulary:
         raise Misuse("--n-features and --vocabulary exclude each other: give one of them.")
     if options.n_features is not None:
-        basis, vocabulary = make_basis(options, options.n_features), None
+        named = Named(make_basis(options, options.n_features))
     else:
-        require_no_basis(options, "DIR" if options.directory else options.vocabulary)
-        basis, vocabulary = _columns_to_name(options)
-    with errors_as_misuse():
-        rows = [_name_of(column, basis, vocabulary) for column in options.columns]
-    if options.json:
-        print(json.dumps(rows))
+        require_no_basis(options, "OUT" if options.output else options.vocabulary)
+        named = _columns_to_name(options)
+    features = named.vocabulary.feature_names if named.vocabulary else None
+    if options.feature_names is not None:
+        features = _read_names(options.feature_names, named.basis.n_features)
+    rows = _rows(named, options.columns, features)
+    (_print_json if options.json else _print_table)(rows, options.columns is None, named.base)
+
+
+def _rows(
+    named: Named, columns: tuple[int, ...] | None, features: list[str] | None
+) -> Iterator[dict[str, Any]]:
+    if columns is not None:
+        with errors_as_misuse():
+            yield from named.rows(columns, features)
         return
+    for first in range(0, named.n_columns, AT_A_TIME):
+        yield from named.rows(range(first, min(first + AT_A_TIME, named.n_columns)), features)
+
+
+def _print_table(rows: Iterator[dict[str, Any]], has_heading: bool, base: int | None) -> None:
+    first = next(rows, None)
+    if has_heading:
+        print("\t".join(["column", "tuple", "name", *(["svmlight"] if base else [])]))
+    for row in [] if first is None else chain([first], rows):
+        cells = [value if isinstance(value, str) else _joined(value) for value in row.values()]
+        print("\t".join(map(as_printable, cells)))
+
+
+def _print_json(rows: Iterator[dict[str, Any]], *_: Any) -> None:
+    """Print a list, an element at a time."""
+    before = "["
     for row in rows:
-        print(f"{row['column']}\t{','.join(map(str, row['tuple']))}\t{row['name']}")
+        print(before, json.dumps(row), sep="", end="")
+        before = ", "
+    print("[]" if before == "[" else "]")
 
 
-def _columns_to_name(
-    options: argparse.Namespace,
-) -> tuple[MonomialBasis, Vocabulary | None]:
-    """Return the basis, and the vocabulary unless the directory has all columns."""
-    if options.directory is None:
+def _joined(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def as_printable(text: str) -> str:
+    """Return a text in one line, with escapes for what a terminal would act on."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _read_names(path: Path, n_features: int) -> list[str]:
+    try:
+        names = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}.") from None
+    if len(names) != n_features:
+        raise ValueError(
+            f"{path} has {len(names):,} lines, but there are {n_features:,} input columns: give "
+            "one name a line, in their order."
+        )
+    return names
+
+
+def _columns_to_name(options: argparse.Namespace) -> Named:
+    """Return the columns of OUT, or of a vocabulary alone."""
+    if options.output is None:
         vocabulary = Vocabulary.read(options.vocabulary)
-        return vocabulary.columns.basis, vocabulary
-    manifest = read_manifest(options.directory)
-    columns = columns_in(manifest)
+        return Named(vocabulary.columns.basis, vocabulary, _base(vocabulary.zero_based))
+    description = read_description(options.output)
+    columns, basis = columns_in(description), MonomialBasis(**description["basis"])
+    origin = description.get("origin")
+    base = _base(origin.get("zero_based") if isinstance(origin, dict) else None)
     if columns["kind"] == "hashed":
         raise ValueError(
-            f"{options.directory} has hashed columns: products share them, so none has a name."
+            f"{options.output} has hashed columns: products share them, so none has a name."
         )
     if columns["kind"] == "all":
         if options.vocabulary is not None:
-            raise Misuse(f"{options.directory} has all columns: leave out --vocabulary.")
-        return MonomialBasis(**manifest["basis"]), None
-    file = options.vocabulary or vocabulary_of(Path(options.directory).resolve())
+            raise Misuse(f"{options.output} has all columns: leave out --vocabulary.")
+        return Named(basis, base=base)
+    file = options.vocabulary or vocabulary_of(Path(options.output).resolve())
     if options.vocabulary is None and not file.exists():
         raise FileNotFoundError(
-            f"{file}: there is no such vocabulary. Give the one that {options.directory} was "
+            f"{file}: there is no such vocabulary. Give the one that {options.output} was "
             "written with: --vocabulary FILE."
         )
     vocabulary = Vocabulary.read(file)
-    basis = vocabulary.columns.basis
-    if basis != MonomialBasis(**manifest["basis"]) or vocabulary.columns.describe() != columns:
-        raise ValueError(f"{file} is not the vocabulary that {options.directory} was written with.")
-    return basis, vocabulary
+    if basis != vocabulary.columns.basis or vocabulary.columns.describe() != columns:
+        raise ValueError(f"{file} is not the vocabulary that {options.output} was written with.")
+    return Named(basis, vocabulary, base)
 
 
-def _name_of(column: int, basis: MonomialBasis, vocabulary: Vocabulary | None) -> dict[str, Any]:
-    rank, names = column, None
-    if vocabulary is not None:
-        n_columns = vocabulary.columns.n_columns
-        if not 0 <= column < n_columns:
-            raise ValueError(
-                f"column {column} is not in [0, {n_columns:,}), the columns there are."
-            )
-        rank, names = int(vocabulary.columns.ranks[column]), vocabulary.feature_names
-    return {
-        "column": column,
-        "tuple": basis.unrank(rank),
-        "name": str(basis.names([rank], names)[0]),
-    }
+def _base(zero_based: Any) -> int | None:
+    """Return where columns count from in the svmlight file, if there was one."""
+    return int(not zero_based) if isinstance(zero_based, bool) else None

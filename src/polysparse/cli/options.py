@@ -45,9 +45,20 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         dest="zero_based",
         action="store_true",
         default=None,
-        help="svmlight indices begin at 0 (default: if a 0 occurs)",
+        help="svmlight indices count from 0 (default: if a 0 occurs; what was taken is said)",
     )
-    base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or at 1")
+    base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or from 1")
+
+
+def add_memory(parser: argparse.ArgumentParser, default: int | None, note: str) -> None:
+    """Add the option for the memory to work in."""
+    parser.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        type=parse_size,
+        default=default,
+        help=f"memory to work in, e.g. 256MiB (default: 1GiB{note})",
+    )
 
 
 def add_basis(parser: argparse.ArgumentParser, default_degree: str = "2") -> None:
@@ -94,7 +105,11 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         "--vocabulary",
         metavar="FILE",
         type=Path,
-        help="the columns of an earlier --observed, for a test set",
+        help="the columns of an earlier --observed, for a test set; features of IN that were not "
+        "seen then are dropped",
+    )
+    columns.add_argument(
+        "--strict", action="store_true", help="... refuse an IN with features that were not seen"
     )
     columns.add_argument(
         "--hashed",
@@ -193,6 +208,7 @@ def require_one_kind_of_columns(options: argparse.Namespace) -> None:
     if len(given) > 1:
         raise Misuse(f"{given[0]} and {given[1]} exclude each other: give one of them.")
     for name, value, needed in (
+        ("--strict", options.strict or None, "--vocabulary"),
         ("--min-count", options.min_count, "--observed"),
         ("--max-columns", options.max_columns, "--observed"),
         ("--seed", options.seed, "--hashed"),

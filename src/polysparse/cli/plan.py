@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from typing import Any
 
 from polysparse.cli.options import (
@@ -11,12 +12,19 @@ from polysparse.cli.options import (
     add_columns,
     add_dtype,
     add_input,
+    add_memory,
     kind_of_columns,
     require_one_kind_of_columns,
 )
 from polysparse.cli.progress_bar import ProgressBar
-from polysparse.cli.request import open_input, plan_output, print_notes, read_vocabulary
+from polysparse.cli.request import (
+    open_input,
+    plan_output,
+    print_dropped,
+    read_vocabulary,
+)
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.source import Source
 from polysparse.machine import available_bytes, format_bytes, format_count
 from polysparse.stream.means import MEMORY, Means
 from polysparse.stream.memory import memory_for_columns, memory_for_rows
@@ -38,6 +46,7 @@ def add_to(commands: Any) -> None:
     add_basis(parser)
     add_columns(parser)
     add_dtype(parser)
+    add_memory(parser, None, "; counts of columns may take what is available")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
@@ -50,23 +59,31 @@ def run(options: argparse.Namespace) -> None:
     try:
         is_counted = options.observed or vocabulary is not None
         with ProgressBar(not is_counted, source.summary.n_rows) as progress:
-            plan, _ = plan_output(options, source, vocabulary, Means(progress=progress))
+            means = Means(options.max_memory, progress=progress)
+            plan, _ = plan_output(options, source, vocabulary, means)
             if vocabulary is not None:
-                room = memory_for_rows(plan) + memory_for_columns(plan) + MEMORY
-                plan = count_values(source, plan, Means(room, progress=progress))
+                plan = count_values(source, plan, replace(means, max_memory=_room(plan, source)))
         has_labels = source.summary.has_labels
         is_upper_bound = plan.found is None and (source.is_upper_bound or plan.is_upper_bound)
-        print_notes(source)
+        base, why = source.base, source.reason_for_base
+        print_dropped(source, options)
     finally:
         source.close()
     content = _plan_content(plan, has_labels) | {
         "columns": kind_of_columns(options),
         "is_upper_bound": is_upper_bound,
+        "first_index": base,
+        "first_index_because": None if base is None else why or "it was given",
     }
     if options.json:
         print(json.dumps(content))
     else:
         _print_plan(plan, content)
+
+
+def _room(plan: ExpansionPlan, source: Source) -> int:
+    """Return the memory in which the rows can be counted, whatever is given for expanding them."""
+    return memory_for_rows(plan) + memory_for_columns(plan) + source.resident_bytes + MEMORY
 
 
 def _plan_content(plan: ExpansionPlan, has_labels: bool) -> dict[str, Any]:
@@ -100,6 +117,9 @@ def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
         if content["columns"] == "hashed":
             also = "products of a row that fall into one column, zeros and duplicates in IN"
         print(f"stored values and bytes are at most these: {also} are counted")
+    if content["first_index"] is not None:
+        why = content["first_index_because"]
+        print(f"columns of IN count from {content['first_index']}: {why}")
     print(f"on disk: about {format_bytes(content['bytes_on_disk'])} as a directory or .npz")
     if content["bytes_available"] is not None:
         print(f"available memory: {format_bytes(content['bytes_available'])}")

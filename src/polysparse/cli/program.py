@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
 import threading
@@ -15,8 +16,18 @@ from polysparse.cli import expand, names, paper, plan, rank
 from polysparse.cli.options import Misuse
 from polysparse.cli.wording import with_flags
 from polysparse.files.paths import UnknownExtension, UnwritableTarget
+from polysparse.stream.expand import KEPT
 
 MISUSE, FAILURE, SIGNALLED = 2, 1, 128
+
+# Exit codes by what ends a command; the first that fits counts.
+CODES: dict[type[BaseException], int] = {
+    Misuse: MISUSE,
+    UnwritableTarget: MISUSE,
+    UnknownExtension: MISUSE,
+    KeyboardInterrupt: SIGNALLED + signal.SIGINT,
+    **dict.fromkeys((OSError, ValueError, MemoryError, ImportError), FAILURE),
+}
 
 EXAMPLES = """\
 examples:
@@ -43,28 +54,39 @@ class Stopped(KeyboardInterrupt):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code; a failure prints one line on standard error."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     options = make_parser().parse_args(arguments)
     try:
         with _stopping_cleanly():
             options.run(options)
-    except (Misuse, UnwritableTarget, UnknownExtension) as error:
-        return _complain(error, MISUSE)
-    except Stopped as stopped:
-        return _complain("stopped", SIGNALLED + stopped.args[0])
-    except KeyboardInterrupt:
-        return _complain("interrupted", SIGNALLED + signal.SIGINT)
     except BrokenPipeError:  # the reader of our output has closed the pipe
         sys.stderr.close()
         return FAILURE
-    except (OSError, ValueError, MemoryError, ImportError) as error:
-        return _complain(error, FAILURE)
+    except tuple(CODES) as error:
+        text, code = _explain(error)
+        text = f"polysparse: {with_flags(text)}"
+        if KEPT in getattr(error, "__notes__", ()):
+            text = f"{text.rstrip('.')}. {with_flags(KEPT)}: {_command_to_go_on(arguments)}"
+        print(text, file=sys.stderr)
+        return code
     return 0
 
 
-def _complain(error: object, code: int) -> int:
-    text = " ".join(str(error).split()) or type(error).__name__
-    print(f"polysparse: {with_flags(text)}", file=sys.stderr)
-    return code
+def _explain(error: BaseException) -> tuple[str, int]:
+    """Return the message of an error and its exit code."""
+    if isinstance(error, Stopped):
+        return "stopped", SIGNALLED + error.args[0]
+    code = next(code for kind, code in CODES.items() if isinstance(error, kind))
+    text = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+    return " ".join(text.split()) or type(error).__name__, code
+
+
+def _command_to_go_on(arguments: Sequence[str]) -> str:
+    """Return the command that resumes the run of a command."""
+    command, *rest = arguments
+    if "--resume" not in rest:
+        rest = ["--resume", *rest] if "--" in rest else [*rest, "--resume"]
+    return shlex.join(["polysparse", command, *rest])
 
 
 @contextmanager

@@ -29,9 +29,14 @@ class ProgressBar:
         if self.bar:
             self.bar.stop()
 
-    def start(self, done: int, phase: str = "") -> None:
+    @property
+    def is_shown(self) -> bool:
+        """Whether the user sees the bar."""
+        return self.bar is not None
+
+    def start(self, done: int, phase: str = "", stored: int = 0) -> None:
         """Begin a phase after the rows of an earlier run, which do not count towards the speed."""
-        self.done, self.stored, self.bytes = done, 0, 0
+        self.done, self.stored, self.bytes = done, stored, 0
         self.phase = f"{phase}: " if phase else ""
         if self.bar:
             self.bar.reset(self.task, completed=done, text=f"{self.phase}rows")
@@ -62,12 +67,26 @@ class ProgressBar:
 def _make_bar() -> Any:
     try:
         from rich.console import Console
+        from rich.constrain import Constrain
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
         from rich.table import Column
     except ImportError:
         return None
-    return Bar(
+
+    console = Console(stderr=True)
+
+    class OneLine(Bar):
+        """A bar that ends before the line does."""
+
+        def get_renderable(self) -> Any:
+            """Leave room for the ^C of a terminal, after which the bar is drawn once more.
+
+            In a full line it would move the cursor down, and the bar would be there twice.
+            """
+            return Constrain(super().get_renderable(), console.width - len("^C") - 1)
+
+    return OneLine(
         BarColumn(16),
         TextColumn("{task.percentage:>3.0f}%", table_column=Column(no_wrap=True)),
         # Text that does not fit in the line is cut off in this column.
@@ -75,6 +94,6 @@ def _make_bar() -> Any:
             "{task.fields[text]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
         ),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        console=Console(stderr=True),
+        console=console,
         expand=True,
     )

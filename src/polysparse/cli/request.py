@@ -7,14 +7,17 @@ import sys
 
 import numpy as np
 
-from polysparse.cli.options import Misuse, make_basis
+from polysparse.cli.options import make_basis
+from polysparse.cli.wording import with_flags
 from polysparse.columns.spaces import AllColumns, HashedColumns
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.narrowed import NarrowedSource
 from polysparse.files.opening import open_source
 from polysparse.files.source import Source
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.stream.learn import learn_vocabulary, plan_own_rows
-from polysparse.stream.means import Means
+from polysparse.stream.means import MEMORY, Means
+from polysparse.stream.memory import bytes_to_read
 from polysparse.stream.rows import plan_file
 
 
@@ -22,43 +25,44 @@ def read_vocabulary(options: argparse.Namespace) -> Vocabulary | None:
     """Read the vocabulary that --vocabulary names, if it is given."""
     if options.vocabulary is None:
         return None
-    vocabulary = Vocabulary.read(options.vocabulary, getattr(options, "max_memory", None))
-    n_features, own = options.n_features, vocabulary.columns.basis.n_features
-    if n_features not in (None, own):
-        raise Misuse(
-            f"--n-features={n_features} contradicts {options.vocabulary}, which has {own}: leave "
-            "it out."
-        )
-    return vocabulary
+    return Vocabulary.read(options.vocabulary, options.max_memory)
 
 
 def open_input(
     options: argparse.Namespace, vocabulary: Vocabulary | None, n_jobs: int | None = None
 ) -> Source:
-    """Open the file IN; a vocabulary gives the first index and the minimum number of columns."""
-    zero_based, least = options.zero_based, 0
+    """Open the file IN; a vocabulary says how many columns it has, and where they count from."""
+    how = {
+        "n_features": options.n_features,
+        "zero_based": options.zero_based,
+        "line_bytes": bytes_to_read(options.max_memory or MEMORY),
+        "max_memory": options.max_memory,
+    }
     if vocabulary is not None:
-        least = vocabulary.columns.basis.n_features
-        zero_based = vocabulary.zero_based if zero_based is None else zero_based
-    return open_source(
-        options.input,
-        n_features=options.n_features,
-        zero_based=zero_based,
-        n_jobs=n_jobs,
-        least_features=least,
-    )
+        how["least_features"] = vocabulary.columns.basis.n_features
+        how["was_zero_based"] = vocabulary.zero_based
+    source = open_source(options.input, n_jobs=n_jobs, **how)
+    try:
+        return source if vocabulary is None else _fitted(source, vocabulary, options)
+    except BaseException:
+        source.close()
+        raise
 
 
 def plan_output(
     options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None, means: Means
 ) -> tuple[ExpansionPlan, Vocabulary | None]:
-    """Plan the expansion of IN; also return its vocabulary if it was learnt just now."""
+    """Plan the expansion of IN; also return its vocabulary if it was learnt just now.
+
+    What the user should know about IN is printed before anything that takes long.
+    """
     dtype = np.dtype(options.dtype)
     if vocabulary is not None:
-        _require_features_of(vocabulary, source, options)
+        print_notes(source, options)
         return plan_file(source, vocabulary.columns, dtype), None
     is_hashed = options.hashed is not None
     basis = make_basis(options, source.summary.n_features, is_indexed=not is_hashed)
+    print_notes(source, options)
     if is_hashed:
         sign, seed = not options.no_alternate_sign, options.seed or 0
         return plan_file(source, HashedColumns(basis, options.hashed, sign, seed), dtype), None
@@ -69,22 +73,40 @@ def plan_output(
     return plan_own_rows(learnt, plan_file(source, learnt.columns, dtype)), learnt
 
 
-def _require_features_of(
-    vocabulary: Vocabulary, source: Source, options: argparse.Namespace
-) -> None:
-    """Raise ValueError unless IN has as many columns as the data of the vocabulary had."""
+def _fitted(source: Source, vocabulary: Vocabulary, options: argparse.Namespace) -> Source:
+    """Return IN with as many columns as the data of the vocabulary had, or raise ValueError."""
     found, wanted = source.summary.n_features, vocabulary.columns.basis.n_features
-    if found != wanted:
-        way_out = ""
-        if found < wanted:
-            way_out = f" If those at its end are left out, give --n-features={wanted}."
-        raise ValueError(
-            f"{source.path} has {found:,} columns, but {options.vocabulary} was "
-            f"learnt from {wanted:,}: they must be as many.{way_out}"
+    if found == wanted:
+        return source
+    if found > wanted and not options.strict:
+        return NarrowedSource(source, wanted)
+    way_out = "leave out --strict to drop those that were not seen then."
+    if found < wanted:
+        way_out = f"if those at its end are left out, give --n-features={wanted}."
+    raise ValueError(
+        f"{source.path} has {found:,} columns, but {options.vocabulary} was learnt from "
+        f"{wanted:,}: {way_out}"
+    )
+
+
+def print_notes(source: Source, options: argparse.Namespace) -> None:
+    """Print on standard error what the user should know about IN."""
+    for note in source.notes:
+        print_note(note, options)
+
+
+def print_dropped(source: Source, options: argparse.Namespace) -> None:
+    """Print on standard error what was left out of IN, after it was read."""
+    if isinstance(source, NarrowedSource) and source.dropped_values:
+        print_note(
+            f"{source.path}: dropped {source.dropped_values:,} values in {source.dropped_rows:,} "
+            f"rows, of features that {options.vocabulary} was not learnt from (columns from "
+            f"{source.n_features:,} on, counted from 0).",
+            options,
         )
 
 
-def print_notes(source: Source) -> None:
-    """Print on standard error what the user should know about IN."""
-    for note in source.notes:
-        print(f"polysparse: note: {note}", file=sys.stderr)
+def print_note(note: str, options: argparse.Namespace) -> None:
+    """Print a line on standard error, with flags in place of arguments, unless --quiet is given."""
+    if not getattr(options, "quiet", False):
+        print(f"polysparse: note: {with_flags(note)}", file=sys.stderr)

@@ -6,7 +6,8 @@ import re
 
 # The library names arguments of functions; on the command line, users give flags.
 FLAGS = {
-    "Give resume=False": "Run without --resume",
+    "Give resume=False": "Give --force in place of --resume",
+    "resume=True": "--resume",
     "force=True": "--force",
     "interaction_only=True": "--interaction-only",
     "include_bias=False": "--no-bias",

@@ -30,6 +30,11 @@ ZIP_LENGTHS_AT = 26  # where a member's header has the lengths of its name and i
 class NpzSource(WholeSource):
     """A sparse matrix in SciPy's .npz format, with labels if polysparse wrote it."""
 
+    def whole_bytes(self) -> int:
+        """Return the size of all arrays in the archive, unpacked."""
+        with zipfile.ZipFile(self.place) as archive:
+            return sum(member.file_size for member in archive.infolist())
+
     def read(self) -> tuple[Any, NDArray[Any] | None]:
         """Read the matrix, and its labels or None."""
         with open(self.place, "rb") as file:  # given a path, NumPy leaves a damaged file open
@@ -69,6 +74,11 @@ class NpzSink:
     def n_rows(self) -> int:
         """Number of rows that are written."""
         return self.store.n_rows
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored values in these rows."""
+        return self.store.nnz
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
         """Append a block of rows and its labels."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -34,6 +35,12 @@ def _pyarrow_parquet() -> Any:
     except ImportError:
         raise ImportError("Parquet files need pyarrow: pip install 'polysparse[cli]'.") from None
     return pq
+
+
+def description_in(path: str) -> bytes:
+    """Return the description that polysparse has stored in a file; empty if there is none."""
+    metadata = _pyarrow_parquet().read_schema(path).metadata or {}
+    return bytes(metadata.get(b"polysparse:description", b""))
 
 
 class ParquetSource(Source):
@@ -206,7 +213,10 @@ class ParquetSink(FileSink):
         ]
         if description["labels"]:
             fields.append(pa.field("label", pa.float64()))
-        metadata = {"polysparse:n_features": str(n_columns_in(description))}
+        metadata = {
+            "polysparse:n_features": str(n_columns_in(description)),
+            "polysparse:description": json.dumps(description),
+        }
         self.schema = pa.schema(fields, metadata=metadata)
         super().__init__(path)
         self.writer: Any = None

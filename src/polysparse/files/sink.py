@@ -21,6 +21,11 @@ class Sink(Protocol):
         """Number of rows that are written, by this run or by an earlier one that it resumes."""
         ...
 
+    @property
+    def nnz(self) -> int:
+        """Number of stored values in these rows, as far as an earlier run wrote them."""
+        ...
+
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
         """Append a block of rows and its labels."""
         ...
@@ -34,7 +39,7 @@ class Sink(Protocol):
         ...
 
     def leave(self) -> None:
-        """Stop, keeping what a later run can resume from."""
+        """Stop, keeping what a later run can resume from; if that is nothing, remove all."""
         ...
 
     def discard(self) -> None:
@@ -44,6 +49,8 @@ class Sink(Protocol):
 
 class FileSink:
     """A single file, written sequentially under a hidden name and renamed when complete."""
+
+    nnz = 0  # of an earlier run: there is none to resume
 
     def __init__(self, path: Path) -> None:
         self.path, self.aside = path, beside(path, "partial")

@@ -14,6 +14,7 @@ from typing import IO, Any
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
+from polysparse.machine import format_bytes, require_memory
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
@@ -37,6 +38,37 @@ class Summary:
         return self.profile.n_rows
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How to read a file: what the caller knows of it, and what reading it may cost.
+
+    Attributes
+    ----------
+    n_features : int, optional
+        Number of features; by default what the file says, or the columns that occur.
+    least_features : int
+        Number of features of a file that does not say it, if no more occur.
+    zero_based : bool, optional
+        Whether svmlight indices count from 0; by default that is told by the file.
+    was_zero_based : bool, optional
+        Whether they did in an earlier file of the same job.
+    n_threads : int
+        Number of threads.
+    line_bytes : int
+        Length of the longest line of text that is accepted, and of text that is read at a time.
+    max_memory : int, optional
+        Bytes that a file may take which can only be read as a whole.
+    """
+
+    n_features: int | None = None
+    least_features: int = 0
+    zero_based: bool | None = None
+    was_zero_based: bool | None = None
+    n_threads: int = 1
+    line_bytes: int = 2**25
+    max_memory: int | None = None
+
+
 @contextmanager
 def faults_of(path: Path) -> Iterator[None]:
     """Re-raise any error that a damaged file causes as a FileFault that names the file.
@@ -50,28 +82,31 @@ def faults_of(path: Path) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        text, kind = " ".join(str(error).split()), type(error).__name__
-        # Messages of other exceptions are meant for programmers, not for the owner of the file.
-        if not isinstance(error, (ValueError, OSError)):
-            text = f"is damaged, or not what its name says ({kind}{': ' * bool(text)}{text})."
-        raise FileFault(f"{path}: {text or kind}") from None
+        raise FileFault(f"{path}: {_reason_of(error)}") from None
+
+
+def _reason_of(error: Exception) -> str:
+    """Return what an error says about a file, in words for the owner of the file."""
+    text, kind = " ".join(str(error).split()), type(error).__name__
+    if "allow_pickle" in text:
+        return "holds Python objects, which are never loaded, because that could run any program."
+    if isinstance(error, (ValueError, OSError)):
+        return text or kind
+    # Messages of other exceptions are meant for programmers; those of these say nothing to others.
+    is_riddle = isinstance(error, (AttributeError, TypeError, LookupError, AssertionError))
+    detail = "" if is_riddle else f" ({kind}{': ' * bool(text)}{text})"
+    return f"is damaged, or not what its name says{detail}."
 
 
 class Source:
     """A matrix in a file. Each subclass reads one format."""
 
     is_upper_bound = False  # whether the summary also counts stored zeros and duplicates
+    resident_bytes = 0  # memory that the source itself takes while its blocks are read
 
-    def __init__(
-        self,
-        path: Path,
-        n_features: int | None,
-        zero_based: bool | None,
-        n_threads: int,
-        least_features: int = 0,
-    ) -> None:
-        self.path, self.zero_based, self.n_threads = path, zero_based, n_threads
-        self.given_features, self.least_features = n_features, least_features
+    def __init__(self, path: Path, reading: Reading) -> None:
+        self.path, self.reading = path, reading
+        self.given_features = reading.n_features
         self.place = path  # where the bytes are; `path` is the name used in messages
         self._copy: IO[bytes] | None = None
 
@@ -86,9 +121,19 @@ class Source:
         return None
 
     @property
+    def reason_for_base(self) -> str:
+        """Why `base` is what it is; empty if that was given, or is the same in the whole format."""
+        return ""
+
+    @property
     def notes(self) -> list[str]:
         """Sentences that the user should read about the file."""
-        return [] if self.summary.n_rows else ["IN has no rows."]
+        return [] if self.summary.n_rows else [f"{self.path} has no rows."]
+
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether another run finds the same; a stream is gone when this run ends."""
+        return self._copy is None
 
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
         """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
@@ -97,7 +142,12 @@ class Source:
     def identity(self) -> dict[str, Any]:
         """Return what must stay the same for an interrupted run to be resumed."""
         state = self.place.stat()
-        return {"name": self.path.name, "bytes": state.st_size, "modified": state.st_mtime_ns}
+        return {
+            "name": self.path.name,
+            "bytes": state.st_size,
+            "modified": state.st_mtime_ns,
+            "zero_based": None if self.base is None else self.base == 0,
+        }
 
     def width(self, largest: int) -> int:
         """Return the number of features, given the largest column that occurs.
@@ -106,7 +156,7 @@ class Source:
         is one more than the largest column, but at least `least_features`.
         """
         if self.given_features is None:
-            return max(largest + 1, self.least_features)
+            return max(largest + 1, self.reading.least_features)
         if largest >= self.given_features:
             raise FileFault(
                 f"{self.path}: column {largest} occurs, but n_features={self.given_features} "
@@ -139,6 +189,32 @@ class Source:
 class WholeSource(Source):
     """A source whose format can only be read as a whole."""
 
+    # While it is read, a matrix is in memory up to so many times: as it is in the file, in
+    # canonical form, and in between. Small matrices are not worth counting.
+    COPIES, NOT_COUNTED = 3, 2**20
+
+    def whole_bytes(self) -> int:
+        """Return the size of the matrix in memory, as the head of the file tells it."""
+        raise NotImplementedError
+
+    @cached_property
+    def resident_bytes(self) -> int:  # type: ignore[override]
+        """Memory that reading the matrix takes, as long as it is more than a little."""
+        with faults_of(self.path):
+            needed = self.COPIES * self.whole_bytes()
+        return needed if needed > self.NOT_COUNTED else 0
+
+    def _require_room(self) -> None:
+        """Raise MemoryError, before anything is read, if the matrix is larger than allowed."""
+        needed, most = self.resident_bytes, self.reading.max_memory
+        if most is not None and needed > most:
+            raise MemoryError(
+                f"max_memory={most} ({format_bytes(most)}) is too little: {self.path} can only be "
+                f"read as a whole, which needs max_memory={needed} ({format_bytes(needed)})."
+            )
+        what = f"{self.path}, which can only be read as a whole,"
+        require_memory(needed, what, "svmlight text and Parquet are read in blocks.")
+
     def read(self) -> tuple[Any, NDArray[Any] | None]:
         """Read the matrix, exactly as it is in the file, and its labels or None."""
         raise NotImplementedError
@@ -146,6 +222,7 @@ class WholeSource(Source):
     @cached_property
     def _content(self) -> tuple[Any, NDArray[Any] | None]:
         """The checked matrix as a csr_array, and its labels or None."""
+        self._require_room()
         with faults_of(self.path):
             matrix, labels = self.read()
             x = as_canonical_csr(matrix)  # the file may hold unsorted or invalid indices

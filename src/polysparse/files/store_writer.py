@@ -202,9 +202,11 @@ class StoreWriter:
         replace_directory(self.partial, self.path)
 
     def leave(self) -> None:
-        """Stop, so that another run can continue after the last complete part."""
+        """Stop, so that another run can continue after the last complete part, if there is one."""
         for array in self.arrays.values():
             array.file.close()
+        if not self.parts.ends:
+            shutil.rmtree(self.partial, ignore_errors=True)
 
     def discard(self) -> None:
         """Stop, and remove everything that was written."""

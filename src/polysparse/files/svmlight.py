@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polysparse.engine import cpu
 from polysparse.files.sink import FileSink
 from polysparse.files.source import FileFault, Source, Summary, faults_of
-from polysparse.files.text import TextSummary, iter_blocks, open_text, summarize
+from polysparse.files.text import BLOCK_BYTES, TextSummary, iter_blocks, open_text, summarize
 from polysparse.matrix.output import as_csr
 
 
@@ -23,26 +23,68 @@ class SvmlightSource(Source):
 
     @cached_property
     def _scan(self) -> TextSummary:
-        with faults_of(self.path), open_text(self.place, str(self.path)) as file:
-            return summarize(file, n_threads=self.n_threads)
+        n_bytes = self.reading.line_bytes
+        options = {"block_bytes": min(BLOCK_BYTES, n_bytes), "line_bytes": n_bytes}
+        with faults_of(self.path), open_text(self.place) as file:
+            return summarize(file, n_threads=self.reading.n_threads, **options)
 
     @property
     def notes(self) -> list[str]:
         """Sentences that the user should read about the file."""
-        return super().notes + ["qid is not kept."] * self._scan.has_qid
+        notes = super().notes + [f"{self.path}: qid is not kept."] * self._scan.has_qid
+        base, why = self._base
+        if why:
+            notes.append(
+                f"{self.path}: {why}, so columns are taken to count from {base}. Give "
+                f"zero_based={base == 0} if that is right, zero_based={base == 1} if not."
+            )
+        return notes
 
     @property
     def base(self) -> int:
         """Number of the first column in the file: 0 or 1."""
-        lowest = self._scan.min_index
-        if self.zero_based is None:
-            return int(lowest != 0)
-        if lowest == 0 and not self.zero_based:
+        return self._base[0]
+
+    @property
+    def reason_for_base(self) -> str:
+        """Why columns count from there, unless that was given."""
+        return self._base[1]
+
+    @cached_property
+    def _base(self) -> tuple[int, str]:
+        """The number of the first column, and why it is that unless it was given."""
+        lowest, given, before = (
+            self._scan.min_index,
+            self.reading.zero_based,
+            self.reading.was_zero_based,
+        )
+        if given is not None:
+            if lowest == 0 and not given:
+                raise FileFault(f"{self.path}: index 0 occurs, but zero_based=False was given.")
+            return int(not given), ""
+        if lowest < 0:
+            return int(not before), ""
+        if before is None:
+            return (0, "index 0 occurs") if lowest == 0 else (1, "index 0 does not occur")
+        self._require_no_contradiction(before)
+        return int(not before), f"those of the vocabulary count from {int(not before)}"
+
+    def _require_no_contradiction(self, was_zero_based: bool) -> None:
+        """Raise FileFault if an earlier file of the same job seems to count from elsewhere."""
+        lowest, highest = self._scan.min_index, self._scan.max_index
+        if lowest == 0 and not was_zero_based:
             raise FileFault(
-                f"{self.path}: index 0 occurs, but zero_based=False, or the vocabulary, says they "
-                "begin at 1."
+                f"{self.path}: index 0 occurs, but the columns of the vocabulary count from 1. "
+                "Learn it again with zero_based=True if its data count from 0, too; give "
+                "zero_based=True if only this file does."
             )
-        return int(not self.zero_based)
+        if lowest > 0 and was_zero_based and highest == self.reading.least_features:
+            raise FileFault(
+                f"{self.path}: the indices are {lowest} to {highest}, as if they counted from 1, "
+                f"but the columns of the vocabulary are 0 to {highest - 1}. Give zero_based=False "
+                f"if they count from 1; zero_based=True if {highest} is a column that the "
+                "vocabulary does not have."
+            )
 
     @cached_property
     def summary(self) -> Summary:
@@ -54,14 +96,18 @@ class SvmlightSource(Source):
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
         """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
         n_features, base = self.summary.n_features, self.base
-        with faults_of(self.path), open_text(self.place, str(self.path)) as file:
-            options = {"block_bytes": block_bytes, "n_threads": self.n_threads}
-            for block in iter_blocks(file, skip_rows=skip_rows, **options):
-                shape = len(block.indptr) - 1, n_features
-                yield (
-                    as_csr(shape, block.indptr, block.indices - base, block.data, is_array=True),
-                    block.labels,
-                )
+        options = {
+            "block_bytes": block_bytes,
+            "line_bytes": self.reading.line_bytes,
+            "n_threads": self.reading.n_threads,
+        }
+        with faults_of(self.path), open_text(self.place) as file:
+            for text in iter_blocks(file, skip_rows=skip_rows, **options):
+                shape, indices = (len(text.indptr) - 1, n_features), text.indices
+                indices -= base
+                block = as_csr(shape, text.indptr, indices, text.data, is_array=True)
+                block.has_canonical_format = block.has_sorted_indices = False
+                yield block, text.labels
 
 
 class SvmlightSink(FileSink):

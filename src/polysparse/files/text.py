@@ -69,27 +69,29 @@ class TextSummary:
     n_bytes: int  # of text, after decompression
 
 
-def open_text(path: str | os.PathLike[str], name: str | None = None) -> BinaryIO:
-    """Open a text file, plain or gzip as its first bytes say; "-" is standard input.
-
-    Error messages refer to it by `name`, or by its path if that is None.
-    """
-    if path == "-":
-        name, file = name or "standard input", open(0, "rb", closefd=False)  # noqa: SIM115
-    else:
-        name, file = name or os.fspath(path), open(path, "rb")  # noqa: SIM115
+def open_text(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a text file, plain or gzip as its first bytes say."""
+    file = open(path, "rb")  # noqa: SIM115
     try:
         is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
     except BaseException:
         file.close()
         raise
-    return cast(BinaryIO, _Gunzip(file, name) if is_gzip else file)
+    return cast(BinaryIO, _Gunzip(file) if is_gzip else file)
 
 
 def iter_blocks(
-    file: BinaryIO, *, block_bytes: int = BLOCK_BYTES, n_threads: int = 1, skip_rows: int = 0
+    file: BinaryIO,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    line_bytes: int | None = None,
+    n_threads: int = 1,
+    skip_rows: int = 0,
 ) -> Iterator[TextBlock]:
     """Yield the rows in order, in blocks of about `block_bytes` of text and at least one row.
+
+    A line that is longer than both `block_bytes` and `line_bytes` is refused; without `line_bytes`,
+    lines may have any length.
 
     The arrays of a block take at most 8 times the memory of its text. That is reached if rows have
     a label and nothing else; pairs take 16 bytes each, and so at most 4 times their text. The first
@@ -97,13 +99,19 @@ def iter_blocks(
     """
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     _require_at_least(0, skip_rows=skip_rows)
-    return _iter_blocks(_Lines(file, block_bytes), n_threads, skip_rows)
+    return _iter_blocks(_Lines(file, block_bytes, line_bytes), n_threads, skip_rows)
 
 
-def summarize(file: BinaryIO, *, block_bytes: int = BLOCK_BYTES, n_threads: int = 1) -> TextSummary:
+def summarize(
+    file: BinaryIO,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    line_bytes: int | None = None,
+    n_threads: int = 1,
+) -> TextSummary:
     """Read a file once, checking every line, and keep only its row lengths and index range."""
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
-    lines = _Lines(file, block_bytes)
+    lines = _Lines(file, block_bytes, line_bytes)
     profile, lowest, highest, block = RowProfile(), [], [], None
     for block in _iter_blocks(lines, n_threads, 0):
         profile += RowProfile(cpu.count_row_lengths(block.indptr))
@@ -129,10 +137,11 @@ def _require_at_least(least: int, **arguments: int) -> None:
 class _Lines:
     """The text of a file in chunks of whole lines; each is valid until the next is requested."""
 
-    def __init__(self, file: BinaryIO, block_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, block_bytes: int, line_bytes: int | None) -> None:
         self.file = cast(io.BufferedIOBase, file)
-        self.block_bytes = block_bytes
-        self.n_bytes = 0
+        self.block_bytes, self.line_bytes = block_bytes, line_bytes
+        self.n_bytes = 0  # read so far
+        self.n_lines = 0  # before the current chunk; whoever parses them counts
 
     def __iter__(self) -> Iterator[NDArray[np.uint8]]:
         buffer = bytearray(self.block_bytes + 1)  # one extra byte: the last line may lack a newline
@@ -145,10 +154,23 @@ class _Lines:
                 yield np.frombuffer(buffer, np.uint8, cut)
                 buffer[:n_kept] = buffer[cut:stop]
             if n_kept == len(buffer) - 1:
-                buffer = buffer + bytes(len(buffer))  # doubling makes long lines cost linear time
+                buffer = self._longer(buffer)
         if n_kept:
             buffer[n_kept] = ord("\n")
             yield np.frombuffer(buffer, np.uint8, n_kept + 1)
+
+    def _longer(self, full: bytearray) -> bytearray:
+        """Return a longer buffer that begins with the same; raise if the line is too long."""
+        n_kept, most = len(full) - 1, self.line_bytes
+        if most is not None and n_kept > most:
+            reason = f"has more than {most:,} bytes: a larger max_memory allows longer lines."
+            raise SvmlightError(reason, self.n_lines + 1)
+        size = 2 * n_kept  # doubling makes long lines cost linear time
+        if most is not None:
+            size = min(size, max(most, n_kept) + 1)
+        buffer = bytearray(size + 1)
+        buffer[:n_kept] = memoryview(full)[:n_kept]
+        return buffer
 
     def _read_into(self, room: memoryview) -> int:
         n_read = cast("int | None", self.file.readinto(room))
@@ -159,17 +181,18 @@ class _Lines:
 
 
 def _iter_blocks(lines: _Lines, n_threads: int, skip_rows: int) -> Iterator[TextBlock]:
-    n_lines = n_rows = 0  # passed so far
+    n_rows = 0  # passed so far
     layout: tuple[bool, bool] | None = None
     for text in lines:
         layout = layout or cpu.svmlight_layout(text)
         if n_rows < skip_rows:
             begin, *passed = cpu.svmlight_skip(text, skip_rows - n_rows)
-            n_lines, n_rows, text = n_lines + passed[0], n_rows + passed[1], text[begin:]
+            n_rows, text = n_rows + passed[1], text[begin:]
+            lines.n_lines += passed[0]
         counted = SvmlightText(text, *(layout or (False, False)), n_threads)
         if layout and counted.n_rows:
-            yield _parse(text, counted, layout, n_lines, n_rows)
-        n_lines += counted.n_lines
+            yield _parse(text, counted, layout, lines.n_lines, n_rows)
+        lines.n_lines += counted.n_lines
         n_rows += counted.n_rows
 
 
@@ -276,31 +299,31 @@ _EXPLAIN: dict[SvmlightFault, Callable[[bytes], str]] = {
 
 
 class _Gunzip(gzip.GzipFile):
-    """A gzip file whose errors name the file; closing it also closes the underlying file."""
+    """A gzip file with errors in plain words; closing it also closes the underlying file."""
 
-    def __init__(self, file: io.BufferedReader, name: str) -> None:
+    def __init__(self, file: io.BufferedReader) -> None:
         super().__init__(fileobj=file, mode="rb")
-        self._underneath, self._called = file, name
+        self._underneath = file
 
     def read(self, size: int | None = -1) -> bytes:
         """Read bytes; raise SvmlightError if the gzip stream is damaged."""
-        return cast(bytes, self._named(super().read, size))
+        return cast(bytes, _in_plain_words(super().read, size))
 
     def readinto(self, room: Any) -> int:
         """Read into a buffer; raise SvmlightError if the gzip stream is damaged."""
-        return cast(int, self._named(super().readinto, room))
+        return cast(int, _in_plain_words(super().readinto, room))
 
     def close(self) -> None:
         """Close this file and the underlying one."""
         super().close()
         self._underneath.close()
 
-    def _named(self, read: Callable[[Any], Any], argument: Any) -> Any:
-        try:
-            return read(argument)
-        except EOFError:
-            reason = f"{self._called} ends in the middle of its gzip stream: it was cut short."
-            raise SvmlightError(reason) from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            reason = f"{self._called} is a corrupted gzip file: {error}."
-            raise SvmlightError(reason) from None
+
+def _in_plain_words(read: Callable[[Any], Any], argument: Any) -> Any:
+    try:
+        return read(argument)
+    except EOFError:
+        reason = "ends in the middle of its gzip stream: it was cut short."
+        raise SvmlightError(reason) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise SvmlightError(f"is a corrupted gzip file: {error}.") from None

@@ -8,16 +8,19 @@ from pathlib import Path
 
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.description import describe
-from polysparse.files.opening import is_written, open_sink
+from polysparse.files.opening import begun, is_written, open_sink
 from polysparse.files.paths import naming_a_full_disk, remove_asides, require_writable_target
 from polysparse.files.sink import Sink
-from polysparse.files.source import Source
+from polysparse.files.source import FileFault, Source
 from polysparse.files.vocabulary import Vocabulary, VocabularySink
 from polysparse.matrix.output import index_dtype_for
 from polysparse.stream.disk import require_room_on_disk
 from polysparse.stream.means import Means
 from polysparse.stream.memory import require_room_for_rows
 from polysparse.stream.rows import count_values, expand_rows, require_unchanged
+
+# Added to an error after which a run can be resumed.
+KEPT = "What was written is kept, and resume=True goes on from it"
 
 
 def stream_expansion(
@@ -29,13 +32,13 @@ def stream_expansion(
     vocabulary: Vocabulary | None = None,
     force: bool = False,
     resume: bool = False,
-) -> None:
-    """Expand a file into another, or into a directory.
+) -> bool:
+    """Expand a file into another, or into a directory; return False if `resume` finds it done.
 
-    A vocabulary is written next to the output. If the run fails, nothing is left of either, unless
-    `resume` is true: then what was written is kept aside for the next run.
+    A vocabulary is written next to the output. If the run fails, neither has its name, but what can
+    be resumed is kept under a hidden one, unless the input is at fault or cannot be read again.
     """
-    require_room_for_rows(plan, means)
+    require_room_for_rows(plan, means, source.resident_bytes)
     if is_wider_than_its_columns(plan):  # counting may show that int32 indices are enough
         plan = count_values(source, plan, means)
     description = describe(
@@ -43,7 +46,7 @@ def stream_expansion(
         plan.index_dtype,
         plan.dtype,
         has_labels=source.summary.has_labels,
-        origin={**source.identity(), "zero_based": source.zero_based},
+        origin=source.identity(),
     )
     is_there = resume and path.exists() and is_written(path, description)
     if resume and path.exists() and not is_there:
@@ -58,15 +61,18 @@ def stream_expansion(
                 with naming_a_full_disk(path):
                     _write(sink, source, plan, means)
                     _finish(sink, path, beside)
-            except BaseException:
-                if resume:
+            except BaseException as error:
+                if source.can_be_read_again and not isinstance(error, FileFault):
                     sink.leave()
                 else:
                     sink.discard()
+                if begun(path):
+                    error.add_note(KEPT)
                 raise
         elif beside:
             beside.put()
     remove_asides(path)
+    return not is_there
 
 
 def is_wider_than_its_columns(plan: ExpansionPlan) -> bool:
@@ -77,7 +83,7 @@ def is_wider_than_its_columns(plan: ExpansionPlan) -> bool:
 
 def _write(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None:
     """Write all rows and seal the sink."""
-    means.progress.start(sink.n_rows)
+    means.progress.start(sink.n_rows, stored=sink.nnz)
     if sink.n_rows < plan.n_rows:
         _fill(sink, source, plan, means)
     require_unchanged(source, sink.n_rows)
@@ -90,7 +96,7 @@ def _fill(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None
     for block, labels in expand_rows(source, plan, sink.n_rows, means):
         stored += block.nnz
         if stored > plan.nnz:  # the index dtype was chosen for at most plan.nnz
-            raise ValueError(f"{source.path} changed while it was read.")
+            raise FileFault(f"{source.path} changed while it was read.")
         sink.write(block, labels)
         means.progress.advance(block.shape[0], block.nnz, plan.bytes_per_value)
 

@@ -32,8 +32,9 @@ def learn_vocabulary(
     """Learn which columns occur in a file."""
     if means.max_memory is not None:  # fail before counting rows that could not be expanded
         none = ChosenColumns(basis, np.empty(0, dtype=np.int64))
-        require_room_for_rows(plan_file(source, none, dtype), means)
-    tally, n_rows, working = ColumnTally(basis), 0, means.memory
+        require_room_for_rows(plan_file(source, none, dtype), means, source.resident_bytes)
+    tally, n_rows = ColumnTally(basis), 0
+    working = max(1, means.memory - source.resident_bytes)
     means.progress.start(0, "counting")
     for x, _ in read_rows(source, 0, working // 2, dtype, means.n_jobs):
         for rows in batches_of_rows(x.indptr, working // OBSERVE_PART // OBSERVING_BYTES):

@@ -9,8 +9,8 @@ from typing import Protocol
 class Progress(Protocol):
     """Receives reports on how far a pass has come."""
 
-    def start(self, done: int, phase: str = "") -> None:
-        """Report that a pass begins; an earlier run has already processed `done` rows."""
+    def start(self, done: int, phase: str = "", stored: int = 0) -> None:
+        """Report that a pass begins; an earlier run has done some rows, with `stored` values."""
         ...
 
     def advance(self, rows: int, stored: int, bytes_per_value: int) -> None:
@@ -25,7 +25,7 @@ class Progress(Protocol):
 class Silence:
     """A progress object that ignores every report."""
 
-    def start(self, done: int, phase: str = "") -> None:
+    def start(self, done: int, phase: str = "", stored: int = 0) -> None:
         """Ignore the report."""
 
     def advance(self, rows: int, stored: int, bytes_per_value: int) -> None:

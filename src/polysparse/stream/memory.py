@@ -23,6 +23,11 @@ BYTES_PER_CHOSEN = 36  # of a column: its entry in a look-up, its rank and its c
 BYTES_IN_SCRATCH, BYTES_PER_BUCKET, FEW_BUCKETS = 50, 9, 8
 
 
+def bytes_to_read(max_memory: int) -> int:
+    """Return how much text or how many bytes of arrays to read at a time; no line is longer."""
+    return max(max_memory // READ_PART, LEAST_READ)
+
+
 def memory_for_columns(plan: ExpansionPlan) -> int:
     """Return the memory that the columns themselves take while rows are expanded."""
     return BYTES_PER_CHOSEN * plan.columns.n_columns if plan.columns.kind == "chosen" else 0
@@ -41,14 +46,19 @@ def memory_for_rows(plan: ExpansionPlan, n_jobs: int | None = None) -> int:
     return needed
 
 
-def require_room_for_rows(plan: ExpansionPlan, means: Means) -> None:
-    """Raise MemoryError if the columns and the longest row alone exceed the memory limit."""
+def require_room_for_rows(plan: ExpansionPlan, means: Means, resident: int) -> None:
+    """Raise MemoryError if the longest row does not fit into the memory limit.
+
+    The columns take their share of it, and so do the `resident` bytes of an input read whole.
+    """
     columns, max_memory = memory_for_columns(plan), means.memory
-    needed = memory_for_rows(plan, means.n_jobs) + columns
+    needed = memory_for_rows(plan, means.n_jobs) + columns + resident
     if needed > max_memory:
+        besides = [f"{plan.columns.n_columns:,} columns"] * bool(columns)
+        besides += ["the input, which is read whole,"] * bool(resident)
         which = "the longest row alone needs"
-        if columns:
-            which = f"{plan.columns.n_columns:,} columns and the longest row need"
+        if besides:
+            which = f"{' and '.join([*besides, 'the longest row'])} need"
         raise MemoryError(
             f"max_memory={max_memory} ({format_bytes(max_memory)}) is too little: {which} "
             f"max_memory={needed} ({format_bytes(needed)})."

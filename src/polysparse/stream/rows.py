@@ -10,10 +10,10 @@ import numpy as np
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.expansion.by_blocks import count_in_blocks, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.files.source import Source
+from polysparse.files.source import FileFault, Source, faults_of
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.stream.means import Means
-from polysparse.stream.memory import FILL_PART, LEAST_READ, READ_PART, memory_for_columns
+from polysparse.stream.memory import FILL_PART, bytes_to_read, memory_for_columns
 
 
 def plan_file(source: Source, columns: ColumnSpace, dtype: np.dtype[Any]) -> ExpansionPlan:
@@ -25,15 +25,17 @@ def read_rows(
     source: Source, skip_rows: int, max_memory: int, dtype: np.dtype[Any], n_jobs: int | None
 ) -> Iterator[tuple[CanonicalCsr, Any]]:
     """Yield blocks of canonical rows of a dtype, each with its labels or None."""
-    for X, labels in source.blocks(skip_rows, max(max_memory // READ_PART, LEAST_READ)):
-        yield as_canonical_csr(X.astype(dtype, copy=False), n_jobs), labels
+    for X, labels in source.blocks(skip_rows, bytes_to_read(max_memory)):
+        with faults_of(source.path):
+            x = as_canonical_csr(X.astype(dtype, copy=False), n_jobs)
+        yield x, labels
 
 
 def expand_rows(
     source: Source, plan: ExpansionPlan, skip_rows: int, means: Means
 ) -> Iterator[tuple[Any, Any]]:
     """Yield blocks of the expansion with labels or None; each is valid until the next one."""
-    rest = means.memory - memory_for_columns(plan)
+    rest = means.memory - memory_for_columns(plan) - source.resident_bytes
     for x, labels in read_rows(source, skip_rows, rest, plan.dtype, means.n_jobs):
         blocks = iter_expand_columns(
             plan.columns, x, n_jobs=means.n_jobs, max_bytes=rest // FILL_PART, reuse=True
@@ -58,6 +60,6 @@ def count_values(source: Source, plan: ExpansionPlan, means: Means) -> Expansion
 
 
 def require_unchanged(source: Source, n_rows: int) -> None:
-    """Raise ValueError if a pass found a different number of rows than the file's summary."""
+    """Raise FileFault if a pass found a different number of rows than the file's summary."""
     if n_rows != source.summary.n_rows:
-        raise ValueError(f"{source.path} changed while it was read.")
+        raise FileFault(f"{source.path} changed while it was read.")
