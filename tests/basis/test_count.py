@@ -25,3 +25,10 @@ def test_counts_of_all_degrees_add_up_to_the_columns(degree, interaction_only):
 )
 def test_a_degree_outside_the_basis_has_none(basis, degree):
     assert basis.count(basis.n_features, degree) == 0
+
+
+def test_columns_beyond_int64_in_a_list_are_named():
+    with pytest.raises(ValueError, match=r"column 9223372036854775808 is not in the basis"):
+        MonomialBasis(4).unrank([0, 2**63])
+    with pytest.raises(ValueError, match=r"columns must be integers; got dtype float64"):
+        MonomialBasis(4).unrank([0, 2.5])

@@ -20,7 +20,7 @@ import polysparse
 import reference
 from checks import assert_family_is_kept, bits, columns_and_counts
 from csr_zoo import random_csr, random_dense, wide_csr
-from polysparse import ObservedPolynomialFeatures
+from polysparse import HashedPolynomialFeatures, ObservedPolynomialFeatures
 
 
 @parametrize_with_checks(
@@ -210,3 +210,13 @@ def test_linear_models_refuse_the_exact_expansion_of_so_many(model):
     X = wide_csr(20, 100_000, 6)
     with pytest.raises(ValueError, match="Only sparse matrices with 32-bit integer indices"):
         model.fit(polysparse.expand(X), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("poly", [ObservedPolynomialFeatures(), HashedPolynomialFeatures()])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_more_features_than_in_fit_are_refused_with_the_way_to_drop_them(poly, container):
+    poly = clone(poly).fit(container(np.ones((3, 4))))
+    with pytest.raises(ValueError, match=r"X has 6 features.* expecting 4 .*: X\[:, :4\]\.$"):
+        poly.transform(container(np.ones((3, 6))))
+    with pytest.raises(ValueError, match="X has 2 features, but"):
+        poly.transform(container(np.ones((3, 2))))

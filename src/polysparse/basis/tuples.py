@@ -20,11 +20,13 @@ def as_int64(values: Any, argument: str) -> NDArray[np.int64]:
     array = np.asarray(values)
     if array.size == 0:
         return array.astype(np.int64)
+    if array.dtype.kind == "f":  # NumPy reads a list of int64 and larger integers as floats
+        array = np.asarray(values, dtype=object)
     if array.dtype.kind == "O" and all(isinstance(value, Integral) for value in array.flat):
         clipped = [min(max(int(value), -LAST), LAST) for value in array.flat]
         return np.array(clipped, dtype=np.int64).reshape(array.shape)
     if array.dtype.kind not in "iu":
-        raise ValueError(f"{argument} must be integers; got dtype {array.dtype}.")
+        raise ValueError(f"{argument} must be integers; got dtype {np.asarray(values).dtype}.")
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(LAST))
     return np.asarray(array, dtype=np.int64)
@@ -37,7 +39,8 @@ def as_columns(columns: Any, n_columns: int) -> NDArray[np.int64]:
         raise ValueError(f"columns must be an int or one-dimensional; got {array.ndim} dimensions.")
     outside = (array < 0) | (array >= n_columns)
     if outside.any():
-        column = np.atleast_1d(columns)[outside.argmax()]  # as it was given, not clipped
+        given = np.atleast_1d(np.asarray(columns, dtype=object))  # neither clipped nor rounded
+        column = given[outside.argmax()]
         raise ValueError(
             f"column {column} is not in the basis, which has columns [0, {n_columns:,})."
         )

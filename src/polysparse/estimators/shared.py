@@ -143,6 +143,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         X = as_checked(X, self.n_jobs)
         wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
         if reset or hasattr(self, "n_features_in_"):
+            _require_no_more_features(self, X, reset)
             X = validate_data(self, X, reset=reset, **wanted)
         else:  # not fitted: there is nothing to compare X with
             X = check_array(X, estimator=self, **wanted)
@@ -233,6 +234,21 @@ def as_checked(X: Any, n_jobs: int | None) -> Any:
     dtype = np.dtype(np.float64) if X.dtype == object else None  # as scikit-learn converts it
     x = as_canonical_csr(X, n_jobs, dtype)
     return as_csr(x.shape, x.indptr, x.indices, x.data, is_array=x.is_array)
+
+
+def _require_no_more_features(estimator: Any, X: Any, reset: bool) -> None:
+    """Raise scikit-learn's error for more features than were fitted, with the way to drop them."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    expected = getattr(estimator, "n_features_in_", None)
+    if reset or expected is None or len(shape) != 2 or shape[1] <= expected:
+        return
+    if hasattr(estimator, "feature_names_in_") and hasattr(X, "columns"):
+        return  # scikit-learn names the features that were not seen
+    raise ValueError(
+        f"X has {shape[1]} features, but {type(estimator).__name__} is expecting {expected} "
+        f"features as input. If the first {expected} are those of fit, drop the others: "
+        f"X[:, :{expected}]."
+    )
 
 
 def as_configured(X: Any) -> Any:
