@@ -232,3 +232,18 @@ def test_a_basis_that_int64_cannot_number_is_refused_with_the_way_out():
         poly.fit(X)
     with pytest.raises(NotFittedError):
         poly.transform(X)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"min_count": 0}, r"min_count must be an int \(at least 1\); got 0\."),
+        ({"min_count": True}, r"min_count must be an int \(at least 1\); got True\."),
+        ({"max_columns": 0.5}, r"max_columns must be an int \(at least 1\) or None; got 0\.5\."),
+        ({"n_jobs": "2"}, r"n_jobs must be an int or None; got '2'\."),
+        ({"sparse_output": 1}, r"sparse_output must be True or False; got 1\."),
+    ],
+)
+def test_parameters_without_a_meaning_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        ObservedPolynomialFeatures(**parameters).fit(random_csr())

@@ -51,7 +51,7 @@ class IntegerRange:
             return
         limits = f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
         or_none = " or None" if self.may_be_none else ""
-        raise ValueError(f"{name} must be an int, {limits},{or_none} but is {value!r}.")
+        raise ValueError(f"{name} must be an int ({limits}){or_none}; got {value!r}.")
 
 
 class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
