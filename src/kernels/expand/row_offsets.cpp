@@ -39,13 +39,17 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
 
 void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
                       const OutIndices& out_offsets) {
-    RowSizes size_of(basis);
-    int64_t total = 0;
-    out_offsets.set(0, 0);
-    for (int64_t r = 0; r < n_rows; ++r) {
-        total += size_of(shape_of(row_offsets, r));
-        out_offsets.set(r + 1, total);
-    }
+    row_offsets.visit([&](const auto* offsets) {
+        out_offsets.visit([&]<class Offset>(Offset* out) {
+            RowSizes size_of(basis);
+            int64_t total = 0;
+            out[0] = 0;
+            for (int64_t r = 0; r < n_rows; ++r) {
+                total += size_of(shape_of(offsets, r));
+                out[r + 1] = static_cast<Offset>(total);
+            }
+        });
+    });
 }
 
 }  // namespace polysparse

@@ -18,7 +18,8 @@ struct RowShape {
     int64_t n_stored = 0;
 };
 
-inline RowShape shape_of(const Indices& row_offsets, int64_t r) {
+template <class RowOffsets>
+RowShape shape_of(const RowOffsets& row_offsets, int64_t r) {
     return {row_offsets[r + 1] - row_offsets[r]};
 }
 template <class Index, class Value>
