@@ -20,8 +20,10 @@ columns       which output columns: all, chosen, hashed
 matrix        canonical input; the arrays of a result
 expansion     plan, expand, iter_expand
 observation   which columns occur
+operator      products with an expansion that is never built
 files         formats in and out, vocabularies, atomic paths
 estimators    the scikit-learn transformers
+models        linear models on expansions that are never built
 stream        from file to file in bounded memory
 paper         the paper's experiments
 cli           the command line

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from polysparse.estimators.observed import ObservedPolynomialFeatures
     from polysparse.estimators.polynomial import PolynomialFeatures
     from polysparse.files.store import iter_load, load
+    from polysparse.operator.polynomial_operator import PolynomialOperator
 
 __version__ = _version("polysparse")
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "MonomialBasis",
     "ObservedPolynomialFeatures",
     "PolynomialFeatures",
+    "PolynomialOperator",
     "expand",
     "iter_expand",
     "iter_load",
@@ -72,6 +74,7 @@ _LAZY = {
     "HashedPolynomialFeatures": "polysparse.estimators.hashed",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
+    "PolynomialOperator": "polysparse.operator.polynomial_operator",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
 }
