@@ -9,6 +9,7 @@ void bind_basis(nanobind::module_& m);
 void bind_matrix(nanobind::module_& m);
 void bind_expand(nanobind::module_& m);
 void bind_select(nanobind::module_& m);
+void bind_apply(nanobind::module_& m);
 void bind_observe(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 

@@ -33,6 +33,8 @@ struct DenseRow {
     const Value* values;
     int64_t stride;
     Value scale(int64_t a) const { return values[a * stride]; }
+
+    static constexpr bool all_lead = true;
 };
 
 template <class Value>
@@ -84,6 +86,8 @@ struct DensePanel {
     DenseView<const Value> x;
     int64_t first;
     Feature<Value> scale(int64_t a) const { return {x.at(first, a), x.row_stride}; }
+
+    static constexpr bool all_lead = true;
 };
 
 template <class Value>

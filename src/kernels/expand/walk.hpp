@@ -20,14 +20,19 @@
 //     sink.first(block, row, keys, from, to)     P_1, without the stored values before `from`
 //     sink.run(block, tail, n, lead, scale, to)  a run, or part of one: the n tuples at `tail`
 //                                                with this lead in front
+//     sink.runs(block, tail_end, together, to)   n_together neighbouring runs, if Sink has such a
+//                                                number; returns where the next run goes
 //     Sink::holds_blocks         true: it writes every block at `to`, where it stays. False: it
 //                                writes a block at `to` only if it is_tail, and it does not stay
 //
-// *Rows* have shape_of(row) and row.scale(a), what the values of run a are multiplied with.
+// *Rows* have shape_of(row) and row.scale(a), what the values of run a are multiplied with. Unless
+// Row::all_lead, only the tuples led by one of the first row.n_leads() values are outputs; the others
+// are made where they serve as tails.
 // *Places* (of tails, and to write to) only need + and - int64. Where blocks are: layout.hpp.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <type_traits>
 
@@ -42,8 +47,16 @@ namespace polysparse {
 template <class Degree>
 struct Block {
     Degree d;
-    bool is_output;  // the basis has this degree
+    bool is_output;  // the basis has this degree, and the row wants what this value leads
     bool is_tail;    // a higher degree is made from it
+};
+
+/// Neighbouring runs of a block. Their tails have the same end.
+template <int64_t count, class Lead, class Scale>
+struct Together {
+    std::array<int64_t, count> lengths;  // of which none is longer than the one before
+    std::array<Lead, count> leads;
+    std::array<Scale, count> scales;
 };
 
 template <class Degree>
@@ -65,13 +78,32 @@ POLYSPARSE_INLINE void walk_first(const Basis& basis, const Row& row, const Keys
 template <class Degree, class Row, class Keys, class Tail, class Place, class Sink>
 POLYSPARSE_INLINE Place walk_block(const Basis& basis, Degree d, const Row& row, const Keys& keys,
                                    Tail tail_end, Place to, Sink& sink) {
-    const Block<Degree> block = block_of(basis, d);
+    const Block<Degree> of_leads = block_of(basis, d), of_others{d, false, of_leads.is_tail};
     const auto runs = runs_of(basis, d, shape_of(row));
     const auto leads = keys.leads(d);
-    for (int64_t a = runs.first; a < runs.last; ++a) {
-        const int64_t n = runs.length(a);
-        sink.run(block, tail_end - n, n, leads(a), row.scale(a), to);
-        if (Sink::holds_blocks || block.is_tail) to = to + n;
+    const auto walk = [&](Block<Degree> block, int64_t a, int64_t last) POLYSPARSE_INLINE_LAMBDA {
+        if constexpr (requires { Sink::n_together; }) {
+            for (; a + Sink::n_together <= last; a += Sink::n_together) {
+                Together<Sink::n_together, decltype(leads(a)), decltype(row.scale(a))> several;
+                for (int64_t i = 0; i < Sink::n_together; ++i) {
+                    several.lengths[i] = runs.length(a + i);
+                    several.leads[i] = leads(a + i);
+                    several.scales[i] = row.scale(a + i);
+                }
+                to = sink.runs(block, tail_end, several, to);
+            }
+        }
+        for (; a < last; ++a) {
+            const int64_t n = runs.length(a);
+            sink.run(block, tail_end - n, n, leads(a), row.scale(a), to);
+            if (Sink::holds_blocks || block.is_tail) to = to + n;
+        }
+    };
+    if constexpr (Row::all_lead) {
+        walk(of_leads, runs.first, runs.last);
+    } else {
+        walk(of_leads, runs.first, std::min(runs.last, row.n_leads()));
+        if (of_leads.is_tail) walk(of_others, std::max(runs.first, row.n_leads()), runs.last);
     }
     return to;
 }

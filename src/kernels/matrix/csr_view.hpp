@@ -86,6 +86,19 @@ struct Row {
     int64_t n;
     ConstSlots<Index, Value> end() const { return begin + n; }
     Value scale(int64_t a) const { return begin.values[a]; }
+    int64_t n_leads() const { return n; }
+
+    static constexpr bool all_lead = true;
+};
+
+/// The part of a row from one of its values to the end, of whose tuples only those led by the first
+/// few values are wanted.
+template <class Index, class Value>
+struct LedRow : Row<Index, Value> {
+    int64_t leads;
+    int64_t n_leads() const { return leads; }
+
+    static constexpr bool all_lead = false;
 };
 
 /// Needs: Index is the type of the columns.

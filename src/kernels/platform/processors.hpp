@@ -7,9 +7,11 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define POLYSPARSE_INLINE inline __attribute__((always_inline))
 #define POLYSPARSE_INLINE_LAMBDA __attribute__((always_inline))
+#define POLYSPARSE_APART __attribute__((noinline))
 #else
 #define POLYSPARSE_INLINE __forceinline
 #define POLYSPARSE_INLINE_LAMBDA
+#define POLYSPARSE_APART __declspec(noinline)
 #endif
 
 // Compiles a function once per processor generation; the loader picks the best copy. Whatever the

@@ -8,6 +8,7 @@
 #include "basis/basis.hpp"
 #include "expand/layout.hpp"
 #include "expand/long_row.hpp"
+#include "expand/row_copy.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/to_slots.hpp"
 #include "expand/walk.hpp"
@@ -26,7 +27,7 @@ class ChosenRow {
         : basis_(&basis),
           below_(basis),
           lookup_(&lookup),
-          row_(n_stored(largest) + lanes),
+          row_(largest),
           all_(room(basis, largest) + lanes),
           lower_(basis, largest) {
         below_.highest = basis.highest - 1;
@@ -44,7 +45,7 @@ class ChosenRow {
     /// Needs room for all of the part, or for n_columns if that is less.
     int64_t fill(const CsrView<Value>& x, int64_t r, int64_t part, int64_t n_parts,
                  Slots<int32_t, Value> out) {
-        const Row<int64_t, Value> row = copy_of(x, r);
+        const Row<int64_t, Value> row = row_.copy(x, r);
         const bool is_long = row_size(*basis_, shape_of(row)) > piece_size && basis_->highest > 1;
         if (n_parts > 1 || is_long) return fill_in_pieces(row, part, n_parts, out);
         return fill_whole(*basis_, *lookup_, row, all_.slots(), lower_.layout(all_.slots()), out);
@@ -58,15 +59,6 @@ class ChosenRow {
         if (basis.highest <= 1) return all;
         const int64_t top = block_size(basis, basis.highest, largest);
         return all - top + lanes + std::min(top, piece_size);
-    }
-
-    /// A copy of a row, with room behind it.
-    Row<int64_t, Value> copy_of(const CsrView<Value>& x, int64_t r) const {
-        const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
-        const Slots<int64_t, Value> copy = row_.slots();
-        x.columns.copy(begin, n, copy.columns);
-        std::copy_n(x.values + begin, n, copy.values);
-        return {copy, n};
     }
 
     /// Behind `row`, `all` and the layout's rooms there are lanes to spill into.
@@ -111,7 +103,8 @@ class ChosenRow {
     const Basis* basis_;
     Basis below_;  // without the highest degree
     const Lookup* lookup_;
-    SlotArrays<int64_t, Value> row_, all_;
+    RowCopy<Value> row_;
+    SlotArrays<int64_t, Value> all_;
     LowerDegrees<int64_t, Value> lower_;
 };
 

@@ -46,6 +46,8 @@ __all__ = [
     "SvmlightFault",
     "SvmlightText",
     "Tally",
+    "apply",
+    "apply_transposed",
     "count",
     "count_row_lengths",
     "fill",
@@ -213,6 +215,48 @@ _FILLS: dict[str, Callable[..., int]] = {
 def fill_dense(columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int) -> None:
     """Write every element of a dense expansion, which has all columns."""
     _kernels.fill_dense(_native_basis(columns.basis), x, out, n_threads)
+
+
+# ------------------------------------------------------------------------------------- products
+
+
+def apply(
+    columns: Columns,
+    x: CsrRows,
+    coefficients: NDArray[Any],
+    out: NDArray[Any],
+    n_outputs: int,
+    n_threads: int,
+) -> None:
+    """Write the expansion of x times coefficients.
+
+    Both are C-contiguous and of the dtype of x, with one column per vector: coefficients have a row
+    for each column of the expansion, `out` has one for each row. `n_outputs` says how large the
+    expansion would be.
+    """
+    _kernels.apply(*_product(columns, x, coefficients, out, n_outputs, n_threads))
+
+
+def apply_transposed(
+    columns: Columns,
+    x: CsrRows,
+    weights: NDArray[Any],
+    out: NDArray[Any],
+    n_outputs: int,
+    n_threads: int,
+) -> None:
+    """Add the transposed expansion of x times weights of its rows to `out`.
+
+    The arrays are as in `apply`, with the rows of weights and `out` exchanged.
+    """
+    _kernels.apply_transposed(*_product(columns, x, weights, out, n_outputs, n_threads))
+
+
+def _product(
+    columns: Columns, x: CsrRows, vectors: NDArray[Any], out: NDArray[Any], *how: int
+) -> tuple[Any, ...]:
+    basis, task = _native_basis(columns.basis), thresholds.TASK_OUTPUTS
+    return basis, x.indptr, x.indices, x.data, vectors, out, *how, task
 
 
 # ---------------------------------------------------------------------------------- observation
