@@ -132,9 +132,8 @@ inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offs
 
 /// The products of one task, at sums, one behind the other.
 template <class Index, class Value, int64_t width>
-void dot_rows(
-    const RowWalker<Index, Value, ToDot<Value, width>>& walker, const RowTask& task,
-    Vectors<const Value, width> coefficients, Vectors<Value, width> sums) {
+void dot_rows(const RowWalker<Index, Value, ToDot<Value, width>>& walker, const RowTask& task,
+              Vectors<const Value, width> coefficients, Vectors<Value, width> sums) {
     for (int64_t r = task.first; r < task.last; ++r) {
         ToDot<Value, width> sink{coefficients, task.from == 0};
         const Row<Index, Value> row = walker.row(r);
@@ -159,8 +158,7 @@ bool dot_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Value, w
     const auto dot_task = [&](int64_t worker, int64_t number) {
         const RowTask& task = tasks[number];
         const Vectors<Value, width> sums{parts.data() + number * width, width};
-        dot_rows(walkers[worker], task, coefficients,
-                 task.is_part ? sums : out.from(task.first));
+        dot_rows(walkers[worker], task, coefficients, task.is_part ? sums : out.from(task.first));
     };
     if (!run_tasks(std::ssize(tasks), effort.n_threads, dot_task, should_stop)) return false;
     for (int64_t number = 0; number < std::ssize(tasks); ++number) {
@@ -184,9 +182,9 @@ struct StripTask {
 };
 
 template <class Index, class Value, int64_t width>
-void scatter_rows(
-    const RowWalker<Index, Value, ToScatter<Value, width>>& walker, int64_t n_features,
-    const StripTask& task, Vectors<const Value, width> weights, Vectors<Value, width> out) {
+void scatter_rows(const RowWalker<Index, Value, ToScatter<Value, width>>& walker,
+                  int64_t n_features, const StripTask& task, Vectors<const Value, width> weights,
+                  Vectors<Value, width> out) {
     for (int64_t r = task.first; r < task.last; ++r) {
         const Row<Index, Value> row = walker.row(r);
         const Index* const columns = row.begin.columns;
@@ -229,16 +227,18 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
     return bounds;
 }
 
-/// Into how many chunks to divide the rows: at most 16, and so few that their results are small
-/// beside the work, and beside the matrix.
+/// Into how many chunks to divide the rows: at most 16, and so few that adding their results is
+/// little beside the work, and that these need little room beside the matrix, or beside the few
+/// vectors that whoever multiplies has.
 template <class Value>
 int64_t count_chunks(const Basis& basis, const CsrView<Value>& x, int64_t n_outputs,
                      int64_t width) {
     const int64_t n_columns = basis.n_columns();
-    const int64_t by_work = n_outputs / (32 * n_columns + 1);
-    const int64_t by_room = std::max<int64_t>(x.row_offsets[x.n_rows], 1 << 17) / 8 / width;
+    const int64_t by_work = n_outputs / (16 * n_columns + 1);
+    const int64_t by_room = std::max<int64_t>(x.row_offsets[x.n_rows] / 8 / width, 1 << 16);
     int64_t n_chunks = 1;
-    while (n_chunks < 16 && 2 * n_chunks <= by_work && 2 * n_chunks * n_columns <= by_room)
+    while (n_chunks < 16 && 2 * n_chunks <= by_work &&
+           (n_chunks == 1 || 2 * n_chunks * n_columns <= by_room))
         n_chunks *= 2;
     return n_chunks;
 }
@@ -248,13 +248,19 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Valu
                  Vectors<Value, width> out, Effort effort, const StopRequest& should_stop) {
     const int64_t n_columns = basis.n_columns(), n_threads = effort.n_threads;
     const int64_t n_chunks = count_chunks(basis, x, effort.n_outputs, width);
-    const int64_t n_tasks = n_threads > 1 ? 4 * n_threads : 1;
+    // Each group of leads makes the tails of its rows, from degree 3 on, so there are few of them.
+    const int64_t n_tasks = n_threads == 1 ? 1 : n_threads * (basis.highest > 2 ? 1 : 2);
     const std::vector<int64_t> bounds = divide_leads(basis, x, (n_tasks - 1) / n_chunks + 1);
     const int64_t n_groups = std::ssize(bounds) - 1;
     // All tasks stop between two slabs of rows, which take about a tenth of a second.
     const int64_t n_slabs = effort.n_outputs / (int64_t{1} << 26) / n_threads + 1;
     const int64_t n_strips = n_chunks * n_slabs;
-    const auto first_row = [&](int64_t strip) { return x.n_rows / n_strips * strip + x.n_rows % n_strips * strip / n_strips; };
+    const auto first_row = [&](int64_t strip) {
+        if (strip == 0 || strip == n_strips) return strip == 0 ? 0 : x.n_rows;
+        const double share = static_cast<double>(strip) / static_cast<double>(n_strips);
+        const auto stored = static_cast<int64_t>(share * x.row_offsets[x.n_rows]);
+        return largest_where(0, x.n_rows, [&](int64_t r) { return x.row_offsets[r] <= stored; });
+    };
 
     std::vector<RowWalker<Index, Value, ToScatter<Value, width>>> walkers;
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
@@ -306,14 +312,14 @@ bool by_panels(int64_t n_vectors, const Product& product) {
 /// Calls f with a value of the type in which rows are read.
 template <class Value, class F>
 bool with_row_index(const Basis& basis, const CsrView<Value>& x, const F& f) {
-    return x.columns.visit([&]<class Index>(const Index*) {
-        return basis.highest > 2 ? f(int64_t{}) : f(Index{});
-    });
+    return x.columns.visit(
+        [&]<class Index>(const Index*) { return basis.highest > 2 ? f(int64_t{}) : f(Index{}); });
 }
 
 template <class Value>
-bool apply(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> coefficients,
-           VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
+bool apply(const Basis& basis, const Basis&, const CsrView<Value>& x,
+           VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
+           const StopRequest& should_stop) {
     const int64_t k = out.n_vectors;
     return with_row_index(basis, x, [&]<class Index>(Index) {
         return by_panels(k, [&]<int64_t width>(std::integral_constant<int64_t, width>, int64_t c) {
@@ -324,8 +330,9 @@ bool apply(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value>
 }
 
 template <class Value>
-bool apply_transposed(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
-                      VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
+bool apply_transposed(const Basis& basis, const Basis&, const CsrView<Value>& x,
+                      VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
+                      const StopRequest& should_stop) {
     const int64_t k = out.n_vectors;
     if (basis.n_columns() == 0) return true;
     return with_row_index(basis, x, [&]<class Index>(Index) {

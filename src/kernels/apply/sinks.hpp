@@ -107,8 +107,8 @@ struct ToDot {
                 of_run[i].add(tail.values[t], shifted[i][tail.columns[t]]);
         });
         sum_shared(end - runs.lengths.back(), runs.lengths.back(), shifted, of_run);
-        unrolled<n_together>(
-            [&](auto i) POLYSPARSE_INLINE_LAMBDA { sums.add(runs.scales[i], of_run[i]); });
+        unrolled<n_together>([&](auto i)
+                                 POLYSPARSE_INLINE_LAMBDA { sums.add(runs.scales[i], of_run[i]); });
     }
 
     /// A function of its own: the registers are needed in this loop.
@@ -120,9 +120,8 @@ struct ToDot {
         for (int64_t t = 0; t < n; ++t) {
             const int64_t column = tail.columns[t];
             const Value value = tail.values[t];
-            unrolled<n_together>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
-                sums[i].add(value, strips[i][column]);
-            });
+            unrolled<n_together>(
+                [&](auto i) POLYSPARSE_INLINE_LAMBDA { sums[i].add(value, strips[i][column]); });
         }
         of_run = sums;
     }

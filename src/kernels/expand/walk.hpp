@@ -26,9 +26,9 @@
 //                                writes a block at `to` only if it is_tail, and it does not stay
 //
 // *Rows* have shape_of(row) and row.scale(a), what the values of run a are multiplied with. Unless
-// Row::all_lead, only the tuples led by one of the first row.n_leads() values are outputs; the others
-// are made where they serve as tails.
-// *Places* (of tails, and to write to) only need + and - int64. Where blocks are: layout.hpp.
+// Row::all_lead, only the tuples led by one of the first row.n_leads() values are outputs; the
+// others are made where they serve as tails. *Places* (of tails, and to write to) only need + and -
+// int64. Where blocks are: layout.hpp.
 #pragma once
 
 #include <algorithm>

@@ -70,6 +70,19 @@ class HashedRow {
         return listed_.sum(list.n, bit_width(n_columns() - 1), out);
     }
 
+    /// The same without sorting: buckets may come several times. They come in the order of the
+    /// basis or, if the row has too many outputs for that, summed and sorted. Writes up to lanes -
+    /// 1 slots behind them.
+    POLYSPARSE_PER_PROCESSOR int64_t list(const CsrView<Value>& x, int64_t r,
+                                          Slots<int32_t, Value> out) {
+        const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
+        uint64_t* const mixed = mixed_.get();
+        x.columns.copy(begin, n, mixed);
+        const Row<uint64_t, Value> row{{mixed, x.values + begin}, n};
+        if (row_size(*basis_, shape_of(row)) > most_listed()) return fill(x, r, out);
+        return walk(row, mixed, HashedList<Value>{out}).n;
+    }
+
   private:
     /// A row with more outputs is summed in place.
     int64_t most_listed() const { return static_cast<int64_t>(hasher_.n_columns / 8); }

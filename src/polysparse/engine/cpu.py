@@ -253,10 +253,11 @@ def apply_transposed(
 
 
 def _product(
-    columns: Columns, x: CsrRows, vectors: NDArray[Any], out: NDArray[Any], *how: int
+    columns: Any, x: CsrRows, vectors: NDArray[Any], out: NDArray[Any], *how: int
 ) -> tuple[Any, ...]:
-    basis, task = _native_basis(columns.basis), thresholds.TASK_OUTPUTS
-    return basis, x.indptr, x.indices, x.data, vectors, out, *how, task
+    basis = _sizing_basis(columns)
+    by = {"all": lambda _: basis, "chosen": _lookup, "hashed": _hasher}[columns.kind](columns)
+    return basis, by, x.indptr, x.indices, x.data, vectors, out, *how, thresholds.TASK_OUTPUTS
 
 
 # ---------------------------------------------------------------------------------- observation
