@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,9 +66,19 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
         return self._rmatmat(np.reshape(v, (-1, 1))).ravel()
 
     def _matmat(self, v: NDArray[Any]) -> NDArray[Any]:
-        v = np.ascontiguousarray(v, dtype=self.dtype)
-        return products.apply(self.columns, self._x, v, self.n_jobs)
+        return self._multiply(products.apply, v)
 
     def _rmatmat(self, v: NDArray[Any]) -> NDArray[Any]:
+        return self._multiply(products.apply_transposed, v)
+
+    def _transpose(self) -> LinearOperator:
+        return self._adjoint()  # which SciPy's own would call, between two conjugations
+
+    def _multiply(self, apply: Callable[..., NDArray[Any]], v: NDArray[Any]) -> NDArray[Any]:
+        """Return a product with columns of any dtype; complex ones part by part."""
+        if np.iscomplexobj(v):
+            parts = self._multiply(apply, np.hstack([np.real(v), np.imag(v)]))
+            real, imaginary = np.hsplit(parts, 2)
+            return real + 1j * imaginary
         v = np.ascontiguousarray(v, dtype=self.dtype)
-        return products.apply_transposed(self.columns, self._x, v, self.n_jobs)
+        return apply(self.columns, self._x, v, self.n_jobs)
