@@ -7,5 +7,6 @@ NB_MODULE(_kernels, m) {
     polysparse::bind_expand(m);
     polysparse::bind_select(m);
     polysparse::bind_observe(m);
+    polysparse::bind_gram(m);
     polysparse::bind_text(m);
 }
