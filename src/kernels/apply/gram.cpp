@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 #include <vector>
 
 #include "platform/processors.hpp"
@@ -42,10 +41,14 @@ struct MonomialSums {
                                const double* __restrict is_there) const {
         double* const to = sums + d * width;
         const double* const below = to - width;
-        for (int64_t u = 0; u < width; ++u) {
+        const auto step = [&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
             const double more = to[u] + values[u] * below[u];  // NaN, if 0 times infinity
             to[u] = is_there[u] != 0 ? more : to[u];
-        }
+        };
+        if constexpr (width == lanes)
+            for_lanes(step);
+        else
+            step(0);
     }
 };
 
@@ -89,7 +92,7 @@ POLYSPARSE_INLINE void multiply(const Panel& panel, const Row<Index, Value>& row
         const double* const from = &panel.values[slot * lanes];
         const double scale = row.begin.values[t];
         double products[lanes];
-        for (int64_t u = 0; u < lanes; ++u) products[u] = from[u] * scale;
+        for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA { products[u] = from[u] * scale; });
         sums.add(products, from);
     }
 }
@@ -102,28 +105,15 @@ struct Tile {
 template <bool distinct, class Index, class Value>
 POLYSPARSE_PER_PROCESSOR void fill_tile(const Basis& basis, const CsrView<Value>& z,
                                         bool is_symmetric, Tile tile, Panel& panel, Value* out) {
-    // A small degree that the compiler knows keeps the sums in registers.
-    const auto fill = [&](auto highest) POLYSPARSE_INLINE_LAMBDA {
-        constexpr bool is_known = !std::is_same_v<decltype(highest), int64_t>;
-        double own[is_known ? 4 * lanes : 1];
-        const MonomialSums<lanes, distinct> sums{is_known ? own : panel.sums.data(), highest};
-        for (int64_t j = tile.begin; j < tile.end; ++j) {
-            multiply(panel, row_of<Index>(z, j), sums);
-            for (int64_t i = tile.first; i < tile.last; ++i) {
-                if (is_symmetric && i < j) continue;
-                const auto value = static_cast<Value>(sums.total(basis, i - tile.first));
-                out[i * z.n_rows + j] = value;
-                if (is_symmetric) out[j * z.n_rows + i] = value;
-            }
+    const MonomialSums<lanes, distinct> sums{panel.sums.data(), basis.highest};
+    for (int64_t j = tile.begin; j < tile.end; ++j) {
+        multiply(panel, row_of<Index>(z, j), sums);
+        for (int64_t i = tile.first; i < tile.last; ++i) {
+            if (is_symmetric && i < j) continue;
+            const auto value = static_cast<Value>(sums.total(basis, i - tile.first));
+            out[i * z.n_rows + j] = value;
+            if (is_symmetric) out[j * z.n_rows + i] = value;
         }
-    };
-    switch (basis.highest) {
-        case 2:
-            return fill(std::integral_constant<int64_t, 2>{});
-        case 3:
-            return fill(std::integral_constant<int64_t, 3>{});
-        default:
-            return fill(basis.highest);
     }
 }
 
