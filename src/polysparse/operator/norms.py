@@ -32,22 +32,29 @@ def column_norms(
             for out, weight in zip(sums.T, weights.T, strict=True):
                 np.add.at(out, indices, squares * weight[rows])  # in order, whatever the blocks
     else:
-        squared = replace(x, data=np.square(x.data))
-        sums = products.apply_transposed(columns, squared, weights, n_jobs)
+        sums = products.apply_transposed(columns, _squared(x), weights, n_jobs)
     return np.sqrt(sums, out=sums)
 
 
 def row_norms(columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> NDArray[Any]:
     """Return the norms of the rows; in closed form for all columns of a basis."""
-    n_rows = x.shape[0]
     if columns.kind == "all":
-        norms = output.allocate(n_rows, x.dtype)
+        norms = output.allocate(x.shape[0], x.dtype)
         engine_for(x).row_norms(columns, x, norms, threads_for(n_jobs, len(x.data)))
         return norms
-    sums = np.zeros(n_rows)
-    for rows, _, squares in _squares(columns, x, n_jobs):
-        np.add.at(sums, rows, squares)
-    return np.sqrt(sums).astype(x.dtype)
+    if columns.kind == "hashed":
+        sums = np.zeros(x.shape[0], x.dtype)
+        for rows, _, squares in _squares(columns, x, n_jobs):
+            np.add.at(sums, rows, squares)
+    else:
+        ones = np.ones((columns.n_columns, 1), x.dtype)
+        sums = products.apply(columns, _squared(x), ones, n_jobs).ravel()
+    return np.sqrt(sums, out=sums)
+
+
+def _squared(x: CanonicalCsr) -> CanonicalCsr:
+    """Return the matrix of squares, in which a square may be a stored zero."""
+    return replace(x, data=np.square(x.data))
 
 
 def _squares(
