@@ -32,6 +32,9 @@ LONG = {
 }
 
 
+PRODUCTS = ["operator.matvec(w)", "operator.rmatvec(r)"]
+
+
 def run(code):
     """Run a program in a process of its own, which may set limits and send signals."""
     program = textwrap.dedent(LARGE) + textwrap.dedent(code)
@@ -41,31 +44,47 @@ def run(code):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX signals and /proc")
-@pytest.mark.parametrize("product", ["operator.matvec(w)", "operator.rmatvec(r)"])
+@pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize(("work", "n_jobs"), [("many rows", 1), *((work, 2) for work in LONG)])
 def test_ctrl_c_stops_a_long_product_soon(work, n_jobs, product):
+    assert_stops_soon(
+        f"""
+        operator = {LONG[work].format(n_jobs)}
+        w, r = np.ones(operator.shape[1]), np.ones(operator.shape[0])
+        """,
+        product,
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX signals and /proc")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_stops_inner_products_soon(n_jobs):
+    prepare = f"operator = PolynomialOperator(rows_of(4_000, 2_000), 4, n_jobs={n_jobs})"
+    assert_stops_soon(prepare, "operator.gram()")
+
+
+def assert_stops_soon(prepare, product):
     """How long after the signal it stops is printed; a product that does not look takes longer.
 
     Half a second is what is wanted. The bound is generous, for machines that have other work.
     """
     done = run(
-        f"""
-        def handler(*_):
-            raise KeyboardInterrupt
-        signal.signal(signal.SIGALRM, handler)
-        operator = {LONG[work].format(n_jobs)}
-        w, r = np.ones(operator.shape[1]), np.ones(operator.shape[0])
-        before = threads()
-        started = time.monotonic()
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        try:
-            while True:
-                {product}
-        except KeyboardInterrupt:
-            print("stopped", time.monotonic() - started - 0.3, threads() - before)
-        small = PolynomialOperator(np.eye(3))
-        print(small.matvec(np.ones(10)).tolist())
-        """
+        textwrap.dedent(prepare)
+        + textwrap.dedent(
+            f"""
+            def handler(*_):
+                raise KeyboardInterrupt
+            signal.signal(signal.SIGALRM, handler)
+            before, started = threads(), time.monotonic()
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            try:
+                while True:
+                    {product}
+            except KeyboardInterrupt:
+                print("stopped", time.monotonic() - started - 0.3, threads() - before)
+            print(PolynomialOperator(np.eye(3)).matvec(np.ones(10)).tolist())
+            """
+        )
     )
     assert done.returncode == 0, done.stderr
     word, late, left = done.stdout.splitlines()[0].split()
@@ -113,7 +132,7 @@ def test_threads_that_the_system_refuses_are_done_without():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
-@pytest.mark.parametrize("product", ["operator.matvec(w)", "operator.rmatvec(r)"])
+@pytest.mark.parametrize("product", [*PRODUCTS, "operator.row_norms()", "operator.column_norms()"])
 @pytest.mark.parametrize("columns", ["None", "np.arange(0, 10**6, 2)"])
 def test_peak_memory_is_that_of_the_input_and_the_vectors(columns, product):
     """X takes 11 MB and a vector at most 24 MB; the expansion would take 1.5 GB."""
