@@ -95,9 +95,8 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
 
     The heaviest direction of all pairs of 300 features, without the 45,451 columns:
 
-    >>> from scipy.sparse import random_array
     >>> from scipy.sparse.linalg import svds
-    >>> X = random_array((50, 300), density=0.1, format="csr", rng=np.random.default_rng(0))
+    >>> X = csr_array(np.random.default_rng(0).random((50, 300)) < 0.1)
     >>> u, s, vt = svds(PolynomialOperator(X), k=1)
     >>> vt.shape
     (1, 45451)
