@@ -117,8 +117,8 @@ def test_complex_vectors_are_multiplied_part_by_part(space, dtype):
         for given in (V, V[:, 0]):
             result = multiply @ given
             assert result.dtype == np.complex128
-            np.testing.assert_array_equal(result.real, multiply @ given.real)
-            np.testing.assert_array_equal(result.imag, multiply @ given.imag)
+            np.testing.assert_allclose(result.real, multiply @ given.real, atol=1e-12)
+            np.testing.assert_allclose(result.imag, multiply @ given.imag, atol=1e-12)
 
 
 def test_complex_vectors_keep_single_precision():
