@@ -27,7 +27,13 @@ import numpy as np
 from scipy import sparse
 
 import polysparse
-from polysparse import HashedPolynomialFeatures, ObservedPolynomialFeatures, PolynomialFeatures, cli
+from polysparse import (
+    HashedPolynomialFeatures,
+    ObservedPolynomialFeatures,
+    PolynomialFeatures,
+    PolynomialOperator,
+    cli,
+)
 
 SAME, REFUSED, WRONG, CRASH = "same", "refused", "wrong", "crash"
 REFUSALS = (ValueError, TypeError, MemoryError, OSError)
@@ -52,7 +58,7 @@ def same_arrays(a: sparse.csr_array, b: sparse.csr_array) -> bool:
 
 
 def corrupted_matrix(rng: random.Random, folder: Path) -> str:
-    """Change some entries of the arrays of a matrix, of any format and dtype, and expand it."""
+    """Change some entries of the arrays of a matrix, of any format and dtype, and use it."""
     X = matrix(rng).astype(rng.choice([np.float64, np.float32, np.int32, np.int8]))
     X = X.asformat(rng.choice(["csr", "csr", "csc", "bsr", "coo"]))
     names = ["row", "col"] if X.format == "coo" else ["indptr", "indices"]
@@ -65,6 +71,8 @@ def corrupted_matrix(rng: random.Random, folder: Path) -> str:
         [
             (lambda: polysparse.expand(X, 3), 3),
             (lambda: PolynomialFeatures(2).fit_transform(X), 2),
+            (lambda: sparse.csr_array(PolynomialOperator(X) @ np.eye(36)), 2),
+            (lambda: sparse.csr_array(PolynomialOperator(X).T @ np.eye(12)).T, 2),
             (lambda: ObservedPolynomialFeatures(2).fit_transform(X), None),
             (lambda: HashedPolynomialFeatures(2, n_columns=32).fit_transform(X), None),
         ]

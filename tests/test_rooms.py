@@ -128,8 +128,23 @@ def test_thresholds_are_read_where_they_are_needed():
 
 
 def test_the_kernels_include_only_from_their_room_and_those_above():
-    rooms = ["platform", "basis", "matrix", "expand", "select", "observe", "text", "bindings"]
-    beside = {"select": {"observe"}, "observe": {"select"}, "text": {"select", "observe"}}
+    rooms = [
+        "platform",
+        "basis",
+        "matrix",
+        "expand",
+        "select",
+        "observe",
+        "apply",
+        "text",
+        "bindings",
+    ]
+    beside = {
+        "select": {"observe"},
+        "observe": {"select"},
+        "apply": {"observe"},
+        "text": {"select", "observe", "apply"},
+    }
     for path in (ROOT / "src" / "kernels").rglob("*.?pp"):
         room = path.relative_to(ROOT / "src" / "kernels").parts[0]
         allowed = set(rooms[: rooms.index(room) + 1]) - beside.get(room, set())

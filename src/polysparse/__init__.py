@@ -20,6 +20,11 @@ plan
 load, iter_load
     Read what the command ``polysparse expand`` wrote into a directory, whole or in blocks of rows.
 
+Operators:
+
+PolynomialOperator
+    The expanded matrix as a linear operator: products with it, without building it.
+
 Descriptions:
 
 MonomialBasis

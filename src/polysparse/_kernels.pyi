@@ -80,6 +80,10 @@ class Tally:
 
 def observing_bytes(basis: Basis, index_size: int, n_threads: int) -> int: ...
 
+def fill_gram(basis: Basis, x_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], x_columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], x_values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], z_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], z_columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], z_values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, is_symmetric: bool, out: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
+
+def fill_row_norms(basis: Basis, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], n_threads: int) -> None: ...
+
 class SvmlightFault(enum.Enum):
     """Which word of a line cannot be right."""
 

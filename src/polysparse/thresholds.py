@@ -26,6 +26,9 @@ ALWAYS_GRANTED = 1 / 64
 # Bytes of working memory for counting columns, in addition to the counts themselves.
 COUNTING_BYTES = 2**28
 
+# Rows that are expanded at a time for inner products, where those have no closed form.
+GRAM_ROWS = 512
+
 # While the columns of a file are counted, memory // TALLY_PART holds the counts.
 TALLY_PART = 2
 

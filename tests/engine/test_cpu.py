@@ -121,6 +121,31 @@ def test_fill_says_if_the_arrays_are_too_short(kind):
 
 
 @every_basis
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_inner_products_and_norms(parameters, n_threads):
+    columns, x = AllColumns(MonomialBasis(X.shape[1], **parameters)), as_canonical_csr(X)
+    values = law(parameters)[0]
+    own, other, norms = (np.full(s, np.nan) for s in ((N_ROWS, N_ROWS), (N_ROWS, 4), N_ROWS))
+    cpu.gram(columns, x, x, own, n_threads)
+    cpu.gram(columns, x, x.rows(slice(5, 9)), other, n_threads)
+    cpu.row_norms(columns, x, norms, n_threads)
+    np.testing.assert_allclose(own, values @ values.T, atol=1e-12)
+    np.testing.assert_array_equal(other, own[:, 5:9])
+    np.testing.assert_allclose(norms**2, own.diagonal())
+
+
+def test_an_output_of_another_size_or_dtype_is_refused():
+    columns, x = AllColumns(MonomialBasis(X.shape[1])), as_canonical_csr(X)
+    for wrong in (np.empty(N_ROWS - 1), np.empty(N_ROWS + 1)):
+        with pytest.raises(ValueError, match="counted size"):
+            cpu.row_norms(columns, x, wrong, 1)
+        with pytest.raises(ValueError, match="counted size"):
+            cpu.gram(columns, x, x, wrong, 1)
+    with pytest.raises(TypeError, match="unequal dtype"):
+        cpu.row_norms(columns, x, np.empty(N_ROWS, np.float32), 1)
+
+
+@every_basis
 def test_observe(parameters):
     basis = MonomialBasis(X.shape[1], **parameters)
     tally = cpu.Tally()

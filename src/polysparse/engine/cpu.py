@@ -52,11 +52,13 @@ __all__ = [
     "count_row_lengths",
     "fill",
     "fill_dense",
+    "gram",
     "hash_tuples",
     "inspect",
     "observe",
     "observing_bytes",
     "rank",
+    "row_norms",
     "svmlight_layout",
     "svmlight_skip",
     "unrank",
@@ -258,6 +260,31 @@ def _product(
     basis = _sizing_basis(columns)
     by = {"all": lambda _: basis, "chosen": _lookup, "hashed": _hasher}[columns.kind](columns)
     return basis, by, x.indptr, x.indices, x.data, vectors, out, *how, thresholds.TASK_OUTPUTS
+
+
+# -------------------------------------------------------------------------------- inner products
+
+
+def gram(columns: Columns, x: CsrRows, z: CsrRows, out: NDArray[Any], n_threads: int) -> None:
+    """Write the inner products of the expanded rows of x and z, for all columns of a basis.
+
+    Both may have fewer columns than the basis has features, if none is missing that both store.
+    """
+    _kernels.fill_gram(
+        _native_basis(columns.basis),
+        *(x.indptr, x.indices, x.data),
+        *(z.indptr, z.indices, z.data),
+        x.shape[1],
+        x is z,
+        out.ravel(),
+        n_threads,
+    )
+
+
+def row_norms(columns: Columns, x: CsrRows, out: NDArray[Any], n_threads: int) -> None:
+    """Write the Euclidean norm of every expanded row, for all columns of a basis."""
+    basis = _native_basis(columns.basis)
+    _kernels.fill_row_norms(basis, x.indptr, x.indices, x.data, out, n_threads)
 
 
 # ---------------------------------------------------------------------------------- observation

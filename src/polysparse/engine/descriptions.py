@@ -133,6 +133,40 @@ class Engine(Protocol):
         """Write every element of a dense expansion."""
         ...
 
+    def apply(
+        self,
+        columns: Columns,
+        x: CsrRows,
+        coefficients: NDArray[Any],
+        out: NDArray[Any],
+        n_outputs: int,
+        n_threads: int,
+    ) -> None:
+        """Write the expansion times coefficients."""
+        ...
+
+    def apply_transposed(
+        self,
+        columns: Columns,
+        x: CsrRows,
+        weights: NDArray[Any],
+        out: NDArray[Any],
+        n_outputs: int,
+        n_threads: int,
+    ) -> None:
+        """Add the transposed expansion times weights of the rows."""
+        ...
+
+    def gram(
+        self, columns: Columns, x: CsrRows, z: CsrRows, out: NDArray[Any], n_threads: int
+    ) -> None:
+        """Write the inner products of the expanded rows of x and z."""
+        ...
+
+    def row_norms(self, columns: Columns, x: CsrRows, out: NDArray[Any], n_threads: int) -> None:
+        """Write the Euclidean norm of every expanded row."""
+        ...
+
     def observe(
         self, tally: Any, basis: Basis, x: CsrRows, rows: slice, most: int, n_threads: int
     ) -> bool:

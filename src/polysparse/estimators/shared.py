@@ -167,7 +167,8 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         x = self.read_sparse(X, reset=False)
         columns = self.column_space(x.shape[1])
         if not self.sparse_output:
-            return expand_densely(columns, x, n_jobs=self.n_jobs)
+            way_out = "Set sparse_output=True, or transform fewer rows at a time."
+            return expand_densely(columns, x, n_jobs=self.n_jobs, way_out=way_out)
         return as_configured(
             expand_columns(
                 columns, x, n_jobs=self.n_jobs, max_bytes="available", ways_out=self.ways_out

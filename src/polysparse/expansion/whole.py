@@ -54,14 +54,16 @@ def expand_columns(
     return room.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
 
 
-def expand_densely(columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None) -> NDArray[Any]:
+def expand_densely(
+    columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None, way_out: str
+) -> NDArray[Any]:
     """Expand into given columns as a dense array, zeros included, in the available memory."""
     columns.require_indexable()
     n_rows, n_columns = x.shape[0], columns.n_columns
     machine.require_memory(
         n_rows * n_columns * x.dtype.itemsize,
         f"A dense result of shape {n_rows:,} x {n_columns:,}",
-        "Set sparse_output=True, or transform fewer rows at a time.",
+        way_out,
     )
     out = output.allocate((n_rows, n_columns), x.dtype)
     blocks = iter_expand_columns(columns, x, n_jobs=n_jobs, max_bytes=2**62, reuse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class CanonicalCsr:
         """Dtype of the values."""
         return self.data.dtype
 
-    @property
+    @cached_property
     def profile(self) -> RowProfile:
         """Row lengths, on which the size of the expansion depends."""
         return RowProfile(cpu.count_row_lengths(self.indptr))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from polysparse.basis.degrees import Degree
@@ -16,12 +17,90 @@ from polysparse.columns.arguments import (
     as_column_space,
 )
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.matrix.canonical import CanonicalCsr, as_canonical
-from polysparse.operator import products
+from polysparse.expansion.planning import plan_expansion
+from polysparse.expansion.whole import expand_columns, expand_densely
+from polysparse.machine import format_bytes, require_memory
+from polysparse.matrix.canonical import VALUE_DTYPES, CanonicalCsr, as_canonical, as_canonical_csr
+from polysparse.matrix.output import as_csr
+from polysparse.operator import inner_products, norms, products
+
+WAYS_OUT = (
+    "rows(slice(start, stop)) builds some of the rows",
+    "products with the operator need no built matrix",
+)
 
 
 class PolynomialOperator(LinearOperator):  # type: ignore[misc]
-    """The expansion of a matrix as a linear operator, which is never built."""
+    """The polynomial features of a matrix as a linear operator, which is never built.
+
+    Products with the expanded matrix and with its transpose are computed from X: what is in memory
+    is X, at most one index of its columns, and the vectors. Solvers of SciPy that take a
+    LinearOperator (``lsqr``, ``lsmr``, ``svds``, ``cg``) run on it.
+
+    Parameters
+    ----------
+    X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
+        The matrix to expand, of any kind that `expand` takes. It must not be changed as long as the
+        operator is used: its values and indices are read where they are.
+    degree, interaction_only, include_bias, columns
+        As in `expand`: the operator has the columns of what that returns, in the same order. An
+        array, an ObservedPolynomialFeatures or a HashedPolynomialFeatures given as `columns` keeps
+        the vectors short.
+    dtype : {float32, float64}, optional
+        Dtype of the values, of the vectors and of the results; X is converted. By default that of
+        X, or float64 if that is neither.
+    n_jobs : int, optional
+        Number of threads. By default every core that this process may use, but at most
+        OMP_NUM_THREADS. Results do not depend on it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and of columns of the expansion.
+    dtype : numpy.dtype
+        Dtype of values and results.
+    columns : AllColumns, ChosenColumns or HashedColumns
+        The columns of the expansion.
+    n_jobs : int or None
+        As given.
+
+    See Also
+    --------
+    expand : Build the matrix.
+
+    Notes
+    -----
+    Vectors are converted to the dtype of the operator. Complex ones are multiplied part by part,
+    and give complex results. Results have the same bits for any number of threads.
+
+    A vector of coefficients has an entry for every column, and there can be more columns than fit
+    in memory. The operator can still be made: rows, `row_norms` and `gram` need no such vector. A
+    product that would return one raises MemoryError before anything is computed.
+
+    An operator can be copied and pickled, and given to the workers of joblib.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from polysparse import PolynomialOperator
+    >>> X = csr_array([[0.0, 2.0, 3.0], [5.0, 0.0, 0.0]])
+    >>> A = PolynomialOperator(X, degree=2)
+    >>> A.shape
+    (2, 10)
+    >>> A @ np.ones(10)
+    array([25., 31.])
+    >>> A.T @ np.array([1.0, 2.0])
+    array([ 3., 10.,  2.,  3., 50.,  0.,  0.,  4.,  6.,  9.])
+
+    The heaviest direction of all pairs of 300 features, without the 45,451 columns:
+
+    >>> from scipy.sparse.linalg import svds
+    >>> X = csr_array(np.random.default_rng(0).random((50, 300)) < 0.1)
+    >>> u, s, vt = svds(PolynomialOperator(X), k=1)
+    >>> vt.shape
+    (1, 45451)
+    """
 
     def __init__(
         self,
@@ -34,7 +113,7 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
         dtype: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        x = as_canonical(X, n_jobs).as_sparse()
+        x = _as_csr(X, dtype, n_jobs)
         space = as_column_space(
             columns,
             x.shape[1],
@@ -58,6 +137,20 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
         self._x = x
         super().__init__(x.dtype, (x.shape[0], columns.n_columns))
 
+    def __repr__(self) -> str:
+        basis = self.columns.basis
+        planned = plan_expansion(self.columns, self._x)
+        degree = (basis.min_degree, basis.max_degree) if basis.min_degree else basis.max_degree
+        most = "at most " if planned.is_upper_bound else ""
+        return (
+            f"<{self.shape[0]}x{self.shape[1]} PolynomialOperator with dtype={self.dtype}, "
+            f"degree={degree}{', interaction_only=True' if basis.interaction_only else ''}, "
+            f"{self.columns.kind} columns; built, the matrix would need "
+            f"{most}{format_bytes(planned.nbytes)}>"
+        )
+
+    # ---------------------------------------------------------------------- products, for SciPy
+
     def _matvec(self, v: NDArray[Any]) -> NDArray[Any]:
         return self._matmat(np.reshape(v, (-1, 1))).ravel()
 
@@ -65,9 +158,232 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
         return self._rmatmat(np.reshape(v, (-1, 1))).ravel()
 
     def _matmat(self, v: NDArray[Any]) -> NDArray[Any]:
-        v = np.ascontiguousarray(v, dtype=self.dtype)
-        return products.apply(self.columns, self._x, v, self.n_jobs)
+        return self._multiply(products.apply, v)
 
     def _rmatmat(self, v: NDArray[Any]) -> NDArray[Any]:
+        self._require_room_for_coefficients(np.shape(v)[1])
+        return self._multiply(products.apply_transposed, v)
+
+    def _transpose(self) -> LinearOperator:
+        return self._adjoint()  # which SciPy's own would call, between two conjugations
+
+    def _multiply(self, apply: Callable[..., NDArray[Any]], v: NDArray[Any]) -> NDArray[Any]:
+        """Return a product with columns of any dtype; complex ones part by part."""
+        if np.iscomplexobj(v):
+            parts = self._multiply(apply, np.hstack([np.real(v), np.imag(v)]))
+            real, imaginary = np.hsplit(parts, 2)
+            return real + 1j * imaginary
         v = np.ascontiguousarray(v, dtype=self.dtype)
-        return products.apply_transposed(self.columns, self._x, v, self.n_jobs)
+        return apply(self.columns, self._x, v, self.n_jobs)
+
+    def _require_room_for_coefficients(self, k: int) -> None:
+        """Raise MemoryError if k vectors with an entry for each column do not fit."""
+        n_columns = self.shape[1]
+        vectors = "A vector" if k == 1 else f"{k} vectors"
+        require_memory(
+            n_columns * k * self.dtype.itemsize,
+            f"{vectors} with an entry for each of {n_columns:,} columns",
+            "Give columns: an ObservedPolynomialFeatures keeps those that occur, a "
+            "HashedPolynomialFeatures has n_columns of them.",
+        )
+
+    # ------------------------------------------------------------------------- sums and norms
+
+    def column_sums(self) -> NDArray[Any]:
+        """Return the sum of each column.
+
+        Returns
+        -------
+        ndarray of shape (n_columns,)
+            The transposed expansion times ones.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialOperator
+        >>> PolynomialOperator([[0.0, 2.0], [5.0, 1.0]]).column_sums()
+        array([ 2.,  5.,  3., 25.,  5.,  5.])
+        """
+        sums: NDArray[Any] = self.rmatvec(np.ones(self.shape[0], self.dtype))
+        return sums
+
+    def column_norms(self) -> NDArray[Any]:
+        """Return the Euclidean norm of each column.
+
+        Returns
+        -------
+        ndarray of shape (n_columns,)
+            The square roots of the diagonal of A'A, if A is the expansion.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialOperator
+        >>> PolynomialOperator([[0.0, 4.0], [5.0, 3.0]], degree=1).column_norms().round(3)
+        array([1.414, 5.   , 5.   ])
+        """
+        return self.weighted_column_norms(np.ones(self.shape[0], self.dtype))
+
+    def weighted_column_norms(self, w: ArrayLike) -> NDArray[Any]:
+        """Return the Euclidean norm of each column, with weights of the rows.
+
+        Parameters
+        ----------
+        w : array-like of shape (n_rows,) or (n_rows, k)
+            Weights, none of them negative. Each column of a two-dimensional w is a set of weights.
+
+        Returns
+        -------
+        ndarray of shape (n_columns,) or (n_columns, k)
+            sqrt(sum of w[i] * A[i, j]**2 over i), if A is the expansion. Its square is the diagonal
+            of A' diag(w) A, which solvers use to scale or to precondition.
+
+        Notes
+        -----
+        A norm overflows if its square does, as with ``numpy.linalg.norm``.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialOperator
+        >>> A = PolynomialOperator([[0.0, 4.0], [5.0, 3.0]], degree=1)
+        >>> A.weighted_column_norms([1.0, 0.0])
+        array([1., 0., 4.])
+        """
+        weights = np.ascontiguousarray(w, dtype=self.dtype)
+        if weights.ndim not in (1, 2) or len(weights) != self.shape[0]:
+            raise ValueError(
+                f"w must have a weight for each of {self.shape[0]:,} rows; got shape "
+                f"{weights.shape}."
+            )
+        if (weights < 0).any():
+            first = np.argwhere(weights < 0)[0].tolist()
+            raise ValueError(f"w must not be negative, but w{first} is {weights[*first]}.")
+        several = weights if weights.ndim == 2 else weights[:, np.newaxis]
+        self._require_room_for_coefficients(several.shape[1])
+        found = norms.column_norms(self.columns, self._x, several, self.n_jobs)
+        return found if weights.ndim == 2 else found.ravel()
+
+    def row_norms(self) -> NDArray[Any]:
+        """Return the Euclidean norm of each row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The norms. For all columns of a basis they have a closed form, which takes as long as
+            reading X.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialOperator
+        >>> PolynomialOperator([[0.0, 2.0], [1.0, 1.0]], degree=(2, 2)).row_norms().round(3)
+        array([4.123, 2.   ])
+        """
+        return norms.row_norms(self.columns, self._x, self.n_jobs)
+
+    def gram(self, Z: Any = None) -> NDArray[Any]:
+        """Return the inner products of expanded rows: a polynomial kernel.
+
+        Parameters
+        ----------
+        Z : sparse matrix or array, or array-like, of shape (n_others, n_features), optional
+            Rows to multiply with, expanded in the same way; by default those of X.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_others)
+            The expansion of X times the transposed expansion of Z. MemoryError is raised if it does
+            not fit. For all columns of a basis each entry has a closed form, and takes as long as
+            one row of X and one of Z; else rows are expanded, some at a time.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialOperator
+        >>> A = PolynomialOperator([[0.0, 2.0], [1.0, 1.0]])
+        >>> A.gram()
+        array([[21.,  7.],
+               [ 7.,  6.]])
+        >>> A.gram([[3.0, 0.0]])
+        array([[ 1.],
+               [13.]])
+        """
+        z = self._x if Z is None else _as_csr(Z, self.dtype, self.n_jobs)
+        if z.shape[1] != self._x.shape[1]:
+            raise ValueError(f"Z has {z.shape[1]} features; X has {self._x.shape[1]}.")
+        return inner_products.gram(self.columns, self._x, z, self.n_jobs)
+
+    # ----------------------------------------------------------------------------- for a look
+
+    def rows(self, rows: slice) -> Any:
+        """Build some rows of the expansion.
+
+        Parameters
+        ----------
+        rows : slice
+            Which rows; its step must be 1.
+
+        Returns
+        -------
+        csr_array or csr_matrix of shape (len(rows), n_columns)
+            These rows, in the container family of X.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialOperator
+        >>> PolynomialOperator([[0.0, 2.0], [1.0, 1.0]]).rows(slice(0, 1)).toarray()
+        array([[1., 0., 2., 0., 0., 4.]])
+        """
+        if not isinstance(rows, slice):
+            raise TypeError(f"rows must be a slice, such as slice(0, 10); got {rows!r}.")
+        start, stop, step = rows.indices(self.shape[0])
+        if step != 1:
+            raise ValueError(f"rows must have a step of 1; got {rows!r}.")
+        return self._built(self._x.rows(slice(start, max(start, stop))))
+
+    def tocsr(self) -> Any:
+        """Build the whole expansion, as `expand` does.
+
+        Returns
+        -------
+        csr_array or csr_matrix of shape (n_rows, n_columns)
+            The expansion, in the container family of X. MemoryError is raised if it does not fit.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialOperator
+        >>> PolynomialOperator([[0.0, 2.0], [1.0, 1.0]]).tocsr().nnz
+        9
+        """
+        return self._built(self._x)
+
+    def toarray(self) -> NDArray[Any]:
+        """Build the whole expansion as a dense array, zeros included.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            The expansion. MemoryError is raised if it does not fit.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialOperator
+        >>> PolynomialOperator([[0.0, 2.0], [1.0, 1.0]]).toarray()
+        array([[1., 0., 2., 0., 0., 4.],
+               [1., 1., 1., 1., 1., 1.]])
+        """
+        way_out = f"tocsr() leaves out zeros; {'; '.join(WAYS_OUT)}."
+        return expand_densely(self.columns, self._x, n_jobs=self.n_jobs, way_out=way_out)
+
+    def _built(self, x: CanonicalCsr) -> Any:
+        return expand_columns(
+            self.columns, x, n_jobs=self.n_jobs, max_bytes="available", ways_out=WAYS_OUT
+        )
+
+
+def _as_csr(X: Any, dtype: Any, n_jobs: int | None) -> CanonicalCsr:
+    """Read a matrix as canonical CSR with values of a dtype; None keeps the one they have."""
+    x = as_canonical(X, n_jobs).as_sparse()
+    wanted = x.dtype if dtype is None else np.dtype(dtype)
+    if wanted not in VALUE_DTYPES:
+        raise ValueError(f"dtype must be float32 or float64; got {dtype!r}.")
+    if wanted == x.dtype:
+        return x
+    data = x.data.astype(wanted)  # in which small values can be zeros
+    return as_canonical_csr(as_csr(x.shape, x.indptr, x.indices, data, is_array=x.is_array), n_jobs)

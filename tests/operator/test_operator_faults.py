@@ -1,0 +1,169 @@
+"""Signals, forks, threads and memory limits of operators."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.no_sanitizer
+
+LARGE = """
+    import numpy as np, polysparse, os, signal, time
+    from scipy import sparse
+    from polysparse import HashedPolynomialFeatures, PolynomialOperator
+
+    def rows_of(n, k):
+        columns, offsets = np.tile(np.arange(k), n), np.arange(0, n * k + 1, k)
+        return sparse.csr_array((np.full(n * k, 0.5), columns, offsets), shape=(n, k))
+
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+"""
+
+# Ten seconds of work at least, which need little memory.
+LONG = {
+    "many rows": "PolynomialOperator(rows_of(40_000, 150), 3, n_jobs={})",
+    "chosen": "PolynomialOperator(rows_of(40_000, 150), 3, columns=np.arange(9), n_jobs={})",
+    "one chosen row": "PolynomialOperator(rows_of(1, 150_000), columns=np.arange(9), n_jobs={})",
+    "one hashed row": "PolynomialOperator("
+    "rows_of(1, 150_000), columns=HashedPolynomialFeatures(n_columns=99), n_jobs={})",
+}
+
+
+PRODUCTS = ["operator.matvec(w)", "operator.rmatvec(r)"]
+
+
+def run(code):
+    """Run a program in a process of its own, which may set limits and send signals."""
+    program = textwrap.dedent(LARGE) + textwrap.dedent(code)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX signals and /proc")
+@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize(("work", "n_jobs"), [("many rows", 1), *((work, 2) for work in LONG)])
+def test_ctrl_c_stops_a_long_product_soon(work, n_jobs, product):
+    assert_stops_soon(
+        f"""
+        operator = {LONG[work].format(n_jobs)}
+        w, r = np.ones(operator.shape[1]), np.ones(operator.shape[0])
+        """,
+        product,
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX signals and /proc")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_stops_inner_products_soon(n_jobs):
+    prepare = f"operator = PolynomialOperator(rows_of(4_000, 2_000), 4, n_jobs={n_jobs})"
+    assert_stops_soon(prepare, "operator.gram()")
+
+
+def assert_stops_soon(prepare, product):
+    """How long after the signal it stops is printed; a product that does not look takes longer.
+
+    Half a second is what is wanted. The bound is generous, for machines that have other work.
+    """
+    done = run(
+        textwrap.dedent(prepare)
+        + textwrap.dedent(
+            f"""
+            def handler(*_):
+                raise KeyboardInterrupt
+            signal.signal(signal.SIGALRM, handler)
+            before, started = threads(), time.monotonic()
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            try:
+                while True:
+                    {product}
+            except KeyboardInterrupt:
+                print("stopped", time.monotonic() - started - 0.3, threads() - before)
+            print(PolynomialOperator(np.eye(3)).matvec(np.ones(10)).tolist())
+            """
+        )
+    )
+    assert done.returncode == 0, done.stderr
+    word, late, left = done.stdout.splitlines()[0].split()
+    assert word == "stopped"
+    assert float(late) < 3
+    assert left == "0"
+    assert done.stdout.splitlines()[1] == "[3.0, 3.0, 3.0]"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("columns", ["None", "np.arange(0, 1000, 3)", "HashedPolynomialFeatures()"])
+def test_a_fork_after_a_threaded_product_works(columns):
+    done = run(
+        f"""
+        import warnings
+        warnings.simplefilter("ignore")
+        operator = PolynomialOperator(rows_of(2000, 60), columns={columns}, n_jobs=2)
+        w, r = np.ones(operator.shape[1]), np.ones(operator.shape[0])
+        wanted = operator.matvec(w).tobytes(), operator.rmatvec(r).tobytes()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            same = wanted == (operator.matvec(w).tobytes(), operator.rmatvec(r).tobytes())
+            os._exit(0 if same else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert done.stdout.strip() == "0", done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the number of threads")
+def test_threads_that_the_system_refuses_are_done_without():
+    done = run(
+        """
+        import resource
+        X = rows_of(2000, 60)
+        r = np.linspace(-1, 1, 2000)
+        wanted = PolynomialOperator(X, n_jobs=1).rmatvec(r).tobytes()
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, -1))
+        print(PolynomialOperator(X, n_jobs=1000).rmatvec(r).tobytes() == wanted)
+        """
+    )
+    assert done.stdout.strip() == "True", done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+@pytest.mark.parametrize("columns", ["None", "np.arange(0, 10**6, 2)"])
+def test_peak_memory_is_that_of_the_input_and_the_vectors(columns):
+    """X takes 11 MB and a vector at most 24 MB; the expansion would take 1.5 GB."""
+    done = run(
+        f"""
+        def status(key):
+            lines = open("/proc/self/status").read().splitlines()
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+        rng = np.random.default_rng(0)
+        n, k, features = 5_000, 180, 2_400
+        numbers = rng.integers(0, 13, (n, k)).cumsum(axis=1).clip(0, features - 1)
+        X = sparse.csr_array(
+            (np.ones(n * k), numbers.ravel(), np.arange(0, n * k + 1, k)), shape=(n, features)
+        )
+        X.sum_duplicates()
+        operator = PolynomialOperator(X, columns={columns}, n_jobs=2)
+        w, r = np.ones(operator.shape[1]), np.ones(operator.shape[0])
+        def products():
+            yield operator.matvec(w)
+            yield operator.rmatvec(r)
+            yield operator.column_norms()
+            yield operator.row_norms()
+        PolynomialOperator(X[:10], n_jobs=1).column_norms()
+        going = products()
+        while True:
+            open("/proc/self/clear_refs", "w").write("5")
+            before = status("VmRSS")
+            if next(going, None) is None:
+                break
+            print((status("VmHWM") - before) / 1e6)
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == 4
+    assert max(map(float, done.stdout.split())) < 80

@@ -1,0 +1,91 @@
+"""Products of an operator have the same bits whatever the threads, and who else multiplies."""
+
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import polysparse
+from column_kinds import SPACES, X, every_space
+from csr_zoo import random_csr, random_dense
+from polysparse import HashedPolynomialFeatures, PolynomialOperator
+from products import product_bits
+
+THREADS = [1, 2, 3, 8]
+
+
+def shapes_of_work():
+    """Matrices that are shared out among threads in different ways."""
+    rng = np.random.default_rng(0)
+    dense = random_dense(9, 40, 0.05, seed=5)
+    dense[4] = rng.standard_normal(40)
+    sparse_rows = np.zeros((500, 8))
+    sparse_rows[::50] = random_dense(10, 8, 0.5)
+    return {
+        "many rows": X,
+        "few huge rows": sparse.csr_array(dense),
+        "many empty rows": sparse.csr_array(sparse_rows),
+        "one row": sparse.csr_array(rng.standard_normal((1, 30))),
+        "one feature": sparse.csr_array(rng.standard_normal((200, 1))),
+        "no stored values": sparse.csr_array((7, 5)),
+    }
+
+
+WORK = shapes_of_work()
+
+
+@pytest.mark.parametrize("interaction_only", [False, True])
+@pytest.mark.parametrize("kind", ["all", "chosen", "hashed"])
+@pytest.mark.parametrize("degree", [1, 2, 3, (2, 3)], ids=str)
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.usefixtures("small_tasks")
+def test_the_same_bits_for_any_number_of_threads(work, degree, kind, interaction_only):
+    own = WORK[work]
+    parameters = {"degree": degree, "interaction_only": interaction_only}
+    if kind == "hashed":
+        columns = HashedPolynomialFeatures(**parameters, n_columns=50)
+    else:
+        n_columns = polysparse.plan(own, **parameters).shape[1]
+        columns = None if kind == "all" else np.arange(0, n_columns, 2)
+    for dtype in (np.float64, np.float32):
+        results = [
+            product_bits(
+                PolynomialOperator(own.astype(dtype), **parameters, columns=columns, n_jobs=n)
+            )
+            for n in THREADS
+        ]
+        assert all(result == results[0] for result in results)
+
+
+@every_space
+@pytest.mark.parametrize("k", [1, 5])
+def test_the_same_bits_for_a_matrix_that_is_worth_many_threads(space, k):
+    """A million outputs, with the thresholds that users have."""
+    large = random_csr(30_000, 7, 0.8)
+    columns = SPACES[space]()
+    results = [
+        product_bits(PolynomialOperator(large, columns=columns, n_jobs=n), k) for n in (1, 3)
+    ]
+    same = results[0] == results[1]
+    assert same  # the bytes would fill the report
+
+
+@every_space
+@pytest.mark.usefixtures("small_tasks")
+def test_threads_that_share_an_operator(space):
+    """All of them make the first product at once."""
+    expected = product_bits(PolynomialOperator(X, columns=SPACES[space](), n_jobs=1))
+    operator = PolynomialOperator(X, columns=SPACES[space](), n_jobs=2)
+    together, results = threading.Barrier(4), []
+
+    def multiply():
+        together.wait()
+        results.append(product_bits(operator))
+
+    workers = [threading.Thread(target=multiply) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert results == [expected] * 4
