@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 import enum
-from typing import Annotated
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -55,6 +55,24 @@ class Hasher:
     def hash(self, tuples: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], buckets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], signs: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
 def fill_hashed(basis: Basis, hasher: Hasher, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], out_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], out_columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], out_values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu')], n_threads: int, task: int) -> int: ...
+
+@overload
+def apply(basis: Basis, by: Basis, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu')], n_outputs: int, n_threads: int, task: int) -> None: ...
+
+@overload
+def apply(basis: Basis, by: Lookup, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu')], n_outputs: int, n_threads: int, task: int) -> None: ...
+
+@overload
+def apply(basis: Basis, by: Hasher, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu')], n_outputs: int, n_threads: int, task: int) -> None: ...
+
+@overload
+def apply_transposed(basis: Basis, by: Basis, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu')], n_outputs: int, n_threads: int, task: int) -> None: ...
+
+@overload
+def apply_transposed(basis: Basis, by: Lookup, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu')], n_outputs: int, n_threads: int, task: int) -> None: ...
+
+@overload
+def apply_transposed(basis: Basis, by: Hasher, row_offsets: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], vectors: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray, dict(shape=(None, None), order='C', device='cpu')], n_outputs: int, n_threads: int, task: int) -> None: ...
 
 class Tally:
     """In how many rows each column of an expansion occurs."""

@@ -293,20 +293,54 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Valu
 
 // ---------------------------------------------------------------------------------- any vectors
 
-/// Calls product(width, first) for vectors [first, first + width), until all are done or it is
-/// stopped. The width is a constant of at most 8.
-template <class Product>
-bool by_panels(int64_t n_vectors, const Product& product) {
+/// The last column of a table as a table of its own.
+template <class Value>
+class LastColumn {
+  public:
+    /// Throws bad_alloc.
+    LastColumn(VectorTable<Value> table, int64_t n_rows) : table_(table), values_(n_rows) {
+        for (int64_t i = 0; i < n_rows; ++i) values_[i] = *place(i);
+    }
+    void put_back() const {
+        for (int64_t i = 0; i < std::ssize(values_); ++i) *place(i) = values_[i];
+    }
+    std::remove_const_t<Value>* values() { return values_.data(); }
+
+  private:
+    Value* place(int64_t i) const { return table_.values + (i + 1) * table_.n_vectors - 1; }
+
+    VectorTable<Value> table_;
+    std::vector<std::remove_const_t<Value>> values_;
+};
+
+/// Calls product(from, to) for a few neighbouring columns of two tables at a time, until all are
+/// done or it is stopped.
+template <class Value, class Product>
+bool by_panels(VectorTable<const Value> from, int64_t n_from, VectorTable<Value> to, int64_t n_to,
+               const Product& product) {
+    const int64_t k = to.n_vectors;
+    if (k == 1)
+        return product(Vectors<const Value, 1>{from.values, 1}, Vectors<Value, 1>{to.values, 1});
     int64_t first = 0;
-    const auto all_of = [&]<int64_t width>(std::integral_constant<int64_t, width> wide) {
-        for (; first + width <= n_vectors; first += width)
-            if (!product(wide, first)) return false;
+    const auto all_of = [&]<int64_t width>(std::integral_constant<int64_t, width>) {
+        for (; first + width <= k; first += width)
+            if (!product(Vectors<const Value, width>{from.values + first, k},
+                         Vectors<Value, width>{to.values + first, k}))
+                return false;
         return true;
     };
-    return all_of(std::integral_constant<int64_t, 8>{}) &&
-           all_of(std::integral_constant<int64_t, 4>{}) &&
-           all_of(std::integral_constant<int64_t, 2>{}) &&
-           all_of(std::integral_constant<int64_t, 1>{});
+    if (!all_of(std::integral_constant<int64_t, 8>{}) ||
+        !all_of(std::integral_constant<int64_t, 4>{}) ||
+        !all_of(std::integral_constant<int64_t, 2>{}))
+        return false;
+    if (first == k) return true;
+    LastColumn<const Value> last_from(from, n_from);
+    LastColumn<Value> last_to(to, n_to);
+    if (!product(Vectors<const Value, 1>{last_from.values(), 1},
+                 Vectors<Value, 1>{last_to.values(), 1}))
+        return false;
+    last_to.put_back();
+    return true;
 }
 
 /// Calls f with a value of the type in which rows are read.
@@ -320,12 +354,12 @@ template <class Value>
 bool apply(const Basis& basis, const Basis&, const CsrView<Value>& x,
            VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
            const StopRequest& should_stop) {
-    const int64_t k = out.n_vectors;
     return with_row_index(basis, x, [&]<class Index>(Index) {
-        return by_panels(k, [&]<int64_t width>(std::integral_constant<int64_t, width>, int64_t c) {
-            return dot_all<Index, width>(basis, x, {coefficients.values + c, k},
-                                         {out.values + c, k}, effort, should_stop);
-        });
+        const auto product = [&]<int64_t width>(Vectors<const Value, width> from,
+                                                Vectors<Value, width> to) {
+            return dot_all<Index, width>(basis, x, from, to, effort, should_stop);
+        };
+        return by_panels(coefficients, basis.n_columns(), out, x.n_rows, product);
     });
 }
 
@@ -333,13 +367,13 @@ template <class Value>
 bool apply_transposed(const Basis& basis, const Basis&, const CsrView<Value>& x,
                       VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                       const StopRequest& should_stop) {
-    const int64_t k = out.n_vectors;
     if (basis.n_columns() == 0) return true;
     return with_row_index(basis, x, [&]<class Index>(Index) {
-        return by_panels(k, [&]<int64_t width>(std::integral_constant<int64_t, width>, int64_t c) {
-            return scatter_all<Index, width>(basis, x, {weights.values + c, k}, {out.values + c, k},
-                                             effort, should_stop);
-        });
+        const auto product = [&]<int64_t width>(Vectors<const Value, width> from,
+                                                Vectors<Value, width> to) {
+            return scatter_all<Index, width>(basis, x, from, to, effort, should_stop);
+        };
+        return by_panels(weights, x.n_rows, out, basis.n_columns(), product);
     });
 }
 
