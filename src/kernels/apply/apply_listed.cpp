@@ -7,25 +7,14 @@
 #include <variant>
 #include <vector>
 
+#include "apply/hashed_lister.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/slots.hpp"
 #include "select/append_rows.hpp"
 #include "select/chosen_row.hpp"
-#include "select/hashed_row.hpp"
 
 namespace polysparse {
 namespace {
-
-template <class Table, class Value>
-int64_t list_part(ChosenRow<Table, Value>& maker, const CsrView<Value>& x, const AppendTask& task,
-                  int64_t r, Slots<int32_t, Value> out) {
-    return maker.fill(x, r, task.part, task.n_parts, out);
-}
-template <class Value>
-int64_t list_part(HashedRow<Value>& maker, const CsrView<Value>& x, const AppendTask&, int64_t r,
-                  Slots<int32_t, Value> out) {
-    return maker.list(x, r, out);
-}
 
 /// Calls f with a maker of rows for each worker.
 template <class Value, class F>
@@ -45,7 +34,7 @@ template <class Value, class F>
 bool with_makers(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
                  int64_t n_threads, const F& f) {
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
-    std::vector<HashedRow<Value>> makers;
+    std::vector<HashedLister<Value>> makers;
     for (int64_t worker = 0; worker < n_threads; ++worker)
         makers.emplace_back(basis, hasher, largest);
     return f(makers);
@@ -95,7 +84,7 @@ bool dot_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
                 const AppendTask& task = cut.tasks[number];
                 const Slots<int32_t, Value> room = rooms[worker].slots();
                 for (int64_t r = task.first; r < task.last; ++r) {
-                    const int64_t n = list_part(makers[worker], x, task, r, room);
+                    const int64_t n = makers[worker].fill(x, r, task.part, task.n_parts, room);
                     Value* const sums =
                         task.n_parts > 1 ? parts.data() + number * k : out.values + r * k;
                     dot_list<Value>(room, n, coefficients.values, k, sums);
@@ -186,8 +175,8 @@ bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x, i
                 const AppendTask& task = cut.tasks[first + i];
                 int64_t n = 0;
                 for (int64_t r = task.first; r < task.last; ++r) {
-                    const int64_t n_row =
-                        list_part(makers[worker], x, task, r, rooms[worker].slots() + n);
+                    const int64_t n_row = makers[worker].fill(x, r, task.part, task.n_parts,
+                                                              rooms[worker].slots() + n);
                     std::fill_n(row_rooms[worker].get() + n, n_row,
                                 static_cast<int32_t>(r - task.first));
                     n += n_row;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "apply/apply.hpp"
+#include "apply/lead_parts.hpp"
 #include "apply/sinks.hpp"
 #include "apply/vectors.hpp"
 #include "expand/layout.hpp"
@@ -65,12 +66,6 @@ class RowWalker {
     Scratch<RankKeys<int64_t>, Sink> scratch_;
 };
 
-/// The part of a row whose outputs are led by its values [from, to).
-template <class Index, class Value>
-LedRow<Index, Value> led_by(Row<Index, Value> row, int64_t from, int64_t to) {
-    return {{row.begin + from, row.n - from}, to - from};
-}
-
 /// How many of a row's columns are below a bound.
 template <class Index>
 POLYSPARSE_INLINE int64_t count_below(const Index* columns, int64_t n, int64_t bound) {
@@ -78,11 +73,6 @@ POLYSPARSE_INLINE int64_t count_below(const Index* columns, int64_t n, int64_t b
     int64_t count = 0;
     for (int64_t t = 0; t < n; ++t) count += columns[t] < bound;
     return count;
-}
-
-/// Outputs of a row that its first values lead, and of the rest of the row.
-inline int64_t size_led(const Basis& basis, int64_t n, int64_t n_leads) {
-    return row_size(basis, RowShape{n}) - row_size(basis, RowShape{n - n_leads});
 }
 
 // ------------------------------------------------------------------------------------- products
@@ -99,8 +89,6 @@ inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offs
                                      int64_t share) {
     std::vector<RowTask> tasks;
     RowSizes size_of(basis);
-    Basis below = basis;  // without the highest degree: every part makes these tuples
-    below.highest = std::max<int64_t>(basis.highest - 1, 0);
     int64_t first = 0, in_task = 0;
     const auto end_task = [&](int64_t last) {
         if (first < last) tasks.push_back({first, last, 0, 0, false});
@@ -109,17 +97,12 @@ inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offs
     };
     for (int64_t r = 0; r < n_rows; ++r) {
         const RowShape shape = shape_of(row_offsets, r);
-        const int64_t size = size_of(shape), n = n_stored(shape);
+        const int64_t size = size_of(shape);
         if (size > 4 * share) {
             end_task(r);
-            const int64_t least = std::max(share, 4 * row_size(below, shape));
-            for (int64_t from = 0; from < n;) {
-                const int64_t to = largest_where(from + 1, n, [&](int64_t a) {
-                    return size_led(basis, n - from, a - from) <= least;
-                });
-                tasks.push_back({r, r + 1, from, to, true});
-                from = to;
-            }
+            const LeadParts parts = LeadParts::of_about(basis, shape, share);
+            for (int64_t part = 0; part < parts.count(); ++part)
+                tasks.push_back({r, r + 1, parts.first(part), parts.first(part + 1), true});
             first = r + 1;
             continue;
         }
@@ -209,8 +192,9 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
             const int64_t r = i * x.n_rows / std::min(n_sampled, x.n_rows);
             const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
             for (int64_t a = 0; a < n; ++a) {
-                sample.emplace_back(x.columns[begin + a],
-                                    static_cast<double>(size_led(basis, n - a, 1)));
+                sample.emplace_back(
+                    x.columns[begin + a],
+                    static_cast<double>(size_led(basis, shape_of(x.row_offsets, r), a, a + 1)));
                 total += sample.back().second;
             }
         }

@@ -38,6 +38,10 @@ inline bool is_empty(RowShape shape) {
 inline int64_t n_stored(RowShape shape) {
     return shape.n_stored;
 }
+/// Of a row without its first few values.
+inline RowShape rest_of(RowShape shape, int64_t n_first) {
+    return {shape.n_stored - n_first};
+}
 /// A shape that needs at least as much room as either.
 inline RowShape larger(RowShape a, RowShape b) {
     return {std::max(a.n_stored, b.n_stored)};

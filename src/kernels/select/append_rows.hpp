@@ -79,7 +79,7 @@ AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const Ro
             end_task(r);
             for (int64_t part = 0; part < n_parts; ++part)
                 out.tasks.push_back({r, r + 1, part, n_parts, 0});
-            out.largest = std::max(out.largest, size);
+            out.largest = std::max(out.largest, maker.part_room(shape, n_parts));
             first = r + 1;
             continue;
         }
@@ -113,6 +113,7 @@ inline void sum_offsets(const std::vector<AppendTask>& tasks, int64_t n_rows,
 ///
 /// A RowMaker has
 ///     n_columns()                     no row has more outputs
+///     part_room(shape, n_parts)       no part of such a row has more
 ///     n_parts(shape, share)           into how many parts, of about `share` outputs, to divide a
 ///     row fill(x, r, part, n_parts, out)  writes a part of row r and returns its length; one more
 ///     slot

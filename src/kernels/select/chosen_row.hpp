@@ -42,6 +42,10 @@ class ChosenRow {
         return std::max<int64_t>(1, block_size(*basis_, basis_->highest, shape) / least);
     }
 
+    int64_t part_room(RowShape shape, int64_t) const {
+        return std::min(row_size(*basis_, shape), n_columns());
+    }
+
     /// Needs room for all of the part, or for n_columns if that is less.
     int64_t fill(const CsrView<Value>& x, int64_t r, int64_t part, int64_t n_parts,
                  Slots<int32_t, Value> out) {

@@ -47,6 +47,9 @@ class HashedRow {
 
     /// Rows are not divided: outputs of one bucket are all over the row.
     int64_t n_parts(RowShape, int64_t) const { return 1; }
+    int64_t part_room(RowShape shape, int64_t) const {
+        return std::min(row_size(*basis_, shape), n_columns());
+    }
 
     int64_t fill(const CsrView<Value>& x, int64_t r, int64_t, int64_t, Slots<int32_t, Value> out) {
         return fill(x, r, out);
@@ -68,19 +71,6 @@ class HashedRow {
         }
         const HashedList<Value> list = walk(row, mixed, HashedList<Value>{listed_.list()});
         return listed_.sum(list.n, bit_width(n_columns() - 1), out);
-    }
-
-    /// The same without sorting: buckets may come several times. They come in the order of the
-    /// basis or, if the row has too many outputs for that, summed and sorted. Writes up to lanes -
-    /// 1 slots behind them.
-    POLYSPARSE_PER_PROCESSOR int64_t list(const CsrView<Value>& x, int64_t r,
-                                          Slots<int32_t, Value> out) {
-        const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
-        uint64_t* const mixed = mixed_.get();
-        x.columns.copy(begin, n, mixed);
-        const Row<uint64_t, Value> row{{mixed, x.values + begin}, n};
-        if (row_size(*basis_, shape_of(row)) > most_listed()) return fill(x, r, out);
-        return walk(row, mixed, HashedList<Value>{out}).n;
     }
 
   private:

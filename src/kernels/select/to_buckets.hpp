@@ -96,7 +96,7 @@ struct ToBuckets {
     template <class Block, class Row>
     POLYSPARSE_INLINE void first(Block block, const Row& row, HashKeys keys, int64_t from,
                                  Place to) {
-        const int64_t n = row.n - from;
+        const int64_t n = row.n - from, n_outputs = row.n_leads() - from;
         const uint64_t* const mixed = keys.mixed + from;
         for (int64_t a = 0; a < n; ++a) to.values[a] = row.begin.values[from + a];
         for (int64_t a = 0; a < n; a += lanes) {
@@ -107,7 +107,7 @@ struct ToBuckets {
             });
             std::copy_n(h, lanes, to.columns + a);
             std::copy_n(to.values + a, lanes, values);
-            if (block.is_output) put(h, values, n - a);
+            if (block.is_output && a < n_outputs) put(h, values, n_outputs - a);
         }
     }
 
