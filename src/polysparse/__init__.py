@@ -9,6 +9,13 @@ ObservedPolynomialFeatures
 HashedPolynomialFeatures
     A fixed number of columns, and nothing to learn.
 
+Models for scikit-learn, on expansions that are never built:
+
+PolynomialRidge
+    Ridge regression.
+PolynomialLogisticRegression
+    Logistic regression, of two classes or more.
+
 Functions:
 
 expand
@@ -52,6 +59,8 @@ if TYPE_CHECKING:
     from polysparse.estimators.observed import ObservedPolynomialFeatures
     from polysparse.estimators.polynomial import PolynomialFeatures
     from polysparse.files.store import iter_load, load
+    from polysparse.models.logistic import PolynomialLogisticRegression
+    from polysparse.models.ridge import PolynomialRidge
     from polysparse.operator.polynomial_operator import PolynomialOperator
 
 __version__ = _version("polysparse")
@@ -61,7 +70,9 @@ __all__ = [
     "MonomialBasis",
     "ObservedPolynomialFeatures",
     "PolynomialFeatures",
+    "PolynomialLogisticRegression",
     "PolynomialOperator",
+    "PolynomialRidge",
     "expand",
     "iter_expand",
     "iter_load",
@@ -74,7 +85,9 @@ _LAZY = {
     "HashedPolynomialFeatures": "polysparse.estimators.hashed",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
+    "PolynomialLogisticRegression": "polysparse.models.logistic",
     "PolynomialOperator": "polysparse.operator.polynomial_operator",
+    "PolynomialRidge": "polysparse.models.ridge",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
 }
