@@ -44,6 +44,11 @@ def set_free_space(patch, n_bytes):
     patch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=n_bytes))
 
 
+def write_few_terms_at_a_time(patch):
+    """Write the terms of a model in pieces of three."""
+    patch.setattr("polysparse.models.terms.AT_A_TIME", 3)
+
+
 def forbid_exchange(patch):
     """Pretend that the system cannot exchange two names in one step."""
     wrap(patch, "exchange", lambda _: lambda *_: False)

@@ -26,6 +26,8 @@ plan
     Describe the result in advance; returns an ExpansionPlan.
 load, iter_load
     Read what the command ``polysparse expand`` wrote into a directory, whole or in blocks of rows.
+load_model
+    Read a fitted model that was saved.
 
 Descriptions:
 
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from polysparse.estimators.observed import ObservedPolynomialFeatures
     from polysparse.estimators.polynomial import PolynomialFeatures
     from polysparse.files.store import iter_load, load
+    from polysparse.models.loading import load_model
     from polysparse.models.logistic import PolynomialLogisticRegression
     from polysparse.models.ridge import PolynomialRidge
     from polysparse.operator.polynomial_operator import PolynomialOperator
@@ -77,6 +80,7 @@ __all__ = [
     "iter_expand",
     "iter_load",
     "load",
+    "load_model",
     "plan",
 ]
 
@@ -90,6 +94,7 @@ _LAZY = {
     "PolynomialRidge": "polysparse.models.ridge",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
+    "load_model": "polysparse.models.loading",
 }
 
 

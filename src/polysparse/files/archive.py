@@ -136,13 +136,16 @@ def as_little(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def array_of(
-    arrays: Mapping[str, NDArray[Any]], name: str, dtype: type[np.generic], ndim: int = 1
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    dtype: type[np.generic],
+    dimensions: tuple[int, ...] = (1,),
 ) -> NDArray[Any]:
     """Return an array that was read; raise ValueError if it is missing or of another kind."""
     if name not in arrays:
         raise ValueError(f"it has no {name}")
     array, wanted = arrays[name], np.dtype(dtype)
-    if array.dtype != wanted.newbyteorder("<") or array.ndim != ndim:
+    if array.dtype != wanted.newbyteorder("<") or array.ndim not in dimensions:
         raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, not {wanted}")
     return np.ascontiguousarray(array, dtype=wanted)
 

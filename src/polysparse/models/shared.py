@@ -24,6 +24,7 @@ from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.output import as_csr
 from polysparse.models.design import Design
 from polysparse.models.newton import Fit
+from polysparse.models.readable import ReadableMixin
 from polysparse.observation.tally import ColumnTally
 from polysparse.operator.polynomial_operator import PolynomialOperator
 
@@ -45,7 +46,7 @@ class RealRange:
         raise ValueError(f"{name} must be a finite number {limit}; got {value!r}.")
 
 
-class PolynomialModel(BaseEstimator):  # type: ignore[misc]
+class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     """The parameters and attributes that all models have.
 
     A subclass fits by a solver, which sees X as a Design.
