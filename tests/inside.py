@@ -49,6 +49,11 @@ def write_few_terms_at_a_time(patch):
     patch.setattr("polysparse.models.terms.AT_A_TIME", 3)
 
 
+def set_largest_graph(patch, n_bytes):
+    """Pretend that an ONNX file may have no more bytes."""
+    patch.setattr("polysparse.models.onnx_graph.MAX_BYTES", n_bytes)
+
+
 def forbid_exchange(patch):
     """Pretend that the system cannot exchange two names in one step."""
     wrap(patch, "exchange", lambda _: lambda *_: False)

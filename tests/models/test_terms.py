@@ -121,7 +121,7 @@ def test_before_fit():
     for method in ("top_terms", "plot_top_terms"):
         with pytest.raises(NotFittedError):
             getattr(PolynomialRidge(), method)()
-    for method in ("to_text", "save"):
+    for method in ("to_text", "save", "to_onnx"):
         with pytest.raises(NotFittedError):
             getattr(PolynomialRidge(), method)("nowhere/at/all")
 

@@ -1,4 +1,4 @@
-"""What every fitted model can tell and write: its heaviest terms, a picture, text, a file."""
+"""What every fitted model can tell and write: its heaviest terms, a picture, text, a file, ONNX."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.estimators.shared import IntegerRange
+from polysparse.models.onnx_graph import write_onnx
 from polysparse.models.plotting import draw_terms
 from polysparse.models.saving import as_file
 from polysparse.models.terms import Terms, as_table
@@ -109,6 +110,22 @@ class ReadableMixin:
         """
         check_is_fitted(self)
         as_file(self).write(path)
+
+    def to_onnx(self, path: str | os.PathLike[str], *, dtype: Any = np.float32) -> None:
+        """Write the fitted model as an ONNX graph, for other programs to predict with.
+
+        The graph takes dense rows, as an input "X" of shape (N, n_features_in_). It multiplies
+        only the features of terms whose coefficient is not zero. A regression has an output
+        "variable" of shape (N, 1), a classifier has "label" and "probabilities".
+
+        Parameters
+        ----------
+        path : path-like
+            File to write or to replace. It is written atomically.
+        dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+            Of the input, the coefficients and all arithmetic.
+        """
+        write_onnx(terms_of(self), getattr(self, "classes_", None), Path(path), np.dtype(dtype))
 
     def _top(self, n: int, X: Any) -> dict[str, list[Any]]:
         """Return the columns of a table of the n heaviest terms."""
