@@ -44,6 +44,23 @@ def set_free_space(patch, n_bytes):
     patch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=n_bytes))
 
 
+def read_small_blocks(patch):
+    """Read text in blocks of 500 bytes, whatever the memory."""
+    for name, number in {"memory.LEAST_READ": 500, "memory.READ_PART": 10**9}.items():
+        patch.setattr(f"polysparse.stream.{name}", number)
+    patch.setattr("polysparse.stream.predict.LEAST_MEMORY", 1)
+
+
+def write_few_terms_at_a_time(patch):
+    """Write the terms of a model in pieces of three."""
+    patch.setattr("polysparse.models.terms.AT_A_TIME", 3)
+
+
+def set_largest_graph(patch, n_bytes):
+    """Pretend that an ONNX file may have no more bytes."""
+    patch.setattr("polysparse.models.onnx_graph.MAX_BYTES", n_bytes)
+
+
 def forbid_exchange(patch):
     """Pretend that the system cannot exchange two names in one step."""
     wrap(patch, "exchange", lambda _: lambda *_: False)

@@ -32,6 +32,7 @@ from polysparse import (
     ObservedPolynomialFeatures,
     PolynomialFeatures,
     PolynomialOperator,
+    PolynomialRidge,
     cli,
 )
 
@@ -134,6 +135,20 @@ def damaged_vocabulary(rng: random.Random, folder: Path) -> str:
     return SAME if np.array_equal(again.columns_, poly.columns_) else WRONG
 
 
+def damaged_model(rng: random.Random, folder: Path) -> str:
+    """Change, cut or lengthen the file of a fitted model and load it."""
+    X, path = matrix(rng), folder / "saved"
+    columns = rng.choice(["all", "observed", HashedPolynomialFeatures(n_columns=64)])
+    model = PolynomialRidge(columns=columns).fit(X, np.arange(X.shape[0]))
+    model.save(path)
+    damage(rng, path)
+    try:
+        again = polysparse.load_model(path)
+    except REFUSALS:
+        return REFUSED
+    return SAME if np.array_equal(again.predict(X), model.predict(X)) else WRONG
+
+
 def damage(rng: random.Random, path: Path) -> None:
     """Change some bytes of a file, cut it off, or append to it."""
     content = bytearray(path.read_bytes())
@@ -209,6 +224,7 @@ KINDS: dict[str, tuple[Trial, int]] = {  # and how many trials a process makes
     "mutated text": (mutated_text, 60),
     "damaged store": (damaged_store, 60),
     "damaged vocabulary": (damaged_vocabulary, 100),
+    "damaged model": (damaged_model, 100),
     "killed run": (killed_run, 2),
     "threads and forks": (threads_and_forks, 10),
 }

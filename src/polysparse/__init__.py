@@ -9,6 +9,13 @@ ObservedPolynomialFeatures
 HashedPolynomialFeatures
     A fixed number of columns, and nothing to learn.
 
+Models for scikit-learn, on expansions that are never built:
+
+PolynomialRidge
+    Ridge regression.
+PolynomialLogisticRegression
+    Logistic regression, of two classes or more.
+
 Functions:
 
 expand
@@ -19,6 +26,8 @@ plan
     Describe the result in advance; returns an ExpansionPlan.
 load, iter_load
     Read what the command ``polysparse expand`` wrote into a directory, whole or in blocks of rows.
+load_model
+    Read a fitted model that was saved.
 
 Operators:
 
@@ -57,6 +66,9 @@ if TYPE_CHECKING:
     from polysparse.estimators.observed import ObservedPolynomialFeatures
     from polysparse.estimators.polynomial import PolynomialFeatures
     from polysparse.files.store import iter_load, load
+    from polysparse.models.loading import load_model
+    from polysparse.models.logistic import PolynomialLogisticRegression
+    from polysparse.models.ridge import PolynomialRidge
     from polysparse.operator.polynomial_operator import PolynomialOperator
 
 __version__ = _version("polysparse")
@@ -66,11 +78,14 @@ __all__ = [
     "MonomialBasis",
     "ObservedPolynomialFeatures",
     "PolynomialFeatures",
+    "PolynomialLogisticRegression",
     "PolynomialOperator",
+    "PolynomialRidge",
     "expand",
     "iter_expand",
     "iter_load",
     "load",
+    "load_model",
     "plan",
 ]
 
@@ -79,9 +94,12 @@ _LAZY = {
     "HashedPolynomialFeatures": "polysparse.estimators.hashed",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
+    "PolynomialLogisticRegression": "polysparse.models.logistic",
     "PolynomialOperator": "polysparse.operator.polynomial_operator",
+    "PolynomialRidge": "polysparse.models.ridge",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
+    "load_model": "polysparse.models.loading",
 }
 
 

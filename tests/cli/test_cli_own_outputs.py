@@ -10,7 +10,7 @@ import polysparse
 from checks import bits, names_in
 from inside import lower
 from polysparse import ObservedPolynomialFeatures
-from polysparse.cli.names import as_printable
+from polysparse.basis.names import as_printable
 from polysparse.files.opening import open_source
 from sample_files import OUTPUTS, X, Y, refused, run, write_svmlight
 

@@ -234,3 +234,8 @@ def test_n_features_may_leave_out_columns_that_do_not_occur(tmp_path):
 def test_unknown_endings(name):
     with pytest.raises(UnknownExtension, match=f"{name}: unknown ending"):
         open_source(name)
+
+
+@pytest.mark.parametrize("name", ["a9a", "a9a.t", "in.txt", "in.libsvm", "in.svm", "in.svmlight"])
+def test_names_of_svmlight_text(name, tmp_path):
+    assert read(written(tmp_path, name, contents()["in.svm"]))[0].tolist() == DENSE

@@ -81,3 +81,10 @@ def find_clash(
                 "so that no name is a product or power of others, nor '1'."
             )
     return None
+
+
+def as_printable(text: str) -> str:
+    """Return a text in one line, with escapes for what a terminal would act on."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

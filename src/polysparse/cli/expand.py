@@ -13,7 +13,9 @@ from polysparse.cli.options import (
     add_columns,
     add_dtype,
     add_input,
+    add_jobs,
     add_memory,
+    require_jobs,
     require_one_kind_of_columns,
 )
 from polysparse.cli.progress_bar import ProgressBar
@@ -41,8 +43,6 @@ from polysparse.machine import format_bytes
 from polysparse.stream.expand import stream_expansion
 from polysparse.stream.means import MEMORY, Means
 
-MOST_JOBS = 10_000
-
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
@@ -50,21 +50,21 @@ def add_to(commands: Any) -> None:
         "expand",
         help="expand a file into another, in bounded memory",
         description="Expand a sparse matrix from one file into another, block by block. "
-        "IN: svmlight/libsvm text (.svmlight, .svm, .libsvm, .txt or no ending; .gz; - is standard "
-        "input), SciPy .npz, Matrix Market .mtx(.gz), or Parquet with list columns 'indices' and "
-        "'values' and maybe 'label', or a directory that this command has written; .npz and .mtx "
-        "are read whole. OUT: .npz, .parquet, svmlight "
-        "text, or, without an ending, a directory that polysparse.load(OUT) opens memory-mapped. "
-        "Labels are kept. svmlight text counts columns from 1, and has 0 for a missing label. "
-        "With --observed, ObservedPolynomialFeatures.load reads OUT.vocabulary in Python.",
+        "IN: svmlight/libsvm text (.svmlight, .svm, .libsvm, .txt, .t or no ending; .gz; - is "
+        "standard input), SciPy .npz, Matrix Market .mtx(.gz), or Parquet with list columns "
+        "'indices' and 'values' and maybe 'label', or a directory that this command has written; "
+        ".npz and .mtx are read whole. OUT: .npz, .parquet, svmlight text, or, without an ending, "
+        "a directory that polysparse.load(OUT) opens memory-mapped. Labels are kept. svmlight text "
+        "counts columns from 1, and has 0 for a missing label. With --observed, "
+        "ObservedPolynomialFeatures.load reads OUT.vocabulary in Python.",
     )
     add_input(parser)
     parser.add_argument("output", metavar="OUT", type=Path, help="file or directory to write")
     add_basis(parser)
     add_columns(parser)
     add_dtype(parser)
-    add_memory(parser, MEMORY, "")
-    parser.add_argument("--jobs", metavar="N", type=int, help="threads (default: every core)")
+    add_memory(parser, MEMORY)
+    add_jobs(parser)
     parser.add_argument(
         "--force", action="store_true", help="replace OUT, if it exists or was begun"
     )
@@ -118,11 +118,7 @@ def _require_not_begun(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse for options that make no sense."""
     require_one_kind_of_columns(options)
-    if options.jobs is not None and not 1 <= abs(options.jobs) <= MOST_JOBS:
-        raise Misuse(
-            f"--jobs={options.jobs} has no meaning: leave it out for every core, or give up to "
-            f"{MOST_JOBS:,}."
-        )
+    require_jobs(options)
     if options.resume and options.input == "-":
         raise Misuse("--resume needs an input that can be read again: - cannot.")
     is_resumable = can_resume(options.output)  # raises for an unknown ending
@@ -145,7 +141,7 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
             force=options.force,
             resume=options.resume,
         )
-    print_dropped(source, options)
+    print_dropped(source, options.vocabulary, options)
     if not options.quiet and not progress.is_shown:
         _print_summary(options.output, plan, progress.stored if is_new else None)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.basis.names import as_printable
 from polysparse.cli.options import (
     Misuse,
     add_basis,
@@ -123,7 +124,7 @@ def run(options: argparse.Namespace) -> None:
         named = _columns_to_name(options)
     features = named.vocabulary.feature_names if named.vocabulary else None
     if options.feature_names is not None:
-        features = _read_names(options.feature_names, named.basis.n_features)
+        features = read_names(options.feature_names, named.basis.n_features)
     rows = _rows(named, options.columns, features)
     (_print_json if options.json else _print_table)(rows, options.columns is None, named.base)
 
@@ -161,12 +162,7 @@ def _joined(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def as_printable(text: str) -> str:
-    """Return a text in one line, with escapes for what a terminal would act on."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def _read_names(path: Path, n_features: int) -> list[str]:
+def read_names(path: Path, n_features: int) -> list[str]:
     try:
         names = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:

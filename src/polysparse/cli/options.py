@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS
+
+MOST_JOBS = 10_000
 
 
 class Misuse(Exception):
@@ -50,18 +53,22 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or from 1")
 
 
-def add_memory(parser: argparse.ArgumentParser, default: int | None, note: str) -> None:
+def add_memory(parser: argparse.ArgumentParser, default: int | None, what: str = "1GiB") -> None:
     """Add the option for the memory to work in."""
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
         type=parse_size,
         default=default,
-        help=f"memory to work in, e.g. 256MiB (default: 1GiB{note})",
+        help=f"memory to work in, e.g. 256MiB (default: {what})",
     )
 
 
-def add_basis(parser: argparse.ArgumentParser, default_degree: str = "2") -> None:
+def add_basis(
+    parser: argparse.ArgumentParser,
+    default_degree: str = "2",
+    no_bias: str = "no column of ones",
+) -> None:
     """Add the options that define the monomials."""
     parser.add_argument(
         "--degree",
@@ -72,7 +79,12 @@ def add_basis(parser: argparse.ArgumentParser, default_degree: str = "2") -> Non
     parser.add_argument(
         "--interaction-only", action="store_true", help="only products of distinct columns"
     )
-    parser.add_argument("--no-bias", action="store_true", help="no column of ones")
+    parser.add_argument("--no-bias", action="store_true", help=no_bias)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the number of threads."""
+    parser.add_argument("--jobs", metavar="N", type=int, help="threads (default: every core)")
 
 
 def add_dtype(parser: argparse.ArgumentParser) -> None:
@@ -85,15 +97,18 @@ def add_dtype(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Add the options on which columns of the expansion to keep."""
+def add_columns(
+    parser: argparse.ArgumentParser,
+    note: str = ", which is read twice; their list is OUT.vocabulary",
+) -> None:
+    """Add the options on which columns of the expansion to keep, with a note on observed ones."""
     columns = parser.add_argument_group(
         "columns", "Every product has a column of its own, unless one of these is given."
     )
     columns.add_argument(
         "--observed",
         action="store_true",
-        help="only columns that occur in IN, which is read twice; their list is OUT.vocabulary",
+        help=f"only columns that occur in IN{note}",
     )
     columns.add_argument(
         "--min-count", metavar="N", type=parse_count, help="... in at least N rows (default: 1)"
@@ -105,8 +120,8 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         "--vocabulary",
         metavar="FILE",
         type=Path,
-        help="the columns of an earlier --observed, for a test set; features of IN that were not "
-        "seen then are dropped",
+        help="the columns of an earlier --observed; features of IN that were not seen then are "
+        "dropped",
     )
     columns.add_argument(
         "--strict", action="store_true", help="... refuse an IN with features that were not seen"
@@ -156,6 +171,16 @@ def parse_count(text: str) -> int:
     return _parse_between(text, 1, 2**63 - 1)
 
 
+def parse_positive(text: str) -> float:
+    """Parse a number above 0."""
+    return _parse_number(text, lambda number: number > 0, "above 0")
+
+
+def parse_weight(text: str) -> float:
+    """Parse a number, at least 0."""
+    return _parse_number(text, lambda number: number >= 0, "from 0 on")
+
+
 def parse_seed(text: str) -> int:
     """Parse a seed of the hash function."""
     return _parse_between(text, 0, 2**64 - 1)
@@ -181,6 +206,16 @@ def parse_size(text: str) -> int:
     return size
 
 
+def _parse_number(text: str, is_valid: Callable[[float], bool], which: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or not is_valid(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number {which}")
+    return number
+
+
 def _parse_between(text: str, least: int, most: int) -> int:
     number = int(text) if re.fullmatch(r"\s*\d{1,99}\s*", text) else -1
     if not least <= number <= most:
@@ -195,6 +230,15 @@ def require_no_basis(options: argparse.Namespace, owner: Any) -> None:
     """Raise Misuse if a basis is given in addition to something that has one."""
     if options.degree is not None or options.interaction_only or options.no_bias:
         raise Misuse(f"{owner} has a basis: leave out --degree, --interaction-only and --no-bias.")
+
+
+def require_jobs(options: argparse.Namespace) -> None:
+    """Raise Misuse for a number of threads that makes no sense."""
+    if options.jobs is not None and not 1 <= abs(options.jobs) <= MOST_JOBS:
+        raise Misuse(
+            f"--jobs={options.jobs} has no meaning: leave it out for every core, or give up to "
+            f"{MOST_JOBS:,}."
+        )
 
 
 def require_one_kind_of_columns(options: argparse.Namespace) -> None:

@@ -46,7 +46,7 @@ def add_to(commands: Any) -> None:
     add_basis(parser)
     add_columns(parser)
     add_dtype(parser)
-    add_memory(parser, None, "; counts of columns may take what is available")
+    add_memory(parser, None, "1GiB; counts of columns may take what is available")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
         has_labels = source.summary.has_labels
         is_upper_bound = plan.found is None and (source.is_upper_bound or plan.is_upper_bound)
         base, why = source.base, source.reason_for_base
-        print_dropped(source, options)
+        print_dropped(source, options.vocabulary, options)
     finally:
         source.close()
     content = _plan_content(plan, has_labels) | {

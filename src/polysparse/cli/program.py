@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
-from polysparse.cli import expand, names, paper, plan, rank
+from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms
 from polysparse.cli.options import Misuse
 from polysparse.cli.wording import with_flags
 from polysparse.files.paths import UnknownExtension, UnwritableTarget
@@ -45,6 +45,12 @@ examples:
       any number of products in 4,194,304 columns, with nothing to learn
   polysparse names train --columns 17,4711
       which products stand in two of its columns
+  polysparse fit train.svmlight -o model.npz --model logistic -C 0.1 --test test.svmlight
+      a model of all products, which are never stored
+  polysparse predict model.npz new.svmlight -o predictions.csv --proba
+      its predictions, in bounded memory
+  polysparse terms model.npz -n 10
+      its ten heaviest terms
 """
 
 
@@ -120,6 +126,6 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=version("polysparse"))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (plan, expand, names, rank, paper):
+    for command in (plan, expand, names, rank, fit, predict, terms, paper):
         command.add_to(commands)
     return parser

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +15,7 @@ from polysparse.cli.options import make_basis
 from polysparse.cli.wording import with_flags
 from polysparse.columns.spaces import AllColumns, HashedColumns
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.model_file import ModelFile
 from polysparse.files.narrowed import NarrowedSource
 from polysparse.files.opening import open_source
 from polysparse.files.source import Source
@@ -32,18 +37,55 @@ def open_input(
     options: argparse.Namespace, vocabulary: Vocabulary | None, n_jobs: int | None = None
 ) -> Source:
     """Open the file IN; a vocabulary says how many columns it has, and where they count from."""
-    how = {
-        "n_features": options.n_features,
-        "zero_based": options.zero_based,
-        "line_bytes": bytes_to_read(options.max_memory or MEMORY),
-        "max_memory": options.max_memory,
-    }
-    if vocabulary is not None:
-        how["least_features"] = vocabulary.columns.basis.n_features
-        how["was_zero_based"] = vocabulary.zero_based
-    source = open_source(options.input, n_jobs=n_jobs, **how)
+    if vocabulary is None:
+        return open_file(options.input, options, n_jobs)
+    n_features = vocabulary.columns.basis.n_features
+    earlier = {"least_features": n_features, "was_zero_based": vocabulary.zero_based}
+    source = open_file(options.input, options, n_jobs, **earlier)
+    with _closed_on_error(source):
+        way_out = "leave out --strict to drop those that were not seen then."
+        return _fitted(source, options.vocabulary, n_features, not options.strict, way_out)
+
+
+def open_for_model(
+    path: str, options: argparse.Namespace, model: ModelFile, way_out: str = ""
+) -> Source:
+    """Open a file for a model, which says how many columns it has, and where they count from.
+
+    Columns that the model does not have are dropped, unless there is another way out.
+    """
+    n_features = model.columns.basis.n_features
+    source = open_file(
+        path,
+        options,
+        options.jobs,
+        least_features=n_features,
+        was_zero_based=model.zero_based,
+        earlier="the model",
+    )
+    with _closed_on_error(source):
+        return _fitted(source, options.model, n_features, not way_out, way_out)
+
+
+def open_file(
+    path: str, options: argparse.Namespace, n_jobs: int | None = None, **earlier: Any
+) -> Source:
+    """Open a file as the options say, with what is known of it from an earlier one."""
+    return open_source(
+        path,
+        n_jobs=n_jobs,
+        n_features=options.n_features,
+        zero_based=options.zero_based,
+        line_bytes=bytes_to_read(options.max_memory or MEMORY),
+        max_memory=options.max_memory,
+        **earlier,
+    )
+
+
+@contextmanager
+def _closed_on_error(source: Source) -> Iterator[None]:
     try:
-        return source if vocabulary is None else _fitted(source, vocabulary, options)
+        yield
     except BaseException:
         source.close()
         raise
@@ -73,19 +115,17 @@ def plan_output(
     return plan_own_rows(learnt, plan_file(source, learnt.columns, dtype)), learnt
 
 
-def _fitted(source: Source, vocabulary: Vocabulary, options: argparse.Namespace) -> Source:
-    """Return IN with as many columns as the data of the vocabulary had, or raise ValueError."""
-    found, wanted = source.summary.n_features, vocabulary.columns.basis.n_features
+def _fitted(source: Source, owner: Path, wanted: int, may_drop: bool, way_out: str) -> Source:
+    """Return a file with as many columns as those that `owner` was learnt from, or raise."""
+    found = source.summary.n_features
     if found == wanted:
         return source
-    if found > wanted and not options.strict:
+    if found > wanted and may_drop:
         return NarrowedSource(source, wanted)
-    way_out = "leave out --strict to drop those that were not seen then."
     if found < wanted:
         way_out = f"if those at its end are left out, give --n-features={wanted}."
     raise ValueError(
-        f"{source.path} has {found:,} columns, but {options.vocabulary} was learnt from "
-        f"{wanted:,}: {way_out}"
+        f"{source.path} has {found:,} columns, but {owner} was learnt from {wanted:,}: {way_out}"
     )
 
 
@@ -95,12 +135,12 @@ def print_notes(source: Source, options: argparse.Namespace) -> None:
         print_note(note, options)
 
 
-def print_dropped(source: Source, options: argparse.Namespace) -> None:
-    """Print on standard error what was left out of IN, after it was read."""
+def print_dropped(source: Source, owner: Path, options: argparse.Namespace) -> None:
+    """Print on standard error what was left out of a file, after it was read."""
     if isinstance(source, NarrowedSource) and source.dropped_values:
         print_note(
             f"{source.path}: dropped {source.dropped_values:,} values in {source.dropped_rows:,} "
-            f"rows, of features that {options.vocabulary} was not learnt from (columns from "
+            f"rows, of features that {owner} was not learnt from (columns from "
             f"{source.n_features:,} on, counted from 0).",
             options,
         )

@@ -13,10 +13,16 @@ FLAGS = {
     "include_bias=False": "--no-bias",
     "zero_based=False": "--one-based",
     "zero_based=True": "--zero-based",
+    "columns='observed'": "--observed",
+    "columns='hashed'": "--hashed N",
+    'columns="observed"': "--observed",
+    'columns="hashed"': "--hashed N",
     "max_columns": "--max-columns",
+    "max_iter": "--max-iter",
     "max_memory": "--max-memory",
     "min_count": "--min-count",
     "n_features": "--n-features",
+    "tol": "--tol",
 }
 
 # An argument is not replaced within a path or a longer word.

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 
 from polysparse.basis.degrees import Degree
-from polysparse.basis.names import names_of_tuples
 from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, HashedColumns
 from polysparse.engine import cpu
@@ -16,6 +15,7 @@ from polysparse.estimators.hashed_products import (
     Candidate,
     Collisions,
     iter_products,
+    list_candidates,
     numbers_of_features,
 )
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
@@ -281,16 +281,7 @@ class HashedPolynomialFeatures(
         space = self.column_space(x.shape[1])
         wanted = as_columns(columns, space.n_columns)
         names = getattr(self, "feature_names_in_", None)
-        found: list[Candidate] = []
-        for each in iter_products(space, x, self.n_jobs):
-            inside = np.flatnonzero(np.isin(each.columns, wanted))
-            tuples = each.tuples[inside]
-            features = [tuple(j for j in row if j >= 0) for row in tuples.tolist()]
-            place, sign, n_rows = (
-                a[inside].tolist() for a in (each.columns, each.signs, each.counts)
-            )
-            found += map(Candidate, place, features, names_of_tuples(tuples, names), sign, n_rows)
-        return sorted(found, key=lambda candidate: (candidate.column, -candidate.n_rows))
+        return list_candidates(space, x, wanted, names, self.n_jobs)
 
     @property
     def _n_features_out(self) -> int:

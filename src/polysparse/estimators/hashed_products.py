@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MAX_COLUMNS, MonomialBasis
+from polysparse.basis.names import names_of_tuples
 from polysparse.columns.spaces import HashedColumns
 from polysparse.engine import cpu
 from polysparse.matrix.canonical import CanonicalCsr
@@ -103,6 +104,25 @@ def iter_products(
         tuples = basis.unrank(observed[part])
         tuples = np.ascontiguousarray(np.where(tuples >= 0, features[tuples], -1))
         yield HashedProducts(tuples, counts[part], *cpu.hash_tuples(space, tuples))
+
+
+def list_candidates(
+    space: HashedColumns,
+    x: CanonicalCsr,
+    columns: NDArray[np.int64],
+    input_features: Sequence[str] | None,
+    n_jobs: int | None,
+) -> list[Candidate]:
+    """List the products in x that go to given columns: by column, the most frequent first."""
+    found: list[Candidate] = []
+    for each in iter_products(space, x, n_jobs):
+        inside = np.flatnonzero(np.isin(each.columns, columns))
+        tuples = each.tuples[inside]
+        features = [tuple(j for j in row if j >= 0) for row in tuples.tolist()]
+        names = names_of_tuples(tuples, input_features)
+        place, sign, n_rows = (a[inside].tolist() for a in (each.columns, each.signs, each.counts))
+        found += map(Candidate, place, features, names, sign, n_rows)
+    return sorted(found, key=lambda candidate: (candidate.column, -candidate.n_rows))
 
 
 def numbers_of_features(tuples: Any, names: Sequence[str] | None) -> Any:

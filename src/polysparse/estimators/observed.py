@@ -14,7 +14,8 @@ from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
-from polysparse.files.vocabulary import Vocabulary, damage
+from polysparse.files.archive import damage
+from polysparse.files.vocabulary import Vocabulary
 from polysparse.observation.learnt import Learnt
 from polysparse.observation.tally import LOCK, ColumnTally
 

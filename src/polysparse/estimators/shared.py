@@ -140,14 +140,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         CanonicalCsr
             The data, sorted and without stored zeros.
         """
-        X = as_checked(X, self.n_jobs)
-        wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
-        if reset or hasattr(self, "n_features_in_"):
-            _require_no_more_features(self, X, reset)
-            X = validate_data(self, X, reset=reset, **wanted)
-        else:  # not fitted: there is nothing to compare X with
-            X = check_array(X, estimator=self, **wanted)
-        return as_canonical(X, self.n_jobs).as_sparse()
+        return read_sparse(self, X, reset=reset, ensure_min_samples=min_samples)  # type: ignore[no-any-return]
 
     def transform(self, X: Any) -> Any:
         """Transform data to polynomial features.
@@ -222,6 +215,25 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def read_sparse(estimator: Any, X: Any, *, reset: bool, **more: Any) -> Any:
+    """Validate X and return it as a CanonicalCsr, even if it is dense.
+
+    n_features_in_ and feature_names_in_ are set if `reset` is True; else X is checked against them,
+    as far as they exist. `more` is for scikit-learn's validate_data; if y is in it, X and y are
+    returned.
+    """
+    X = as_checked(X, estimator.n_jobs)
+    wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", **more}
+    if reset or hasattr(estimator, "n_features_in_"):
+        _require_no_more_features(estimator, X, reset)
+        found = validate_data(estimator, X, reset=reset, **wanted)
+    else:  # not fitted: there is nothing to compare X with
+        found = check_array(X, estimator=estimator, **wanted)
+    if "y" in more:
+        return as_canonical(found[0], estimator.n_jobs).as_sparse(), found[1]
+    return as_canonical(found, estimator.n_jobs).as_sparse()
 
 
 def as_checked(X: Any, n_jobs: int | None) -> Any:

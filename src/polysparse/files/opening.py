@@ -75,10 +75,11 @@ def _source_for(path: str) -> type[Source]:
         return NpzSource if path.endswith(".npz") else MatrixMarketSource
     if path.endswith(".parquet"):
         return ParquetSource
-    if name.endswith((".svmlight", ".svm", ".libsvm", ".txt")) or "." not in Path(name).name:
+    # The test sets of LIBSVM's collection end in .t.
+    if name.endswith((".svmlight", ".svm", ".libsvm", ".txt", ".t")) or "." not in Path(name).name:
         return SvmlightSource
     raise UnknownExtension(
-        f"{path}: unknown ending. Known are .svmlight, .libsvm, .svm, .txt or none (svmlight), "
+        f"{path}: unknown ending. Known are .svmlight, .libsvm, .svm, .txt, .t or none (svmlight), "
         ".npz, .mtx and .parquet; svmlight and .mtx also with .gz."
     )
 

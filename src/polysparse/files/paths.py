@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -85,15 +85,22 @@ def remove_asides(path: Path) -> None:
 
 def require_writable_target(path: Path, *, force: bool, source: str) -> None:
     """Raise UnwritableTarget if a path cannot or must not be written. Called before reading."""
-    if str(path) == "-" or path.name in ("", ".."):
-        raise UnwritableTarget(f"{str(path)!r} names no file or directory to write.")
-    if not path.parent.is_dir():
-        raise UnwritableTarget(f"{path.parent}: there is no such folder.")
+    _require_name(path)
     require_not_held(path, source, "the input")
     _require_unused(path, force)
     if path.exists():
         _require_replaceable(path)
     _require_free_asides(path, ASIDES)
+
+
+def require_writable_file(path: Path, *, force: bool, sources: Iterable[str]) -> None:
+    """Raise UnwritableTarget if a single file, of any ending, cannot or must not be written."""
+    _require_name(path)
+    for source in sources:
+        require_not_held(path, source, "an input")
+    _require_unused(path, force)
+    if path.exists() and not path.is_file():
+        raise UnwritableTarget(f"{path} is no file: it is kept.")
 
 
 def require_writable_vocabulary(output: Path, *, force: bool) -> None:
@@ -103,6 +110,13 @@ def require_writable_vocabulary(output: Path, *, force: bool) -> None:
     if path.exists() and not path.is_file():
         raise UnwritableTarget(f"{path} is no file: it is kept.")
     _require_free_asides(path, ("partial", "old"))
+
+
+def _require_name(path: Path) -> None:
+    if str(path) == "-" or path.name in ("", ".."):
+        raise UnwritableTarget(f"{str(path)!r} names no file or directory to write.")
+    if not path.parent.is_dir():
+        raise UnwritableTarget(f"{path.parent}: there is no such folder.")
 
 
 def require_not_held(path: Path, held: str, what: str) -> None:

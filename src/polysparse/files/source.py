@@ -52,6 +52,8 @@ class Reading:
         Whether svmlight indices count from 0; by default that is told by the file.
     was_zero_based : bool, optional
         Whether they did in an earlier file of the same job.
+    earlier : str
+        What was made of that file, for messages.
     n_threads : int
         Number of threads.
     line_bytes : int
@@ -64,6 +66,7 @@ class Reading:
     least_features: int = 0
     zero_based: bool | None = None
     was_zero_based: bool | None = None
+    earlier: str = "the vocabulary"
     n_threads: int = 1
     line_bytes: int = 2**25
     max_memory: int | None = None

@@ -67,23 +67,24 @@ class SvmlightSource(Source):
         if before is None:
             return (0, "index 0 occurs") if lowest == 0 else (1, "index 0 does not occur")
         self._require_no_contradiction(before)
-        return int(not before), f"those of the vocabulary count from {int(not before)}"
+        return int(not before), f"those of {self.reading.earlier} count from {int(not before)}"
 
     def _require_no_contradiction(self, was_zero_based: bool) -> None:
         """Raise FileFault if an earlier file of the same job seems to count from elsewhere."""
         lowest, highest = self._scan.min_index, self._scan.max_index
+        earlier = self.reading.earlier
         if lowest == 0 and not was_zero_based:
             raise FileFault(
-                f"{self.path}: index 0 occurs, but the columns of the vocabulary count from 1. "
+                f"{self.path}: index 0 occurs, but the columns of {earlier} count from 1. "
                 "Learn it again with zero_based=True if its data count from 0, too; give "
                 "zero_based=True if only this file does."
             )
         if lowest > 0 and was_zero_based and highest == self.reading.least_features:
             raise FileFault(
                 f"{self.path}: the indices are {lowest} to {highest}, as if they counted from 1, "
-                f"but the columns of the vocabulary are 0 to {highest - 1}. Give zero_based=False "
-                f"if they count from 1; zero_based=True if {highest} is a column that the "
-                "vocabulary does not have."
+                f"but the columns of {earlier} are 0 to {highest - 1}. Give zero_based=False "
+                f"if they count from 1; zero_based=True if {highest} is a column that {earlier} "
+                "does not have."
             )
 
     @cached_property

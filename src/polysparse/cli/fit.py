@@ -1,0 +1,293 @@
+"""The command `fit`, which fits a linear model to the products of features in a file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.cli.options import (
+    Misuse,
+    add_basis,
+    add_columns,
+    add_input,
+    add_jobs,
+    add_memory,
+    make_basis,
+    parse_count,
+    parse_positive,
+    parse_weight,
+    require_jobs,
+    require_one_kind_of_columns,
+)
+from polysparse.cli.progress_bar import ProgressBar
+from polysparse.cli.request import (
+    open_file,
+    open_input,
+    print_dropped,
+    print_note,
+    print_notes,
+    read_vocabulary,
+)
+from polysparse.files.model_file import ModelFile
+from polysparse.files.paths import naming_a_full_disk, require_not_held, require_writable_file
+from polysparse.files.source import FileFault, Source
+from polysparse.files.vocabulary import BASE
+from polysparse.machine import format_bytes, require_memory
+from polysparse.stream.means import Means
+from polysparse.stream.predict import memory_for_model, score_classes, score_regression
+from polysparse.stream.whole import bytes_of_whole, read_whole
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    parser = commands.add_parser(
+        "fit",
+        help="fit a linear model to products of features, which are never stored",
+        description="Fit a logistic or ridge regression to all products of features of a file with "
+        "labels. The products are never stored: only IN itself, and some vectors of "
+        "coefficients, have to fit in memory. polysparse.load_model(MODEL) reads the model in "
+        "Python.",
+    )
+    add_input(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="MODEL", type=Path, required=True, help="file to write, an .npz"
+    )
+    parser.add_argument(
+        "--model",
+        choices=["logistic", "ridge"],
+        default="logistic",
+        help="logistic, for labels that are classes (default), or ridge, for numbers",
+    )
+    parser.add_argument(
+        "-C", metavar="C", type=parse_positive, help="inverse penalty of logistic (default: 1)"
+    )
+    parser.add_argument(
+        "--alpha", metavar="A", type=parse_weight, help="penalty of ridge (default: 1)"
+    )
+    add_basis(parser, no_bias="no intercept")
+    add_columns(parser, "")
+    parser.add_argument(
+        "--test", metavar="FILE", help="data with labels, to say how good the model is"
+    )
+    parser.add_argument(
+        "--tol", metavar="T", type=parse_positive, help="when to stop, relative to the objective"
+    )
+    parser.add_argument("--max-iter", metavar="N", type=parse_count, help="iterations, at most")
+    add_memory(parser, None, "what is available")
+    add_jobs(parser)
+    parser.add_argument("--force", action="store_true", help="replace MODEL, if it exists")
+    parser.add_argument(
+        "--quiet", action="store_true", help="show neither progress, notes nor a summary"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fit a model and write it; then test it."""
+    _require_sensible(options)
+    vocabulary = read_vocabulary(options)
+    with ExitStack() as stack:
+        source = open_input(options, vocabulary, options.jobs)
+        stack.callback(source.close)
+        _require_labels(source, "fit a model to")
+        test = None
+        if options.test is not None:
+            test = _open_test(options, source)
+            stack.callback(test.close)
+        file, model = _fit(options, source)
+        with naming_a_full_disk(options.output):
+            file.write(options.output)
+        _print_summary(options, source, model)
+        if test is not None:
+            _print_scores(options, test, file, model)
+
+
+def _require_sensible(options: argparse.Namespace) -> None:
+    """Raise Misuse or UnwritableTarget for options that make no sense, before anything is read."""
+    require_one_kind_of_columns(options)
+    require_jobs(options)
+    for flag, value, model in (("-C", options.C, "logistic"), ("--alpha", options.alpha, "ridge")):
+        if value is not None and options.model != model:
+            raise Misuse(f"{flag} has a meaning only with --model {model}.")
+    if options.test == "-" == options.input:
+        raise Misuse("IN and --test cannot both be -, standard input.")
+    inputs = [options.input, *([options.test] if options.test is not None else [])]
+    require_writable_file(options.output, force=options.force, sources=inputs)
+    if options.vocabulary is not None:
+        require_not_held(options.output, options.vocabulary, "the vocabulary")
+
+
+def _require_labels(source: Source, what_for: str) -> None:
+    if source.summary.n_rows == 0:
+        raise FileFault(f"{source.path} has no rows to {what_for}.")
+    if not source.summary.has_labels:
+        raise FileFault(
+            f"{source.path} has no labels to {what_for}: svmlight text has them, Parquet in a "
+            "column 'label', and what polysparse expand has written of either."
+        )
+
+
+def _open_test(options: argparse.Namespace, source: Source) -> Source:
+    """Open the test data, which must look like IN, before anything takes long."""
+    wanted = source.summary.n_features
+    test = open_file(
+        options.test,
+        options,
+        options.jobs,
+        least_features=wanted,
+        was_zero_based=None if source.base is None else source.base == 0,
+        earlier=f"{source.path}",
+    )
+    try:
+        _require_labels(test, "test a model on")
+        found = test.summary.n_features
+        if found != wanted:
+            raise ValueError(
+                f"{test.path} has {found:,} columns, but {source.path} has {wanted:,}: give "
+                f"--n-features={max(found, wanted)} if the others are missing at the end."
+            )
+    except BaseException:
+        test.close()
+        raise
+    return test
+
+
+# ------------------------------------------------------------------------------------------ the fit
+
+
+def _fit(options: argparse.Namespace, source: Source) -> tuple[ModelFile, Any]:
+    """Return a fitted model, and what its file will hold."""
+    from polysparse.models.saving import as_file
+
+    n_bytes = bytes_of_whole(source)
+    _require_room(options, n_bytes, f"{source.path}, all of which a fit keeps in memory,")
+    print_notes(source, options)
+    with ProgressBar(options.quiet, source.summary.n_rows) as progress:
+        X, y = read_whole(source, Means(options.max_memory, options.jobs, progress))
+    print_dropped(source, options.vocabulary, options)
+    labels = _as_labels(y, source, options)
+    model, n_columns = _make_model(options, X)
+    n_classes = len(np.unique(labels)) if options.model == "logistic" else 1
+    n_vectors = model.n_vectors * (n_classes if n_classes > 2 else 1)
+    what = f"IN and {n_vectors} vectors of {n_columns:,} coefficients"
+    _require_room(options, n_bytes + 8 * n_vectors * n_columns, what)
+    with _telling(options):
+        model.fit(X, labels)
+    return as_file(model, **{BASE: source.base}), model
+
+
+def _require_room(options: argparse.Namespace, needed: int, what: str) -> None:
+    """Raise MemoryError if so many bytes are more than --max-memory, or than are available."""
+    way_out = "Fit to fewer rows, or to fewer columns: --observed, --hashed, a lower --degree."
+    if options.max_memory is None:
+        require_memory(needed, what, way_out)
+    elif needed > options.max_memory:
+        raise MemoryError(
+            f"max_memory={options.max_memory} ({format_bytes(options.max_memory)}) is too little: "
+            f"{what} would need max_memory={needed} ({format_bytes(needed)}). {way_out}"
+        )
+
+
+def _as_labels(
+    labels: NDArray[np.float64] | None, source: Source, options: argparse.Namespace
+) -> NDArray[Any]:
+    """Return labels as numbers, or as integers if they are classes."""
+    assert labels is not None
+    if options.model == "ridge":
+        return labels
+    broken = labels[~(np.abs(labels) < 2**53) | (labels != np.round(labels))]
+    if len(broken):
+        raise FileFault(
+            f"{source.path} has the label {broken[0]:g}; classes are whole numbers. Give --model "
+            "ridge if labels are numbers to be predicted."
+        )
+    return labels.astype(np.int64)
+
+
+def _make_model(options: argparse.Namespace, X: Any) -> tuple[Any, int]:
+    """Return the model that the options describe, and the number of its columns."""
+    from polysparse.models.loading import MODELS
+
+    columns, n_columns = _columns(options, X)
+    given = {"tol": options.tol, "max_iter": options.max_iter, "C": options.C}
+    given |= {"alpha": options.alpha, "n_jobs": options.jobs}
+    if isinstance(columns, str):
+        given |= {"degree": options.degree, "interaction_only": options.interaction_only}
+    parameters = {name: value for name, value in given.items() if value is not None}
+    is_told = not options.quiet and sys.stderr.isatty()
+    model = MODELS[options.model](
+        columns=columns, fit_intercept=not options.no_bias, verbose=int(is_told), **parameters
+    )
+    return model, n_columns
+
+
+def _columns(options: argparse.Namespace, X: Any) -> tuple[Any, int]:
+    """Return the parameter `columns` of a model, and the number of columns."""
+    from polysparse.estimators.hashed import HashedPolynomialFeatures
+    from polysparse.estimators.observed import ObservedPolynomialFeatures
+
+    if options.vocabulary is not None:
+        poly = ObservedPolynomialFeatures.load(options.vocabulary)
+        return poly, poly.n_output_features_
+    degree = 2 if options.degree is None else options.degree
+    basis = {"interaction_only": options.interaction_only, "include_bias": False}
+    basis["n_jobs"] = options.jobs
+    if options.hashed is not None:
+        sign, seed = not options.no_alternate_sign, options.seed or 0
+        n_columns = options.hashed
+        hashed = HashedPolynomialFeatures(
+            degree, **basis, n_columns=n_columns, alternate_sign=sign, seed=seed
+        )
+        return hashed, n_columns
+    if options.observed:
+        limits = {"min_count": options.min_count or 1, "max_columns": options.max_columns}
+        poly = ObservedPolynomialFeatures(degree, **basis, **limits).fit(X)
+        return poly, poly.n_output_features_
+    every = make_basis(options, X.shape[1])
+    return "all", every.n_columns - every.include_bias
+
+
+@contextmanager
+def _telling(options: argparse.Namespace) -> Iterator[None]:
+    """Print what a solver says on standard error, and its warnings as notes."""
+    with warnings.catch_warnings(record=True) as caught, redirect_stdout(sys.stderr):
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        print_note(" ".join(str(warning.message).split()), options)
+
+
+# ------------------------------------------------------------------------------------- what is said
+
+
+def _print_summary(options: argparse.Namespace, source: Source, model: Any) -> None:
+    if options.quiet:
+        return
+    n_iter = int(np.max(model.n_iter_))
+    parts = [
+        f"{options.model} regression",
+        f"{source.summary.n_rows:,} rows",
+        f"{model.coef_.shape[-1]:,} columns",
+        f"{n_iter:,} iteration{'s' * (n_iter != 1)}",
+        format_bytes(options.output.stat().st_size),
+    ]
+    print(f"polysparse: {options.output}: {', '.join(parts)}.", file=sys.stderr)
+
+
+def _print_scores(options: argparse.Namespace, test: Source, file: ModelFile, model: Any) -> None:
+    """Print how well the model predicts the labels of the test data."""
+    print_notes(test, options)
+    score = score_classes if options.model == "logistic" else score_regression
+    with ProgressBar(options.quiet, test.summary.n_rows) as progress:
+        means = Means(options.max_memory, options.jobs, progress)
+        scores = score(test, model, means, memory_for_model(file))
+    for name, value in scores.items():
+        print(f"{name}\t{value:.6g}")

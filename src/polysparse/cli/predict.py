@@ -1,0 +1,108 @@
+"""The command `predict`, which applies a model to a file in bounded memory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from polysparse.cli.options import Misuse, add_input, add_jobs, add_memory, require_jobs
+from polysparse.cli.progress_bar import ProgressBar
+from polysparse.cli.request import open_for_model, print_dropped, print_notes
+from polysparse.files.atomic import replacing
+from polysparse.files.model_file import ModelFile
+from polysparse.files.paths import naming_a_full_disk, require_writable_file
+from polysparse.files.predictions import PredictionWriter, require_prediction_ending
+from polysparse.files.source import Source
+from polysparse.stream.means import MEMORY, Means
+from polysparse.stream.predict import iter_predictions, memory_for_model
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    parser = commands.add_parser(
+        "predict",
+        help="apply a model to a file, in bounded memory",
+        description="Predict the labels of a file with a model of polysparse fit, block by block: "
+        "a line for each row of IN. FILE: .txt, with tabs, .csv, which has a heading, or .npy.",
+    )
+    parser.add_argument("model", metavar="MODEL", type=Path, help="file of polysparse fit")
+    add_input(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="where to (default: standard output)"
+    )
+    parser.add_argument(
+        "--proba", action="store_true", help="the probability of each class, in their order"
+    )
+    parser.add_argument(
+        "--drop-unseen",
+        action="store_true",
+        help="drop columns of IN that the model was not fitted on (default: refuse them)",
+    )
+    add_memory(parser, MEMORY)
+    add_jobs(parser)
+    parser.add_argument("--force", action="store_true", help="replace FILE, if it exists")
+    parser.add_argument("--quiet", action="store_true", help="show neither progress nor notes")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write a prediction for each row of a file."""
+    from polysparse.models.loading import model_in
+
+    require_jobs(options)
+    if options.output is not None:
+        require_prediction_ending(options.output)
+        inputs = [options.input, str(options.model)]
+        require_writable_file(options.output, force=options.force, sources=inputs)
+    file = ModelFile.read(options.model, options.max_memory)
+    model = model_in(file, options.model)
+    if options.proba and not hasattr(model, "classes_"):
+        raise Misuse(f"{options.model} is a regression: it has no classes. Leave out --proba.")
+    model.n_jobs = options.jobs
+    vars(model).pop("feature_names_in_", None)  # files have no names to compare them with
+    way_out = "give --drop-unseen to drop those at the end."
+    source = open_for_model(options.input, options, file, "" if options.drop_unseen else way_out)
+    with closing(source):
+        print_notes(source, options)
+        _predict(options, source, file, model)
+        print_dropped(source, options.model, options)
+
+
+def _predict(options: argparse.Namespace, source: Source, file: ModelFile, model: Any) -> None:
+    n_rows = source.summary.n_rows
+    shape: tuple[int, ...] = (n_rows,)
+    heading, dtype = ["prediction"], np.dtype(np.float64)
+    if options.proba:
+        heading = [str(label) for label in model.classes_]
+        shape = n_rows, len(heading)
+    elif hasattr(model, "classes_"):
+        dtype = model.classes_.astype(str).dtype if _is_text(model) else model.classes_.dtype
+    is_hidden = options.quiet or options.output is None
+    with _opened(options.output) as out, ProgressBar(is_hidden, n_rows) as progress:
+        ending = ".txt" if options.output is None else options.output.suffix
+        writer = PredictionWriter(out, ending, shape, dtype, heading)
+        means = Means(options.max_memory, options.jobs, progress)
+        predict = model.predict_proba if options.proba else model.predict
+        for predicted, _ in iter_predictions(source, predict, means, memory_for_model(file)):
+            writer.write(predicted)
+
+
+def _is_text(model: Any) -> bool:
+    return model.classes_.dtype.kind in "OU"
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[IO[bytes]]:
+    """Open a file that is whole or not there, or standard output."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with naming_a_full_disk(path), replacing(path) as file:
+        yield file

@@ -1,0 +1,107 @@
+"""The command `terms`, which tells the heaviest terms of a model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from polysparse.cli.names import read_names
+from polysparse.cli.options import Misuse, parse_count
+from polysparse.cli.request import open_for_model, print_note
+from polysparse.files.atomic import replacing
+from polysparse.files.model_file import ModelFile
+from polysparse.files.paths import UnknownExtension, naming_a_full_disk, require_writable_file
+from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
+from polysparse.stream.means import Means
+from polysparse.stream.whole import read_whole
+
+PICTURES = ".png", ".svg", ".pdf"
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    parser = commands.add_parser(
+        "terms",
+        help="list, draw or write the terms of a model",
+        description="List the heaviest terms of a model of polysparse fit, with their weights, and "
+        "in how many rows of its data they are not zero. Input columns count from 0: x0, x1, ...",
+    )
+    parser.add_argument("model", metavar="MODEL", type=Path, help="file of polysparse fit")
+    parser.add_argument(
+        "-n", metavar="N", type=parse_count, default=20, help="how many (default: 20)"
+    )
+    parser.add_argument(
+        "--data",
+        metavar="IN",
+        help="for hashed columns, which have no names: data in which to look for their products",
+    )
+    parser.add_argument(
+        "--feature-names", metavar="FILE", type=Path, help="names of the input columns, one a line"
+    )
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw them: .png, .svg or .pdf")
+    parser.add_argument(
+        "--text",
+        metavar="FILE",
+        type=Path,
+        help="write every term: name, tab, weight",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.set_defaults(run=run, jobs=None, n_features=None, zero_based=None, max_memory=None)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print, draw and write the terms of a model."""
+    from polysparse.models.loading import model_in
+    from polysparse.models.readable import terms_of
+    from polysparse.models.terms import TermTable
+
+    _require_writable(options)
+    file = ModelFile.read(options.model)
+    terms = terms_of(model_in(file, options.model))
+    if options.feature_names is not None:
+        names = read_names(options.feature_names, terms.columns.basis.n_features)
+        terms = replace(terms, features=names)
+    table = terms.top(options.n, _data(options, file))
+    if options.plot is not None:
+        _draw(table, options.plot)
+    if options.text is not None:
+        with naming_a_full_disk(options.text):
+            terms.write(options.text)
+    print(json.dumps(table) if options.json else TermTable(table))
+    if file.zero_based is False and terms.features is None:
+        print_note("x0 is column 1 of the svmlight text that the model was fitted on.", options)
+
+
+def _require_writable(options: argparse.Namespace) -> None:
+    """Raise UnwritableTarget or Misuse for files that must not be written, before any is."""
+    inputs = [str(options.model), *([options.data] if options.data else [])]
+    for path in (options.plot, options.text):
+        if path is not None:
+            require_writable_file(path, force=options.force, sources=inputs)
+    if options.plot is not None and options.plot == options.text:
+        raise Misuse("--plot and --text name the same file.")
+    if options.plot is not None and options.plot.suffix not in PICTURES:
+        raise UnknownExtension(f"{options.plot}: unknown ending. Known are {', '.join(PICTURES)}.")
+
+
+def _data(options: argparse.Namespace, file: ModelFile) -> CanonicalCsr | None:
+    """Return the data in which to look for products of hashed columns."""
+    if options.data is None:
+        return None
+    if file.columns.kind != "hashed":
+        raise Misuse(f"--data has a meaning only for hashed columns; {options.model} has others.")
+    with closing(open_for_model(options.data, options, file)) as source:
+        return as_canonical_csr(read_whole(source, Means())[0])
+
+
+def _draw(table: dict[str, list[Any]], path: Path) -> None:
+    from polysparse.models.plotting import draw_terms, require_matplotlib
+
+    figure = draw_terms(table, make_figure=require_matplotlib("matplotlib.figure").Figure).figure
+    with naming_a_full_disk(path), replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=160)

@@ -1,0 +1,182 @@
+"""Archives: .npz files of plain arrays and a description in JSON, no pickles.
+
+description.npy   JSON: format, version, and what the writer adds
+NAME.npy          the arrays that the format has, little-endian
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.files.arrays import read_header
+from polysparse.files.description import parse_json
+from polysparse.machine import format_bytes, require_memory
+
+DESCRIPTION = "description"
+
+# How much larger than its packed size a member of an archive can be, by the method of packing.
+DEFLATE_FACTOR = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
+
+# A description read from JSON takes up to this many times the bytes of its text.
+JSON_FACTOR = 32
+
+
+@dataclass(frozen=True)
+class ArchiveFormat:
+    """A kind of archive.
+
+    Attributes
+    ----------
+    noun : str
+        What messages call such a file.
+    version : int
+        The version that is written, and the only one that is read.
+    arrays : tuple of str
+        Names of the arrays that such a file may have.
+    way_out : str
+        What to do about a file that is too large, in the imperative.
+    """
+
+    noun: str
+    version: int
+    arrays: tuple[str, ...]
+    way_out: str
+
+    @property
+    def name(self) -> str:
+        """The entry `format` of the description."""
+        return f"polysparse.{self.noun}"
+
+    def write(
+        self, file: IO[bytes], description: dict[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Write a description and arrays to an open file."""
+        text = json.dumps({"format": self.name, "version": self.version, **description})
+        members = {DESCRIPTION: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in members.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, as_little(array), allow_pickle=False)
+
+    def read(
+        self, path: str | os.PathLike[str], max_memory: int | None = None
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Read the description, and the arrays that are there.
+
+        ValueError is raised if the file is damaged or of another kind. MemoryError is raised before
+        reading it if that takes more than `max_memory` bytes, or more than are available: a
+        compressed file may be a thousand times as large as it looks.
+        """
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"{os.fspath(path)}: there is no such {self.noun}.")
+        try:
+            with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+                names = [name for name in self.arrays if f"{name}.npy" in archive.namelist()]
+                self._require_room(path, archive, names, max_memory)
+                description = self._read_description(archive)
+                return description, {name: _read_array(archive, name) for name in names}
+        except _TooLarge as error:
+            raise MemoryError(str(error)) from None
+        except Exception as error:  # NumPy and zipfile raise many types for a damaged file
+            if isinstance(error, OSError) and error.filename is not None:
+                raise  # the file cannot be opened
+            reason = str(error).strip("'\".") or type(error).__name__
+            raise ValueError(
+                f"{os.fspath(path)} is no {self.noun} of polysparse, or damaged: {reason}."
+            ) from None
+
+    def _require_room(
+        self,
+        path: str | os.PathLike[str],
+        archive: zipfile.ZipFile,
+        names: list[str],
+        max_memory: int | None,
+    ) -> None:
+        """Raise _TooLarge if the arrays, unpacked, take too much memory."""
+        needed = JSON_FACTOR * _size_in(archive, f"{DESCRIPTION}.npy")
+        needed += sum(_size_in(archive, f"{name}.npy") for name in names)
+        what = f"{os.fspath(path)}, {format_bytes(os.path.getsize(path))} on the disk,"
+        if max_memory is not None and needed > max_memory:
+            raise _TooLarge(
+                f"{what} would need {needed:,} bytes ({format_bytes(needed)}) of memory, which is "
+                f"more than max_memory={max_memory}: give more, or {self.way_out}."
+            )
+        try:
+            require_memory(needed, what, f"{self.way_out.capitalize()}.")
+        except MemoryError as error:
+            raise _TooLarge(str(error)) from None
+
+    def _read_description(self, archive: zipfile.ZipFile) -> dict[str, Any]:
+        description = parse_json(_read_array(archive, DESCRIPTION).tobytes())
+        if not isinstance(description, dict) or description.get("format") != self.name:
+            raise ValueError("it has another format")
+        version = description.get("version")
+        if version != self.version:
+            raise ValueError(f"it has version {version}, and this polysparse reads {self.version}")
+        return description
+
+
+def damage(path: str | os.PathLike[str], error: Exception) -> ValueError:
+    """Return an error that says why an archive is damaged."""
+    return ValueError(f"{os.fspath(path)} is damaged: {str(error).rstrip('.')}.")
+
+
+def as_little(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array in the byte order of files."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def array_of(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    dtype: type[np.generic],
+    dimensions: tuple[int, ...] = (1,),
+) -> NDArray[Any]:
+    """Return an array that was read; raise ValueError if it is missing or of another kind."""
+    if name not in arrays:
+        raise ValueError(f"it has no {name}")
+    array, wanted = arrays[name], np.dtype(dtype)
+    if array.dtype != wanted.newbyteorder("<") or array.ndim not in dimensions:
+        raise ValueError(f"{name} is {array.dtype} of shape {array.shape}, not {wanted}")
+    return np.ascontiguousarray(array, dtype=wanted)
+
+
+def require_names(names: Any, n_features: int) -> None:
+    """Raise ValueError if what was read as names of features is none, or not one for each."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("the names of features are no strings")
+    if len(names) != n_features:
+        raise ValueError(f"there are {len(names)} names of features")
+
+
+class _TooLarge(Exception):
+    """A file takes more memory than it may."""
+
+
+def _size_in(archive: zipfile.ZipFile, name: str) -> int:
+    """Return the size of a member, unpacked; raise ValueError if it cannot have that size."""
+    member = archive.getinfo(name)
+    most = DEFLATE_FACTOR.get(member.compress_type, 0) * member.compress_size
+    if member.file_size > most:
+        raise ValueError(f"{name} cannot have {member.file_size:,} bytes")
+    return member.file_size
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Read an array, if it is as large as its member of the archive."""
+    member = archive.getinfo(f"{name}.npy")
+    with archive.open(member) as file:
+        dtype, shape = read_header(file)
+        if file.tell() + dtype.itemsize * math.prod(shape) != member.file_size:
+            raise ValueError(f"{name} has {member.file_size} bytes, and another shape: {shape}")
+    with archive.open(member) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))

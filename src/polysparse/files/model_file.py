@@ -1,0 +1,173 @@
+"""Fitted linear models in files: an archive of plain arrays, no pickles.
+
+description.npy    JSON: format, version, kind, basis, columns, digest, and what the model adds
+coefficients.npy   float64, one per column; a row per class or target if there are several
+intercept.npy      float64, one per row of coefficients
+columns.npy        int64, increasing; only for chosen columns
+counts.npy         int64, rows in which each column occurred; not for hashed columns
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.arguments import require_rising
+from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
+from polysparse.files.archive import ArchiveFormat, array_of, as_little, damage, require_names
+from polysparse.files.atomic import replacing
+from polysparse.files.description import columns_in
+from polysparse.files.vocabulary import BASE
+
+FORMAT = ArchiveFormat(
+    "model",
+    version=1,
+    arrays=("coefficients", "intercept", "columns", "counts"),
+    way_out="fit a model with fewer columns",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """What a file holds of a model.
+
+    Attributes
+    ----------
+    kind : str
+        Which model it is.
+    columns : ColumnSpace
+        Its columns, without a bias.
+    coefficients : ndarray of float64 of shape (n_columns,) or (n, n_columns)
+        A coefficient for each column, and for each of n classes or targets.
+    intercept : ndarray of float64 of shape (1,) or (n,)
+        What is added.
+    counts : ndarray of int64 of shape (n_columns,), or None
+        Number of rows in which each column occurred; None for hashed columns.
+    more : dict
+        Other entries of the description: parameters, classes, names of features, the first index
+        of svmlight.
+    """
+
+    kind: str
+    columns: ColumnSpace
+    coefficients: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    counts: NDArray[np.int64] | None
+    more: dict[str, Any]
+
+    @property
+    def zero_based(self) -> bool | None:
+        """Whether the svmlight file it was fitted on begins at 0; None if it was no such file."""
+        base = self.more.get(BASE)
+        return base == 0 if base in (0, 1) else None
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write or replace a file atomically. Of several at once, the last one to end wins."""
+        arrays: dict[str, NDArray[Any]] = {
+            "coefficients": self.coefficients,
+            "intercept": self.intercept,
+        }
+        if isinstance(self.columns, ChosenColumns):
+            arrays["columns"] = self.columns.ranks
+        if self.counts is not None:
+            arrays["counts"] = self.counts
+        description = {
+            "kind": self.kind,
+            "basis": self.columns.basis.as_dict(),
+            "columns": self.columns.describe(),
+            "sha256": digest_of(arrays),
+        }
+        with replacing(Path(path)) as file:
+            FORMAT.write(file, self.more | description, arrays)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], max_memory: int | None = None) -> ModelFile:
+        """Read a file; raise ValueError if it is damaged or not a model.
+
+        MemoryError is raised before reading it if that takes more than `max_memory` bytes, or more
+        than are available.
+        """
+        description, arrays = FORMAT.read(path, max_memory)
+        try:
+            if description["sha256"] != digest_of(arrays):
+                raise ValueError("its arrays have another digest")
+            return cls._of(description, arrays)
+        except KeyError as error:
+            raise damage(path, ValueError(f"its description has no {error}")) from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise damage(path, error) from None
+
+    @classmethod
+    def _of(cls, description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ModelFile:
+        """Return the model in a file; raise if parts of the file contradict each other."""
+        columns = _columns_of(description, arrays)
+        coefficients = array_of(arrays, "coefficients", np.float64, (1, 2))
+        intercept = array_of(arrays, "intercept", np.float64)
+        if coefficients.shape[-1] != columns.n_columns:
+            raise ValueError(f"coefficients is of shape {coefficients.shape}")
+        if len(intercept) != (len(coefficients) if coefficients.ndim == 2 else 1):
+            raise ValueError(f"intercept is of shape {intercept.shape}")
+        for name, array in (("coefficients", coefficients), ("intercept", intercept)):
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} is not finite everywhere")
+        counts = None
+        if columns.kind != "hashed":
+            counts = array_of(arrays, "counts", np.int64)
+            if len(counts) != columns.n_columns or np.any(counts < 0):
+                raise ValueError("counts are not one for each column, 0 or more")
+        names = description.get("feature_names_in")
+        if names is not None:
+            require_names(names, columns.basis.n_features)
+        return cls(description["kind"], columns, coefficients, intercept, counts, description)
+
+
+def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return a digest of arrays and their names, the same on every machine."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        little = np.ascontiguousarray(as_little(array))
+        digest.update(f"{name} {little.dtype.str} {little.shape}".encode())
+        digest.update(little.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _columns_of(description: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ColumnSpace:
+    """Return the columns of a model; raise if they are invalid."""
+    basis, columns = MonomialBasis(**description["basis"]), columns_in(description)
+    if basis.include_bias:
+        raise ValueError("its basis has a bias")
+    space: ColumnSpace
+    if columns["kind"] == "hashed":
+        space = HashedColumns(
+            basis, columns["n_columns"], columns["alternate_sign"], columns["seed"]
+        )
+        _require_hash(space)
+        return space
+    basis.require_indexable()
+    if columns["kind"] == "all":
+        return AllColumns(basis)
+    ranks = array_of(arrays, "columns", np.int64)
+    require_rising(ranks)
+    for column in (*ranks[:1], *ranks[-1:]):
+        if not 0 <= column < basis.n_columns:
+            raise ValueError(f"column {column} is not in the basis")
+    space = ChosenColumns(basis, ranks)
+    if space.describe() != columns:
+        raise ValueError("its columns have another digest")
+    return space
+
+
+def _require_hash(space: HashedColumns) -> None:
+    """Raise ValueError if the parameters of a hash function are invalid."""
+    if space.n_columns < 1 or type(space.alternate_sign) is not bool:
+        raise ValueError("its hash function is incomplete")
+    if type(space.seed) is not int or not 0 <= space.seed < 2**64:
+        raise ValueError(f"the seed of its hash function is {space.seed!r}")

@@ -1,0 +1,94 @@
+"""Conjugate gradients for penalised least squares, with the intercept always at its best."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.models.design import Design
+from polysparse.models.newton import FEWEST_STEPS, Fit, Report, require_finite
+from polysparse.models.vectors import Vector, add_scaled, blocks_of, dot
+
+VECTORS = 5  # of coefficients, in memory at the peak
+
+
+def minimise(
+    design: Design,
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    alpha: float,
+    *,
+    has_intercept: bool,
+    tol: float,
+    max_iter: int,
+    report: Report,
+) -> Fit:
+    """Minimise the weighted sum of squared errors plus alpha times the squared norm.
+
+    It has converged when the last of k steps lowered the value by less than tol / k times the
+    value. report(iteration, value, norm of the gradient) is called for each iteration.
+    """
+    total = float(weights.sum())
+
+    def centre(rows: NDArray[np.float64]) -> float:
+        """Take the weighted mean off the rows, and return it."""
+        mean = dot(weights, rows) / total if has_intercept else 0.0
+        rows -= mean
+        return mean
+
+    errors = y.copy()
+    intercept = centre(errors)
+    scale = _precondition(design, weights, alpha, has_intercept)
+    w = np.zeros(len(scale))
+    p = np.zeros(len(scale))
+    value, norm, first, has_converged = dot(weights, errors * errors), 0.0, 0.0, False
+    for iteration in range(1, max_iter + 1):
+        residual = require_finite(design.apply_transposed(weights * errors))
+        before, (norm, square) = norm, _take_penalty(residual, alpha, w, scale)
+        first = first or norm
+        report(iteration, value, 2 * float(np.sqrt(square)))
+        if not norm > 1e-30 * first:
+            has_converged = True
+            break
+        _turn(p, norm / before if before else 0.0, residual, scale)
+        del residual
+        gained = design.apply(p)
+        mean = centre(gained)
+        length = dot(weights, gained * gained) + alpha * dot(p, p)
+        size = norm / length
+        errors -= size * gained
+        intercept -= size * mean
+        add_scaled(w, size, p)
+        value -= size * norm
+        if iteration >= FEWEST_STEPS and iteration * size * norm <= tol * value:
+            has_converged = True
+            break
+    value = dot(weights, errors * errors) + alpha * dot(w, w)
+    return Fit(w, intercept, value, iteration, has_converged)
+
+
+def _precondition(
+    design: Design, weights: NDArray[np.float64], alpha: float, has_intercept: bool
+) -> Vector:
+    """Return the diagonal of the Hessian, or 1 where it is 0."""
+    scale = design.centred_squares(weights, centred=has_intercept)
+    np.add(scale, alpha, out=scale)
+    scale[scale <= 0] = 1
+    return scale
+
+
+def _take_penalty(residual: Vector, alpha: float, w: Vector, scale: Vector) -> tuple[float, float]:
+    """Subtract alpha * w; return the squared norms with and without the preconditioner."""
+    norm = square = 0.0
+    for r_part, w_part, m_part in blocks_of(residual, w, scale):
+        r_part -= alpha * w_part
+        norm += float(np.einsum("i,i->", r_part, r_part / m_part))
+        square += float(np.einsum("i,i->", r_part, r_part))
+    return norm, square
+
+
+def _turn(p: Vector, share: float, residual: Vector, scale: Vector) -> None:
+    """Make the residual, divided, plus a share of p, the next direction."""
+    for p_part, r_part, m_part in blocks_of(p, residual, scale):
+        p_part *= share
+        p_part += r_part / m_part

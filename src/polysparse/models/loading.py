@@ -1,0 +1,51 @@
+"""Read fitted models from files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from polysparse.files.archive import damage
+from polysparse.files.model_file import ModelFile
+from polysparse.models.logistic import PolynomialLogisticRegression
+from polysparse.models.ridge import PolynomialRidge
+from polysparse.models.saving import as_model
+
+MODELS: dict[str, Any] = {"logistic": PolynomialLogisticRegression, "ridge": PolynomialRidge}
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a fitted model that its method `save`, or ``polysparse fit``, has written.
+
+    Nothing is unpickled: a file from elsewhere cannot run a program.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read. ValueError is raised if it is damaged or no model.
+
+    Returns
+    -------
+    PolynomialRidge or PolynomialLogisticRegression
+        The fitted model. `n_jobs` is not saved, and has its default.
+
+    Examples
+    --------
+    >>> from polysparse import PolynomialRidge, load_model
+    >>> model = PolynomialRidge().fit([[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0])
+    >>> model.save("model.npz")  # doctest: +SKIP
+    >>> model = load_model("model.npz")  # doctest: +SKIP
+    """
+    return model_in(ModelFile.read(path), path)
+
+
+def model_in(file: ModelFile, path: str | os.PathLike[str]) -> Any:
+    """Return the fitted model of a file that was read from a path."""
+    try:
+        if file.kind not in MODELS:
+            raise ValueError(f"its kind must be logistic or ridge; it is {file.kind!r}")
+        return as_model(file, MODELS[file.kind])
+    except KeyError as error:
+        raise damage(path, ValueError(f"its description has no {error}")) from None
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise damage(path, error) from None

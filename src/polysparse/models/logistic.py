@@ -1,0 +1,302 @@
+"""PolynomialLogisticRegression: logistic regression on features that are never built."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from polysparse.basis.degrees import Degree
+from polysparse.estimators.shared import IntegerRange
+from polysparse.models import newton
+from polysparse.models.design import Design
+from polysparse.models.losses import BinaryLoss, Loss, SoftmaxLoss
+from polysparse.models.shared import PolynomialModel, RealRange, as_weights
+
+
+class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: ignore[misc]
+    """Logistic regression on polynomial features that are never built.
+
+    The model is that of scikit-learn's LogisticRegression on the features of PolynomialFeatures. It
+    is fitted to X itself: products of the expansion with vectors are computed from X, so that
+    memory is needed for X and for eight vectors of coefficients alone.
+
+    `C` times the weighted sum of the log losses, plus half the sum of squared coefficients, is
+    minimised, by Newton's method with preconditioned conjugate gradients in float64, whatever the
+    dtype of X is. The intercept is not penalised; it takes the place of the bias column. Of two
+    classes, the second has coefficients; of more, each has, and the losses are multinomial.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse of the strength of the penalty, above 0.
+    degree : int or tuple (min_degree, max_degree), default=2
+        Degrees of the features. If a single int is given, it is the maximum degree.
+    interaction_only : bool, default=False
+        If True, only products of distinct input features are used.
+    columns : {"all", "observed", "hashed"} or transformer, default="all"
+        Which features there are. "all": all products. "observed": those that occur in X, as
+        ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
+        as by HashedPolynomialFeatures. A transformer of polysparse brings its own degree and
+        interaction_only, and those of the model are ignored. If it is not fitted, a clone of it is
+        fitted to X; it is never changed itself. A bias column of it is left out.
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, by which those of their rows are multiplied. "balanced": inverse to
+        the sums of weights of their rows.
+    tol : float, default=1e-6
+        The fit ends when an iteration is predicted to lower the objective by less than `tol` times
+        its value. The objective is then usually closer than that to its minimum.
+    max_iter : int, default=100
+        Maximum number of Newton's iterations, each of which takes several passes over the data.
+    warm_start : bool, default=False
+        If True, `fit` begins with the last solution, if columns and classes are the same.
+    n_jobs : int, optional
+        Number of threads. By default every core that this process may use, but at most
+        OMP_NUM_THREADS. The result does not depend on it.
+    verbose : int, default=0
+        If not 0, a line is printed for each iteration: objective, norm of the gradient, passes over
+        the data, seconds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
+        The intercepts.
+    column_space_ : AllColumns, ChosenColumns or HashedColumns
+        The columns that coefficients belong to, without the bias.
+    column_counts_ : ndarray of int64 of shape (n_columns,), or None
+        In how many rows of X each column occurs; None if columns are hashed.
+    objective_ : float
+        What was minimised, at the solution.
+    n_iter_ : ndarray of int32 of shape (1,)
+        Number of Newton's iterations.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of str objects
+        Names of features seen during `fit`. Defined only if X has feature names that are all
+        strings.
+
+    See Also
+    --------
+    PolynomialRidge : The same for numbers.
+    PolynomialOperator : The products that the fit is made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialLogisticRegression
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> y = ["same", "other", "other", "same"]
+    >>> model = PolynomialLogisticRegression(C=100).fit(X, y)
+    >>> model.predict(X)
+    array(['same', 'other', 'other', 'same'], dtype='<U5')
+    >>> model.coef_.shape
+    (1, 5)
+    """
+
+    classes_: NDArray[Any]
+    n_iter_: NDArray[np.int32]
+
+    ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        **PolynomialModel.ranges,
+        "C": RealRange(may_be_zero=False),
+    }
+    bool_parameters = ("fit_intercept", "warm_start")
+    n_vectors = newton.VECTORS
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        degree: Degree = 2,
+        interaction_only: bool = False,
+        columns: Any = "all",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            degree, interaction_only, columns, fit_intercept, tol, max_iter, n_jobs, verbose
+        )
+        self.C = C
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PolynomialLogisticRegression:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            The classes.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self : object
+            Fitted model.
+        """
+        self.require_parameters()
+        last = self.forget()
+        x, y = self.read(X, y=y, reset=True)
+        check_classification_targets(y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has 1 class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes."
+            )
+        weights = as_weights(sample_weight, x.shape[0])
+        weights = weights * self._class_weights(classes, numbers, weights)[numbers] * self.C
+        is_binary = len(classes) == 2
+        design = self.make_design(x, 1 if is_binary else len(classes))
+        has_intercept = bool(self.fit_intercept)
+        loss: Loss = (
+            BinaryLoss(numbers.astype(np.float64), weights, has_intercept)
+            if is_binary
+            else SoftmaxLoss(numbers, weights, has_intercept)
+        )
+        fit = newton.minimise(
+            design,
+            loss,
+            *self._start(design, classes, last if self.warm_start else {}),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            report=self.reporter(design),
+        )
+        self.keep(
+            design,
+            fit,
+            classes_=classes,
+            coef_=np.atleast_2d(np.ascontiguousarray(fit.coefficients.T)),
+            intercept_=np.atleast_1d(np.asarray(fit.intercept, dtype=np.float64)),
+            n_iter_=np.array([fit.n_iter], dtype=np.int32),
+        )
+        return self
+
+    def _class_weights(
+        self, classes: NDArray[Any], numbers: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the weight of each class; raise ValueError if a class has none at all."""
+        sums = np.bincount(numbers, weights)
+        found = np.ones(len(classes))
+        if self.class_weight == "balanced":
+            found = sums.sum() / (len(classes) * np.maximum(sums, np.finfo(np.float64).tiny))
+        elif self.class_weight is not None:
+            found = compute_class_weight(self.class_weight, classes=classes, y=classes[numbers])
+        valid = np.isfinite(found) & (found > 0) & (sums > 0)
+        if not valid.all():
+            which = int(np.argmin(valid))
+            raise ValueError(
+                f"The class {classes.tolist()[which]!r} has no weight: its rows have sample_weight "
+                f"{sums[which]:g} in sum, and its class_weight is {found[which]:g}. Both must be "
+                "positive and finite; or leave its rows out."
+            )
+        return found
+
+    def _start(
+        self, design: Design, classes: NDArray[Any], last: dict[str, Any]
+    ) -> tuple[NDArray[np.float64], Any]:
+        """Return the coefficients and the intercept to begin with: the last ones, if they fit."""
+        n_columns = design.columns.n_columns
+        if (
+            "coef_" in last
+            and np.array_equal(last["classes_"], classes)
+            and last["column_space_"] == design.columns
+        ):
+            coefficients, intercept = last["coef_"].T.copy(), last["intercept_"]
+        else:
+            n_outputs = 1 if len(classes) == 2 else len(classes)
+            coefficients, intercept = np.zeros((n_columns, n_outputs)), np.zeros(n_outputs)
+        if not self.fit_intercept:
+            intercept = np.zeros_like(intercept)
+        if len(classes) == 2:
+            return coefficients.reshape(-1), float(intercept[0])
+        return coefficients, intercept
+
+    # ------------------------------------------------------------------------------- predicting
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, the log odds of the second one.
+        """
+        scores = self.scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The most probable class of each row.
+        """
+        scores = self.decision_function(X)
+        which = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[which.astype(np.intp)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict probabilities of classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_samples, n_classes)
+            Probabilities, in the order of `classes_`.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict logarithms of probabilities of classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_samples, n_classes)
+            Logarithms of probabilities, in the order of `classes_`.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            # log(1 + exp(s)), with an exponential that cannot overflow
+            rest = np.log1p(np.exp(-np.abs(scores)))
+            return -np.column_stack([np.maximum(scores, 0) + rest, np.maximum(-scores, 0) + rest])
+        scores -= scores.max(axis=1, keepdims=True)
+        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        return scores

@@ -1,0 +1,88 @@
+"""A picture of the heaviest terms of a model."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from polysparse.basis.names import as_printable
+
+LINE, LINES = 46, 2  # characters in a line of a name, and lines; longer names lose their middle
+COLOURS = {1: "#2166ac", -1: "#f4a582"}  # dark and light, so that signs differ in grey, too
+INCHES_PER_BAR, INCHES_PER_LINE, WIDTH = 0.27, 0.14, 8.0
+
+
+def draw_terms(table: dict[str, list[Any]], ax: Any = None, make_figure: Any = None) -> Any:
+    """Draw a bar for each term of a table, the heaviest on top, and return the axes.
+
+    Without axes, a figure is made: by default one that pyplot shows.
+    """
+    weights, labels = table["weight"], _labels(table)
+    if ax is None:
+        ax = _new_axes(labels, make_figure or require_matplotlib("matplotlib.pyplot").figure)
+    signs = [1 if weight > 0 else -1 for weight in weights]
+    places = range(len(weights))
+    ax.barh(places, weights, height=0.72, color=[COLOURS[sign] for sign in signs])
+    for place, weight, sign in zip(places, weights, signs, strict=True):
+        ax.annotate(
+            f"{weight:.3g}".replace("-", "−"),
+            (weight, place),
+            (3 * sign, 0),
+            textcoords="offset points",
+            ha="left" if sign > 0 else "right",
+            va="center",
+            fontsize="x-small",
+            color="0.35",
+        )
+    ax.set_yticks(places, labels=labels, fontsize="small", linespacing=1.15)
+    ax.set_ylim(max(len(weights), 1) - 0.4, -0.6)  # the heaviest on top
+    ax.margins(x=0.16)  # room for the numbers
+    ax.axvline(0, color="0.3", lw=0.8)
+    ax.set_xlabel("weight")
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color="0.9", lw=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def _new_axes(labels: list[str], make_figure: Any) -> Any:
+    """Return axes that are as high as the bars need."""
+    n_lines = 1 + max((label.count("\n") for label in labels), default=0)
+    height = INCHES_PER_BAR + INCHES_PER_LINE * (n_lines - 1)
+    figure = make_figure(figsize=(WIDTH, 1 + height * len(labels)), layout="constrained")
+    return figure.subplots()
+
+
+def require_matplotlib(module: str) -> Any:
+    """Import a module of matplotlib; raise ImportError with the way to get it."""
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise ImportError(
+            "Terms are drawn by matplotlib, which is not installed: pip install 'polysparse[cli]'."
+        ) from error
+
+
+def _labels(table: dict[str, list[Any]]) -> list[str]:
+    """Return the names of terms, with the class or target of each if there are several."""
+    labels = list(map(_in_lines, table["name"]))
+    for title in ("class", "target"):
+        if title in table:
+            rows = map(_in_lines, map(str, table[title]))
+            labels = [" → ".join(pair) for pair in zip(labels, rows, strict=True)]
+    return labels
+
+
+def _in_lines(name: str) -> str:
+    """Return a name in a line or two, as plain text; a longer one loses its middle."""
+    name = as_printable(name)
+    if len(name) > LINE * LINES:
+        half = LINE * LINES // 2 - 4
+        name = f"{name[:half]}… {name[-half:]}"
+    lines = textwrap.wrap(name, LINE, break_on_hyphens=False)
+    return "\n".join(lines).replace("$", r"\$")

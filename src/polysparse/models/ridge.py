@@ -1,0 +1,168 @@
+"""PolynomialRidge: ridge regression on polynomial features that are never built."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from polysparse.basis.degrees import Degree
+from polysparse.estimators.shared import IntegerRange
+from polysparse.models import least_squares
+from polysparse.models.shared import PolynomialModel, RealRange, as_weights
+
+
+class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
+    """Ridge regression on polynomial features that are never built.
+
+    The model is that of scikit-learn's Ridge on the features of PolynomialFeatures. It is fitted to
+    X itself: products of the expansion with vectors are computed from X, so that memory is needed
+    for X and for a few vectors of coefficients alone.
+
+    The sum of ``sample_weight * (y - prediction) ** 2`` plus `alpha` times the sum of squared
+    coefficients is minimised, by preconditioned conjugate gradients in float64, whatever the dtype
+    of X is. The intercept is not penalised; it takes the place of the bias column.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, at least 0.
+    degree : int or tuple (min_degree, max_degree), default=2
+        Degrees of the features. If a single int is given, it is the maximum degree.
+    interaction_only : bool, default=False
+        If True, only products of distinct input features are used.
+    columns : {"all", "observed", "hashed"} or transformer, default="all"
+        Which features there are. "all": all products. "observed": those that occur in X, as
+        ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
+        as by HashedPolynomialFeatures. A transformer of polysparse brings its own degree and
+        interaction_only, and those of the model are ignored. If it is not fitted, a clone of it is
+        fitted to X; it is never changed itself. A bias column of it is left out.
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    tol : float, default=1e-7
+        The fit ends when the last of k iterations lowered the objective by less than tol / k of its
+        value.
+    max_iter : int, default=1000
+        Maximum number of iterations. Each is one pass over the data.
+    n_jobs : int, optional
+        Number of threads. By default every core that this process may use, but at most
+        OMP_NUM_THREADS. The result does not depend on it.
+    verbose : int, default=0
+        If not 0, a line is printed for each iteration: objective, norm of the gradient, passes over
+        the data, seconds.
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    column_space_ : AllColumns, ChosenColumns or HashedColumns
+        The columns that coefficients belong to, without the bias.
+    column_counts_ : ndarray of int64 of shape (n_columns,), or None
+        In how many rows of X each column occurs; None if columns are hashed.
+    objective_ : float
+        What was minimised, at the solution.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of str objects
+        Names of features seen during `fit`. Defined only if X has feature names that are all
+        strings.
+
+    See Also
+    --------
+    PolynomialLogisticRegression : The same for classes.
+    PolynomialOperator : The products that the fit is made of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialRidge
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 3.0]])
+    >>> y = 1 + X[:, 0] * X[:, 1]
+    >>> model = PolynomialRidge(1e-6, interaction_only=True).fit(X, y)
+    >>> model.predict([[5.0, 2.0]]).round(3)
+    array([11.])
+    >>> model.column_space_.basis.names()[np.argmax(model.coef_)]
+    'x0 x1'
+    """
+
+    n_iter_: int
+
+    ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        **PolynomialModel.ranges,
+        "alpha": RealRange(may_be_zero=True),
+    }
+    n_vectors = least_squares.VECTORS
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        degree: Degree = 2,
+        interaction_only: bool = False,
+        columns: Any = "all",
+        fit_intercept: bool = True,
+        tol: float = 1e-7,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            degree, interaction_only, columns, fit_intercept, tol, max_iter, n_jobs, verbose
+        )
+        self.alpha = alpha
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PolynomialRidge:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            The targets.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self : object
+            Fitted model.
+        """
+        self.require_parameters()
+        self.forget()
+        x, y = self.read(X, y=y, reset=True, y_numeric=True)
+        weights = as_weights(sample_weight, x.shape[0])
+        design = self.make_design(x)
+        fit = least_squares.minimise(
+            design,
+            y.astype(np.float64),
+            weights,
+            float(self.alpha),
+            has_intercept=bool(self.fit_intercept),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            report=self.reporter(design),
+        )
+        self.keep(design, fit, coef_=fit.coefficients, intercept_=fit.intercept, n_iter_=fit.n_iter)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_samples,)
+            Predicted targets.
+        """
+        return self.scores(X)

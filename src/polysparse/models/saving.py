@@ -1,0 +1,165 @@
+"""Fitted models and what a file holds of them: arrays, and plain values for JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from polysparse.estimators.hashed import HashedPolynomialFeatures
+from polysparse.estimators.observed import ObservedPolynomialFeatures
+from polysparse.estimators.polynomial import PolynomialFeatures
+from polysparse.files.model_file import ModelFile
+
+TRANSFORMERS: dict[str, Any] = {
+    "all": PolynomialFeatures,
+    "observed": ObservedPolynomialFeatures,
+    "hashed": HashedPolynomialFeatures,
+}
+
+# Results of a fit that are saved besides the arrays, as far as a model has them.
+ATTRIBUTES = "classes_", "n_iter_", "objective_"
+PLAIN_KINDS = "biufU"  # of arrays that JSON can hold; arrays of str objects are held, too
+MOST_TEXT = 2**20  # bytes of an element of such an array
+
+
+def as_file(model: Any, **more: Any) -> ModelFile:
+    """Return what a file holds of a fitted model, with further entries of the description."""
+    more["parameters"] = _parameters_of(model)
+    found = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
+    more["attributes"] = {name: as_plain(name, value) for name, value in found.items()}
+    if hasattr(model, "feature_names_in_"):
+        more["feature_names_in"] = list(map(str, model.feature_names_in_))
+    return ModelFile(
+        "logistic" if is_classifier(model) else "ridge",
+        model.column_space_,
+        np.ascontiguousarray(model.coef_),
+        np.array(model.intercept_, dtype=np.float64, ndmin=1),
+        model.column_counts_,
+        more,
+    )
+
+
+def as_model(file: ModelFile, make: type) -> Any:
+    """Return the fitted model of a file; raise ValueError or TypeError if it is damaged."""
+    model = _estimator_with(make, file.more["parameters"])
+    model.column_space_, model.column_counts_ = file.columns, file.counts
+    model.coef_ = file.coefficients
+    is_table = file.coefficients.ndim == 2
+    model.intercept_ = file.intercept if is_table else float(file.intercept[0])
+    model.n_features_in_ = file.columns.basis.n_features
+    names = file.more.get("feature_names_in")
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    for name, value in file.more["attributes"].items():
+        setattr(model, name, _attribute(name, from_plain(value)))
+    if is_classifier(model):
+        _require_classes(getattr(model, "classes_", None), file.coefficients)
+    return model
+
+
+def _attribute(name: str, value: Any) -> Any:
+    """Return the value of an attribute; raise ValueError if a model cannot have it."""
+    if name not in ATTRIBUTES:
+        raise ValueError(f"a model has no attribute {name!r}")
+    if name != "classes_":
+        array = np.asarray(value)
+        if array.ndim > 1 or array.dtype.kind not in "iuf":
+            raise ValueError(f"{name} is no number: {value!r}")
+    return value
+
+
+def _parameters_of(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of a model or a transformer, for JSON.
+
+    A transformer among them is described by its own. Threads belong to the machine and are left
+    out.
+    """
+    parameters = estimator.get_params(deep=False)
+    del parameters["n_jobs"]
+    plain = {}
+    for name, value in parameters.items():
+        kind = next((kind for kind, each in TRANSFORMERS.items() if isinstance(value, each)), None)
+        plain[name] = (
+            as_plain(name, value) if kind is None else {"transformer": kind} | _parameters_of(value)
+        )
+    return plain
+
+
+def _estimator_with(make: type, parameters: dict[str, Any]) -> Any:
+    """Return an estimator with the parameters that `_parameters_of` has described."""
+    given = {}
+    for name, value in parameters.items():
+        if isinstance(value, dict) and "transformer" in value:
+            own = {key: each for key, each in value.items() if key != "transformer"}
+            given[name] = _estimator_with(TRANSFORMERS[value["transformer"]], own)
+        else:
+            given[name] = from_plain(value)
+    return make(**given)
+
+
+def _require_classes(classes: Any, coefficients: NDArray[np.float64]) -> None:
+    """Raise ValueError if classes are not sorted, or not those that coefficients are for."""
+    if not isinstance(classes, np.ndarray) or len(classes) < 2:
+        raise ValueError("a classifier needs two classes or more")
+    if not np.array_equal(np.unique(classes), classes):
+        raise ValueError(f"its classes do not rise: {classes}")
+    wanted = 1 if len(classes) == 2 else len(classes)
+    if coefficients.shape[:-1] != (wanted,):
+        raise ValueError(
+            f"coefficients is of shape {coefficients.shape} for {len(classes)} classes"
+        )
+
+
+# ------------------------------------------------------------------------------------ plain values
+
+
+def as_plain(name: str, value: Any) -> Any:
+    """Return a value in a form that JSON can hold, and `from_plain` turns back."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [as_plain(name, each) for each in value]
+    if isinstance(value, dict):
+        return {"items": [as_plain(name, item) for item in value.items()]}
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        is_text = value.dtype.hasobject and all(isinstance(each, str) for each in value)
+        if is_text or value.dtype.kind in PLAIN_KINDS:
+            dtype = value.dtype.newbyteorder("<").str
+            return {"array": as_plain(name, value.tolist()), "dtype": dtype}
+    raise ValueError(
+        f"{name}={value!r} cannot be saved without pickle: numbers, strings, and lists and dicts "
+        "of them can."
+    )
+
+
+def from_plain(value: Any) -> Any:
+    """Return what `as_plain` was given; raise ValueError for what it cannot have made."""
+    if isinstance(value, list):
+        return tuple(map(from_plain, value))
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"float"}:
+        return float(value["float"])
+    if value.keys() == {"items"}:
+        return dict(map(from_plain, value["items"]))
+    if value.keys() == {"array", "dtype"}:
+        return _array_again(from_plain(value["array"]), np.dtype(value["dtype"]))
+    raise ValueError(f"{value!r} is no plain value")
+
+
+def _array_again(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    is_text = dtype.hasobject and all(isinstance(each, str) for each in values)
+    if not (is_text or dtype.kind in PLAIN_KINDS) or dtype.itemsize > MOST_TEXT:
+        raise ValueError(f"{dtype} is no dtype of a plain array")
+    array = np.array(values, dtype=dtype)
+    if array.ndim != 1:
+        raise ValueError(f"an array has {array.ndim} dimensions")
+    return array.astype(dtype.newbyteorder("="), copy=False)

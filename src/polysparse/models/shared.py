@@ -1,0 +1,290 @@
+"""What the models share: parameters and their checks, columns, reading input, scores."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from polysparse.basis.degrees import Degree
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
+from polysparse.estimators.hashed import HashedPolynomialFeatures
+from polysparse.estimators.shared import IntegerRange, read_sparse
+from polysparse.machine import format_count, require_memory
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.matrix.output import as_csr
+from polysparse.models.design import Design
+from polysparse.models.newton import Fit
+from polysparse.models.readable import ReadableMixin
+from polysparse.observation.tally import ColumnTally
+from polysparse.operator.polynomial_operator import PolynomialOperator
+
+KINDS = ("all", "observed", "hashed")
+
+
+@dataclass(frozen=True)
+class RealRange:
+    """The finite numbers from 0 that are valid for a parameter."""
+
+    may_be_zero: bool
+
+    def require(self, name: str, value: Any) -> None:
+        """Raise ValueError if the value is not valid."""
+        is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+        if is_real and np.isfinite(value) and (value > 0 or (value == 0 and self.may_be_zero)):
+            return
+        limit = "at least 0" if self.may_be_zero else "above 0"
+        raise ValueError(f"{name} must be a finite number {limit}; got {value!r}.")
+
+
+class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
+    """The parameters and attributes that all models have.
+
+    A subclass fits by a solver, which sees X as a Design.
+    """
+
+    n_features_in_: int
+    column_space_: ColumnSpace
+    column_counts_: NDArray[np.int64] | None
+    coef_: NDArray[np.float64]
+    intercept_: Any
+    objective_: float
+
+    ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        "tol": RealRange(may_be_zero=True),
+        "max_iter": IntegerRange(1),
+    }
+    bool_parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
+    n_vectors: ClassVar[int]  # of coefficients, that the solver needs at once
+
+    def __init__(
+        self,
+        degree: Degree,
+        interaction_only: bool,
+        columns: Any,
+        fit_intercept: bool,
+        tol: float,
+        max_iter: int,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        self.degree = degree
+        self.interaction_only = interaction_only
+        self.columns = columns
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def require_parameters(self) -> None:
+        """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""
+        for name, allowed in self.ranges.items():
+            allowed.require(name, getattr(self, name))
+        for name in self.bool_parameters:
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        n_jobs: Any = self.n_jobs
+        if n_jobs is not None and not isinstance(n_jobs, Integral):
+            raise ValueError(f"n_jobs must be an int or None; got {n_jobs!r}.")
+        is_kind = isinstance(self.columns, str) and self.columns in KINDS
+        if not (is_kind or _is_transformer(self.columns)):
+            raise ValueError(
+                f'columns must be "all", "observed", "hashed" or a transformer of polysparse; '
+                f"got {self.columns!r}."
+            )
+
+    def forget(self) -> dict[str, Any]:
+        """Remove what a fit has set, so that a failed one leaves nothing mixed, and return it."""
+        fitted = {name: v for name, v in vars(self).items() if name.endswith("_")}
+        for name in fitted:
+            delattr(self, name)
+        return fitted
+
+    def read(self, X: Any, **wanted: Any) -> Any:
+        """Validate X, and y if it is given, as `estimators.shared.read_sparse` does; as float64."""
+        found = read_sparse(self, X, **wanted)
+        x, *y = found if isinstance(found, tuple) else (found,)
+        x = replace(x, data=x.data.astype(np.float64, copy=False))
+        return (x, *y) if y else x
+
+    # ---------------------------------------------------------------------------------- fitting
+
+    def make_design(self, x: CanonicalCsr, n_outputs: int = 1) -> Design:
+        """Return what a solver needs of X, if there is memory for the coefficients.
+
+        Parameters
+        ----------
+        x : CanonicalCsr
+            The data.
+        n_outputs : int, default=1
+            Number of coefficients for each column.
+
+        Returns
+        -------
+        Design
+            The expansion, which is never built.
+        """
+        columns = self._make_columns(x)
+        n = columns.n_columns * n_outputs
+        require_memory(
+            8 * self.n_vectors * n,
+            f"{format_count(n)} coefficients, {self.n_vectors} times for the solver,",
+            self._ways_out(columns),
+        )
+        columns.require_indexable()
+        return Design(columns, x, self.n_jobs)
+
+    def _make_columns(self, x: CanonicalCsr) -> ColumnSpace:
+        """Return the columns of the model, which never include the bias."""
+        n_features = x.shape[1]
+        if not isinstance(self.columns, str):
+            return without_bias(self._fitted_transformer(x).column_space(n_features))
+        basis = MonomialBasis(
+            n_features, self.degree, interaction_only=self.interaction_only, include_bias=False
+        )
+        if self.columns == "hashed":
+            return without_bias(
+                HashedPolynomialFeatures(
+                    self.degree, interaction_only=self.interaction_only
+                ).column_space(n_features)
+            )
+        if self.columns == "observed":
+            tally = ColumnTally(basis)
+            tally.count(x, self.n_jobs)
+            return ChosenColumns(basis, tally.chosen(1, None, self.n_jobs)[0])
+        return AllColumns(basis)
+
+    def _fitted_transformer(self, x: CanonicalCsr) -> Any:
+        """Return the transformer if it is fitted, else a clone that is fitted to X."""
+        if self.columns.__sklearn_is_fitted__():
+            return self.columns
+        return clone(self.columns).fit(
+            as_csr(x.shape, x.indptr, x.indices, x.data, is_array=x.is_array)
+        )
+
+    def _ways_out(self, columns: ColumnSpace) -> str:
+        if isinstance(columns, HashedColumns):
+            return "Lower n_columns of the transformer."
+        if isinstance(columns, ChosenColumns):
+            return (
+                "Give an ObservedPolynomialFeatures with a higher min_count or with max_columns, "
+                'use columns="hashed", lower the degree, or set interaction_only=True.'
+            )
+        return (
+            'Use columns="observed", for the products that occur, or columns="hashed", for a fixed '
+            "number of columns; or lower the degree, or set interaction_only=True."
+        )
+
+    def keep(self, design: Design, fit: Fit, **fitted: Any) -> None:
+        """Set the attributes of a fitted model, and warn if the solver was stopped."""
+        column_counts = design.count_rows()
+        self.column_space_ = design.columns
+        self.column_counts_ = column_counts
+        self.objective_ = fit.value
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        if not fit.has_converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations: "
+                "raise max_iter or tol, or scale X.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def reporter(self, design: Design) -> Any:
+        """Return a function that prints a line for an iteration, if `verbose` is set."""
+        start = time.perf_counter()
+
+        def report(iteration: int, value: float, gradient: float) -> None:
+            if self.verbose:
+                seconds = time.perf_counter() - start
+                print(
+                    f"{type(self).__name__} {iteration:4d}  objective {value:.8g}  "
+                    f"gradient {gradient:.3g}  passes {design.n_passes:g}  {seconds:.2f} s"
+                )
+
+        return report
+
+    # ------------------------------------------------------------------------------- predicting
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the expansion of X times the coefficients, plus the intercept.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_samples,) or (n_samples, n_outputs)
+            Two-dimensional if `coef_` is.
+        """
+        check_is_fitted(self)
+        x = self.read(X, reset=False)
+        operator = PolynomialOperator.of(self.column_space_, x, n_jobs=self.n_jobs)
+        scores = operator @ self.coef_.T
+        scores += self.intercept_
+        return scores
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _is_transformer(columns: Any) -> bool:
+    return hasattr(columns, "column_space") and not isinstance(columns, type)
+
+
+def without_bias(columns: ColumnSpace) -> ColumnSpace:
+    """Return the same columns without the bias, whose place an intercept takes."""
+    old = columns.basis
+    if not old.include_bias:
+        return columns
+    basis = MonomialBasis(
+        old.n_features,
+        (old.min_degree, old.max_degree) if old.min_degree else old.max_degree,
+        interaction_only=old.interaction_only,
+        include_bias=False,
+    )
+    if isinstance(columns, ChosenColumns):
+        ranks = columns.ranks
+        return ChosenColumns(basis, ranks[ranks > 0] - 1)
+    if isinstance(columns, HashedColumns):
+        return replace(columns, basis=basis)
+    return AllColumns(basis)
+
+
+def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """Read weights of rows: None, a number, or one for each row."""
+    if sample_weight is None or isinstance(sample_weight, Real):
+        weights = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
+    else:
+        weights = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        )
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; one weight for each of the {n_rows} rows of "
+            "X is needed."
+        )
+    if weights.min(initial=0) < 0 or not 0 < weights.sum() < np.inf:
+        raise ValueError(
+            "sample_weight must be finite, not negative, and not zero for all rows; got weights "
+            f"from {weights.min()} to {weights.max()}."
+        )
+    return weights

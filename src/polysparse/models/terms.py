@@ -1,0 +1,213 @@
+"""The terms of a fitted linear model: which are the heaviest, what they are called, as a table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.basis.names import as_printable
+from polysparse.columns.spaces import ChosenColumns, ColumnSpace, HashedColumns
+from polysparse.estimators.hashed_products import Candidate, list_candidates
+from polysparse.files.atomic import replacing
+from polysparse.matrix.canonical import CanonicalCsr
+
+AT_A_TIME = 2**14  # terms that are named and written together
+NAMED_CANDIDATES = 3  # products of a hashed column that are named; others are counted
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The weights of a fitted model and the columns that they belong to.
+
+    Attributes
+    ----------
+    columns : ColumnSpace
+        The columns.
+    weights : ndarray of shape (n, n_columns)
+        A row for each class or target that has coefficients of its own.
+    intercept : ndarray of shape (n,)
+        What each row adds.
+    counts : ndarray of int64 of shape (n_columns,), or None
+        Number of rows of data in which each column occurs.
+    features : sequence of str or None
+        Names of the input features.
+    rows : tuple of str and sequence, or None
+        What the rows of weights are for, and what each of them is; None if there is only one.
+    """
+
+    columns: ColumnSpace
+    weights: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    counts: NDArray[np.int64] | None
+    features: Sequence[str] | None
+    rows: tuple[str, Sequence[Any]] | None
+
+    def heaviest(self, n: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return rows and columns of the n heaviest weights, or of all that are not zero."""
+        places = heaviest(self.weights.reshape(-1), n)
+        row, column = np.divmod(places, max(1, self.columns.n_columns))
+        return row, column
+
+    def names(self, columns: NDArray[np.int64]) -> list[str]:
+        """Return the names of columns. A hashed one has none, and is called by its number."""
+        if isinstance(self.columns, HashedColumns):
+            return [f"column {column}" for column in columns.tolist()]
+        ranks = self.columns.ranks[columns] if isinstance(self.columns, ChosenColumns) else columns
+        return self.columns.basis.names_that_may_clash(ranks, self.features)[0]
+
+    def top(
+        self, n: int, x: CanonicalCsr | None = None, n_jobs: int | None = None
+    ) -> dict[str, list[Any]]:
+        """Return the columns of a table of the n heaviest terms.
+
+        x has the candidates of hashed columns.
+        """
+        row, column = self.heaviest(n)
+        weights = self.weights[row, column]
+        names, counts = self.names(column), None
+        if self.counts is not None:
+            counts = self.counts[column]
+        elif x is not None and isinstance(self.columns, HashedColumns):
+            found = list_candidates(self.columns, x, column, self.features, n_jobs)
+            names, signs, counts = _names_of_candidates(names, column, found)
+            weights = weights * signs
+        table: dict[str, list[Any]] = {}
+        if self.rows is not None:
+            table[self.rows[0]] = [self.rows[1][i] for i in row.tolist()]
+        table |= {"name": names, "weight": weights.tolist()}
+        if counts is not None:
+            table["rows"] = counts.tolist()
+        return table
+
+    def write(self, path: Path) -> None:
+        """Write a line for each intercept, then for each weight that is not zero, heaviest first.
+
+        The file is written atomically.
+        """
+        row, column = self.heaviest()
+        with replacing(path) as file:
+            every = np.arange(len(self.intercept))
+            self._write_lines(file, ["1"] * len(every), self.intercept, every)
+            for first in range(0, len(column), AT_A_TIME):
+                part = slice(first, first + AT_A_TIME)
+                weights = self.weights[row[part], column[part]]
+                self._write_lines(file, self.names(column[part]), weights, row[part])
+
+    def _write_lines(
+        self, file: IO[bytes], names: list[str], weights: NDArray[Any], row: NDArray[np.int64]
+    ) -> None:
+        ends = [""] * len(names)
+        if self.rows is not None:
+            ends = [f"\t{as_printable(str(self.rows[1][i]))}" for i in row.tolist()]
+        lines = zip(names, weights.tolist(), ends, strict=True)
+        text = "".join(f"{as_printable(name)}\t{w!r}{end}\n" for name, w, end in lines)
+        file.write(text.encode())
+
+
+def heaviest(weights: NDArray[np.float64], n: int | None = None) -> NDArray[np.int64]:
+    """Return the places of the n heaviest weights, or of all, that are not zero, heaviest first.
+
+    Of equal ones, those that come first are taken first.
+    """
+    sizes = np.abs(weights)
+    n_all = int(np.count_nonzero(sizes))
+    n = n_all if n is None else min(n, n_all)
+    if n == 0:
+        return np.empty(0, dtype=np.int64)
+    least = np.partition(sizes, len(sizes) - n)[len(sizes) - n]
+    heavier = np.flatnonzero(sizes > least)
+    as_heavy = np.flatnonzero(sizes == least)[: n - len(heavier)]
+    places = np.concatenate([heavier, as_heavy])
+    return places[np.argsort(-sizes[places], kind="stable")]
+
+
+def _names_of_candidates(
+    names: list[str], columns: NDArray[np.int64], found: list[Candidate]
+) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Name columns by their candidates, with the sign and the count of the most frequent one.
+
+    A minus marks a candidate of the other sign. A column without candidates keeps its name.
+    """
+    by_column = {k: list(group) for k, group in groupby(found, key=attrgetter("column"))}
+    named, signs, counts = [], [], []
+    for name, column in zip(names, columns.tolist(), strict=True):
+        candidates = by_column.get(column, [])
+        sign = candidates[0].sign if candidates else 1
+        parts = [("" if c.sign == sign else "-") + c.name for c in candidates[:NAMED_CANDIDATES]]
+        if len(candidates) > NAMED_CANDIDATES:
+            parts.append(f"{len(candidates) - NAMED_CANDIDATES:,} more")
+        named.append(" | ".join(parts) or name)
+        signs.append(sign)
+        counts.append(candidates[0].n_rows if candidates else 0)
+    return named, np.array(signs, np.int64), np.array(counts, np.int64)
+
+
+# ------------------------------------------------------------------------------------------ tables
+
+
+def as_table(columns: dict[str, list[Any]]) -> Any:
+    """Return a pandas DataFrame, or a TermTable where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return TermTable(columns)
+    return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True, repr=False)
+class TermTable:
+    """A small table that prints well, and is read as a DataFrame is.
+
+    `table["weight"]` is a column, a list; iterating yields the names of columns, and the length is
+    the number of rows.
+
+    Attributes
+    ----------
+    columns : dict of str to list
+        The columns by their names.
+    """
+
+    columns: dict[str, list[Any]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self.columns[name]
+
+    def __repr__(self) -> str:
+        """Return a line for each row: texts to the left, numbers to the right."""
+        columns = []
+        for name, values in self.columns.items():
+            cells = [name, *map(_as_cell, values)]
+            width = max(map(len, cells))
+            is_text = any(isinstance(value, str) for value in values)
+            columns.append([c.ljust(width) if is_text else c.rjust(width) for c in cells])
+        return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        rows = (
+            "".join(f"<td>{html.escape(_as_cell(value))}</td>" for value in row)
+            for row in zip(*self.columns.values(), strict=True)
+        )
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _as_cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return as_printable(str(value))

@@ -1,0 +1,34 @@
+"""Sums and updates of long vectors, a block at a time.
+
+A block stays in cache from one step to the next, no temporary is as long as a vector, and blocks
+are added in their order. BLAS is not used: its sums depend on how many threads it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+BLOCK = 2**15
+
+
+def blocks_of(*vectors: Vector) -> Iterator[tuple[Vector, ...]]:
+    """Yield views of the same places of flat vectors, from the first to the last."""
+    for start in range(0, len(vectors[0]), BLOCK):
+        yield tuple(v[start : start + BLOCK] for v in vectors)
+
+
+def dot(a: NDArray[Any], b: NDArray[Any]) -> float:
+    """Return the sum of products of two contiguous arrays of the same shape."""
+    return sum(float(np.einsum("i,i->", *each)) for each in blocks_of(a.ravel(), b.ravel()))
+
+
+def add_scaled(x: Vector, scale: float, y: Vector) -> None:
+    """Add scale * y to x."""
+    for x_part, y_part in blocks_of(x, y):
+        x_part += scale * y_part
