@@ -25,7 +25,8 @@ class Design:
         self.n_jobs = n_jobs
         self.n_products = 0
         self.operator = PolynomialOperator.of(columns, x, n_jobs=n_jobs)
-        self._squares = self._with_values(x.data * x.data, squared=True)
+        with np.errstate(over="ignore"):  # the solvers refuse sums that are not finite
+            self._squares = self._with_values(x.data * x.data, squared=True)
 
     def _with_values(self, values: NDArray[Any], *, squared: bool) -> PolynomialOperator:
         """Return the operator of a matrix with other values in the same places."""
@@ -61,9 +62,10 @@ class Design:
         if centred:
             sums = self.apply_transposed(weights)
             total = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
-            np.square(sums, out=sums)
-            np.divide(sums, total, out=sums)
-            np.subtract(out, sums, out=out)
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.square(sums, out=sums)
+                np.divide(sums, total, out=sums)
+                np.subtract(out, sums, out=out)
             np.maximum(out, 0, out=out)  # rounding
         return out
 

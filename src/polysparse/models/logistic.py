@@ -50,8 +50,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         Weights of the classes, by which those of their rows are multiplied. "balanced": inverse to
         the sums of weights of their rows.
     tol : float, default=1e-6
-        The fit ends when an iteration is predicted to lower the objective by less than `tol` times
-        its value. The objective is then usually closer than that to its minimum.
+        The fit ends when the objective is estimated to be within `tol` times its value of its
+        minimum. It does not depend on the scales of X, C or the weights.
     max_iter : int, default=100
         Maximum number of Newton's iterations, each of which takes several passes over the data.
     warm_start : bool, default=False
@@ -196,7 +196,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         sums = np.bincount(numbers, weights)
         found = np.ones(len(classes))
         if self.class_weight == "balanced":
-            found = sums.sum() / (len(classes) * np.maximum(sums, np.finfo(np.float64).tiny))
+            found = sums.sum() / (len(classes) * np.where(sums > 0, sums, 1))
         elif self.class_weight is not None:
             found = compute_class_weight(self.class_weight, classes=classes, y=classes[numbers])
         valid = np.isfinite(found) & (found > 0) & (sums > 0)

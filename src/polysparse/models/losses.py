@@ -7,6 +7,7 @@ and a Hessian of its own, in which a constant score has no effect.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,15 +35,15 @@ class BinaryPoint:
         The gradient: how the loss changes with each score.
     weights : ndarray of float64
         The diagonal of the Hessian for a fixed intercept.
-    has_intercept : bool
-        Whether there is an intercept; otherwise it is 0.
+    total : float
+        The sum of weights; 0 if there is no intercept.
     """
 
     value: float
     intercept: float
     residuals: Rows
     weights: Rows
-    has_intercept: bool
+    total: float
 
     def curve(self, scores: Rows) -> Rows:
         """Return the Hessian times other scores."""
@@ -50,8 +51,7 @@ class BinaryPoint:
 
     def best_shift(self, scores: Rows) -> float:
         """Return by how much the intercept falls if these scores are added, to first order."""
-        total = float(self.weights.sum())
-        return dot(self.weights, scores) / total if self.has_intercept and total > 0 else 0.0
+        return dot(self.weights, scores) / self.total if self.total > 0 else 0.0
 
 
 class BinaryLoss:
@@ -73,7 +73,7 @@ class BinaryLoss:
         self.has_intercept = has_intercept
         n_second = dot(weights, is_second)
         self.total = float(weights.sum())
-        self.prior = np.log(n_second) - np.log(self.total - n_second)
+        self.prior = math.log(n_second) - math.log(self.total - n_second)
 
     def at(self, scores: Rows, intercept: float) -> BinaryPoint:
         """Return the loss at these scores. The best intercept is sought from the one given."""
@@ -94,8 +94,8 @@ class BinaryLoss:
             low, high = (low, min(high, intercept)) if slope > 0 else (max(low, intercept), high)
             intercept = self._next(intercept, likely, weights, low, high)
         losses = np.maximum(margins, 0) + np.log1p(small) - self.is_second * margins
-        value = dot(self.weights, losses)
-        return BinaryPoint(value, intercept, residuals, weights, self.has_intercept)
+        total = float(weights.sum()) if self.has_intercept else 0.0
+        return BinaryPoint(dot(self.weights, losses), intercept, residuals, weights, total)
 
     def _next(
         self, intercept: float, likely: Rows, weights: Rows, low: float, high: float
@@ -108,9 +108,9 @@ class BinaryLoss:
         first = self.total - second
         if min(first, second) > 0:
             slope = self.total * float(weights.sum()) / (first * second)
-            error = np.log(second) - np.log(first) - self.prior
+            error = math.log(second) - math.log(first) - self.prior
             if slope > 0 and low < intercept - error / slope < high:
-                return float(intercept - error / slope)
+                return intercept - error / slope
         return (low + high) / 2
 
 
@@ -126,8 +126,8 @@ class SoftmaxPoint:
         Weights of the rows.
     likely : ndarray of float64 of shape (n_rows, n_classes)
         Probabilities of the classes.
-    inverse : ndarray of float64 of shape (n_classes, n_classes), or None
-        Inverse of the Hessian of the intercepts, if there are any.
+    hessian : ndarray of float64 of shape (n_classes, n_classes), or None
+        The Hessian of the intercepts, if there are any.
     """
 
     value: float
@@ -136,11 +136,11 @@ class SoftmaxPoint:
     weights: Rows
     row_weights: Rows
     likely: Rows
-    inverse: NDArray[np.float64] | None
+    hessian: NDArray[np.float64] | None
 
     def curve(self, scores: Rows) -> Rows:
         """Return the Hessian times other scores."""
-        if self.inverse is not None:
+        if self.hessian is not None:
             scores = scores - self.best_shift(scores)
         return self._curve(scores)
 
@@ -153,10 +153,9 @@ class SoftmaxPoint:
 
     def best_shift(self, scores: Rows) -> NDArray[np.float64]:
         """Return by how much the intercepts fall if these scores are added, to first order."""
-        if self.inverse is None:
+        if self.hessian is None:
             return np.zeros(scores.shape[1])
-        out: Rows = np.einsum("cd,d->c", self.inverse, self._curve(scores).sum(axis=0))
-        return out
+        return _solve(self.hessian, self._curve(scores).sum(axis=0))
 
 
 class SoftmaxLoss:
@@ -180,27 +179,29 @@ class SoftmaxLoss:
         self.shares = np.bincount(classes, weights)
 
     def at(self, scores: Rows, intercept: NDArray[np.float64]) -> SoftmaxPoint:
-        """Return the loss at these scores. The best intercept is sought from the one given."""
+        """Return the loss at these scores. The best intercept is sought from the one given.
+
+        Newton's steps are taken while they help, else one of iterative scaling.
+        """
         point = self._at(scores, intercept)
         for _ in range(_MOST_STEPS if self.has_intercept else 0):
             slopes = point.residuals.sum(axis=0)
             if np.abs(slopes).max() <= _ENOUGH * self.total:
                 break
-            assert point.inverse is not None
-            step = np.einsum("cd,d->c", point.inverse, slopes)
-            newer = self._at(scores, point.intercept - step)
-            if not newer.value <= point.value:
+            newer = self._at(scores, point.intercept - _solve(point.hessian, slopes))
+            if not _is_better(newer, point):
                 newer = self._at(scores, self._rescaled(point))
-                if not newer.value < point.value:  # but for rounding, it is at its best
+                if not _is_better(newer, point):
                     break
             point = newer
         return point
 
     def _rescaled(self, point: SoftmaxPoint) -> NDArray[np.float64]:
-        """Return the intercept after a step of iterative scaling, which never raises the loss."""
+        """Return intercepts after a step of iterative scaling, which never raises the loss."""
         expected = np.einsum("i,ic->c", self.weights, point.likely)
         expected = np.maximum(expected, np.finfo(np.float64).tiny)
-        return _without_mean(point.intercept + np.log(self.shares) - np.log(expected))
+        out: Rows = point.intercept + np.log(self.shares) - np.log(expected)
+        return out
 
     def _at(self, scores: Rows, intercept: NDArray[np.float64]) -> SoftmaxPoint:
         margins = scores + intercept
@@ -212,15 +213,36 @@ class SoftmaxLoss:
         value = dot(self.weights, np.log(sums) - margins[rows, self.classes])
         weighted = self.weights[:, None] * likely
         weights = weighted * (1 - likely)
-        inverse = None
+        hessian = None
         if self.has_intercept:
             hessian = np.diag(weighted.sum(axis=0)) - np.einsum("ic,id->cd", weighted, likely)
-            inverse = np.linalg.pinv(hessian, hermitian=True)
         residuals = weighted
         residuals[rows, self.classes] -= self.weights
         return SoftmaxPoint(
-            value, _without_mean(intercept), residuals, weights, self.weights, likely, inverse
+            value, _without_mean(intercept), residuals, weights, self.weights, likely, hessian
         )
+
+
+def _is_better(new: SoftmaxPoint, old: SoftmaxPoint) -> bool:
+    """Return whether the loss is lower, or the same but for rounding, and flatter."""
+    if abs(new.value - old.value) > 1e-12 * old.value:
+        return new.value < old.value
+    steepest = (float(np.abs(each.residuals.sum(axis=0)).max()) for each in (new, old))
+    return next(steepest) < next(steepest)
+
+
+def _solve(hessian: Rows | None, slopes: Rows) -> Rows:
+    """Return the step of intercepts that changes slopes by these.
+
+    Adding a constant to all intercepts has no effect, so that the Hessian is singular: the step
+    sums to 0. Nor has any other change much, if all probabilities are 0 or 1: the step is bounded.
+    """
+    assert hessian is not None
+    n, total = len(slopes), float(np.trace(hessian))
+    if not total > 1e-200:
+        return np.zeros(n)
+    full = hessian + total / n + np.eye(n) * (1e-12 * total)
+    return _without_mean(np.linalg.solve(full, slopes).astype(np.float64))
 
 
 def _without_mean(intercept: Rows) -> Rows:

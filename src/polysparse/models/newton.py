@@ -22,11 +22,14 @@ from polysparse.models.vectors import Vector, add_scaled, blocks_of, dot
 # a9a this took fewer passes than the diagonal, its square root or nothing, at C=0.1 and C=1.
 SHARE = 0.01
 
-# Conjugate gradients end when the last of k steps lowered the quadratic model by less than
-# ENOUGH / k of what all of them did. Of 0.03 to 0.5, this took the fewest passes.
-ENOUGH = 0.3
+# What conjugate gradients leave to gain is estimated by k times what the last of k steps gained.
+# They end when that is a share of what all of them gained: MOST_SLACK at first, then SLACK times
+# the change of curvature over the last iteration. A model that changes is not worth more.
+SLACK = 0.5
+LEAST_SLACK, MOST_SLACK = 0.01, 0.3
 
-# Fewer steps than this do not show that the optimum is near.
+# If curvatures change by less than this, and after some steps, what is left is believed to be.
+SMALL_CHANGE = 0.1
 FEWEST_STEPS = 10
 MOST_STEPS = 1_000
 
@@ -63,79 +66,95 @@ def minimise(
 ) -> Fit:
     """Minimise a loss plus half the squared norm of the coefficients, which are changed in place.
 
-    It has converged when a step is predicted to lower the value by less than tol times the value.
-    report(iteration, value, norm of the gradient) is called for each iteration.
+    It has converged when less than tol / 2 of the value is estimated to be left to gain, and
+    curvatures hardly changed. report(iteration, value, norm of the gradient) is called for each
+    iteration.
     """
     w = coefficients.reshape(-1)
     scores = design.apply(coefficients)
     point = loss.at(scores, intercept)
     value = point.value + dot(w, w) / 2
-    has_converged = False
+    slack, small, has_converged = MOST_SLACK, 0.0, False
     for iteration in range(1, max_iter + 1):
-        residual = require_finite(design.apply_transposed(point.residuals))
+        residual = design.apply_transposed(point.residuals)
+        require_finite(residual)
         np.add(residual, coefficients, out=residual)
         np.negative(residual, out=residual)
         report(iteration, value, float(np.sqrt(dot(residual, residual))))
-        step = _find_step(design, loss, point, residual, tol * value)
+        step = _find_step(design, loss, point, residual, slack, small)
         del residual
         d = step.coefficients.reshape(-1)
-        along, length = dot(w, d), dot(d, d)
-        size, point = _search(loss, point, scores, step, along, length)
+        size, newer = _search(loss, point, scores, step, dot(w, d), dot(d, d))
+        curved = _change_of_curvature(point, newer, step.scores)
+        point = newer
         add_scaled(w, size, d)
         scores += size * step.scores
         value = point.value + dot(w, w) / 2
-        if step.decrease <= tol * value:
+        if curved <= SMALL_CHANGE and step.left <= tol / 2 * value:
             has_converged = True
             break
+        slack = min(MOST_SLACK, max(LEAST_SLACK, SLACK * curved))
+        small = tol / 2 * value if curved <= SMALL_CHANGE else 0.0
         del step, d
     return Fit(coefficients, point.intercept, value, iteration, has_converged)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A change of coefficients, the change of scores that it makes, and what it should gain."""
+    """A change of coefficients, and the change of scores that it makes.
+
+    `left` estimates how much lower the quadratic model is at its minimum; infinite if it is not
+    known.
+    """
 
     coefficients: NDArray[np.float64]
     scores: Rows
-    decrease: float
+    left: float
 
 
 def _find_step(
-    design: Design, loss: Loss, point: Point, residual: NDArray[np.float64], small: float
+    design: Design,
+    loss: Loss,
+    point: Point,
+    residual: NDArray[np.float64],
+    slack: float,
+    small: float,
 ) -> Step:
     """Minimise the quadratic model at a point by preconditioned conjugate gradients.
 
-    residual, the negative gradient, is overwritten. A decrease below `small` is trusted only after
-    some steps.
+    They end when what is left to gain is estimated to be `small`, or the share `slack` of what was
+    gained. residual, the negative gradient, is overwritten.
     """
     scale = _precondition(design, loss, point)
     out, scores = np.zeros_like(residual), np.zeros_like(point.residuals)
     direction = np.divide(residual, scale)
     r, m, p, d = (v.reshape(-1) for v in (residual, scale, direction, out))
-    norm, decrease = dot(r, p), 0.0
-    first = norm
+    norm = dot(r, p)
+    least, gained = 1e-30 * norm, 0.0
     for k in range(1, MOST_STEPS + 1):
-        if not norm > 1e-30 * first:
-            break
-        gained = design.apply(direction)
-        product = design.apply_transposed(point.curve(gained))
+        if not norm > least:
+            return Step(out, scores, 0.0)
+        change = design.apply(direction)
+        product = design.apply_transposed(point.curve(change))
         np.add(product, direction, out=product)
         h = product.reshape(-1)
         size = norm / dot(p, h)
-        scores += size * gained
+        scores += size * change
+        gain = size * norm / 2
         before, norm = norm, _advance(size, p, h, r, d, m)
-        decrease += size * before / 2
-        is_flat = k * size * before / 2 <= ENOUGH * decrease
-        if is_flat and (decrease > small or k >= FEWEST_STEPS):
+        gained += gain
+        left = k * gain
+        if (k >= FEWEST_STEPS) if left <= small else (left <= slack * gained):
             break
         _turn(p, norm / before, h)
         del product, h
-    return Step(out, scores, decrease)
+    return Step(out, scores, left if k >= FEWEST_STEPS else np.inf)
 
 
 def _precondition(design: Design, loss: Loss, point: Point) -> NDArray[np.float64]:
     """Return what the gradient is divided by."""
     scale = design.centred_squares(point.weights, centred=loss.has_intercept)
+    require_finite(scale)
     np.multiply(scale, SHARE, out=scale)
     np.add(scale, 1, out=scale)
     return scale
@@ -172,28 +191,32 @@ def _search(
     change = step.scores
     start: Any = point.intercept
     shift: Any = point.best_shift(change)
-    slope = steep = dot(point.residuals, change) + along
-    size, low, high = 0.0, 0.0, np.inf
-    newer = point
-    for trial in range(MOST_TRIALS):
-        curvature = dot(change, newer.curve(change)) + length
-        guess = size - slope / curvature if trial else 1.0
-        if not low < guess < high:
-            guess = 2 * low + 1 if np.isinf(high) else (low + high) / 2
-        size = guess
+    slope = dot(point.residuals, change) + along
+    steep = max(abs(slope), np.finfo(np.float64).tiny)
+    low, high, size = 0.0, np.inf, 1.0
+    for _ in range(MOST_TRIALS):
         newer = loss.at(scores + size * change, start - size * shift)
         slope = dot(newer.residuals, change) + along + size * length
-        if abs(slope) <= FLAT * abs(steep):
+        if abs(slope) <= FLAT * steep:
             break
         low, high = (size, high) if slope < 0 else (low, size)
+        size -= slope / (dot(change, newer.curve(change)) + length)
+        if not low < size < high:
+            size = 2 * low + 1 if np.isinf(high) else (low + high) / 2
     return size, newer
 
 
-def require_finite(gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the gradient; raise ValueError if it overflowed."""
-    if not np.isfinite(dot(gradient, gradient)):
+def _change_of_curvature(old: Point, new: Point, change: Rows) -> float:
+    """Return how much the curvature of rows changed, as a share, weighted by a change of scores."""
+    squares = change * change
+    total = dot(old.weights, squares)
+    return dot(np.abs(new.weights - old.weights), squares) / total if total > 0 else 0.0
+
+
+def require_finite(sums: NDArray[np.float64]) -> None:
+    """Raise ValueError if sums over rows, or their squares, are not finite."""
+    if not np.isfinite(dot(sums, sums)):
         raise ValueError(
-            "Products of features are so large that the gradient is not finite: scale X, for "
-            "example with sklearn.preprocessing.MaxAbsScaler, or lower the degree."
+            "Products of features are so large that sums of their squares are not finite: scale X, "
+            "for example with sklearn.preprocessing.MaxAbsScaler, or lower the degree."
         )
-    return gradient

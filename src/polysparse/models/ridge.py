@@ -41,9 +41,9 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         fitted to X; it is never changed itself. A bias column of it is left out.
     fit_intercept : bool, default=True
         If False, the intercept is 0.
-    tol : float, default=1e-7
-        The fit ends when the last of k iterations lowered the objective by less than tol / k of its
-        value.
+    tol : float, default=1e-6
+        The fit ends when the objective is estimated to be within `tol` times its value of its
+        minimum. It does not depend on the scales of X, y, alpha or the weights.
     max_iter : int, default=1000
         Maximum number of iterations. Each is one pass over the data.
     n_jobs : int, optional
@@ -107,7 +107,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         interaction_only: bool = False,
         columns: Any = "all",
         fit_intercept: bool = True,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         max_iter: int = 1000,
         n_jobs: int | None = None,
         verbose: int = 0,
