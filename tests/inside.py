@@ -25,6 +25,8 @@ _PATHS = {
     "inspect": "polysparse.engine.cpu.inspect",
     "allocate": "polysparse.matrix.output.allocate",
     "fill rows": "polysparse.engine.cpu.fill",
+    "apply": "polysparse.operator.products.apply",
+    "apply transposed": "polysparse.operator.products.apply_transposed",
 }
 
 

@@ -20,7 +20,7 @@ def objective(A, y, weights, coef, intercept, alpha):
 
 
 def assert_is_optimal(model, X, y, weights=None):
-    """The objective is within 1e-6 of scikit-learn's, and so are predictions."""
+    """The objective is within 1e-6 of scikit-learn's, and predictions are within its root."""
     A = as_built(model, X)
     peer = Ridge(model.alpha, fit_intercept=model.fit_intercept, solver="cholesky")
     peer.fit(A.toarray(), y, weights)
@@ -30,7 +30,7 @@ def assert_is_optimal(model, X, y, weights=None):
     assert found <= best * (1 + 1e-6)
     assert model.objective_ == pytest.approx(found, rel=1e-9)
     expected = peer.predict(as_built(model, HELD_OUT).toarray())
-    np.testing.assert_allclose(model.predict(HELD_OUT), expected, atol=2e-3 * np.std(y))
+    np.testing.assert_allclose(model.predict(HELD_OUT), expected, atol=5e-3 * np.std(y))
 
 
 @pytest.mark.parametrize("columns", COLUMNS)
@@ -49,6 +49,13 @@ def test_every_penalty_with_and_without_an_intercept(alpha, fit_intercept):
     model = PolynomialRidge(alpha, fit_intercept=fit_intercept).fit(X, Y)
     assert_is_optimal(model, X, Y)
     assert fit_intercept or model.intercept_ == 0
+
+
+def test_a_low_tol_gives_the_coefficients_of_scikit_learn():
+    model = PolynomialRidge(tol=1e-15, degree=3).fit(X, Y)
+    peer = Ridge(solver="cholesky").fit(as_built(model, X).toarray(), Y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-7)
+    assert model.intercept_ == pytest.approx(peer.intercept_, abs=1e-7)
 
 
 def test_no_penalty_gives_least_squares():

@@ -1,0 +1,117 @@
+"""The losses of rows: gradients, curvatures and the best intercepts."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp, softmax
+
+from polysparse.models.losses import BinaryLoss, SoftmaxLoss
+
+RNG = np.random.default_rng(0)
+N = 40
+WEIGHTS = RNG.uniform(0, 2, N)
+
+
+def make(kind, has_intercept=True, weights=WEIGHTS):
+    """A loss, random scores and an intercept to begin with."""
+    if kind == "binary":
+        y = (np.arange(N) % 3 == 0).astype(float)
+        return BinaryLoss(y, weights, has_intercept), RNG.standard_normal(N), 0.0
+    y = np.arange(N) % 4
+    return SoftmaxLoss(y, weights, has_intercept), RNG.standard_normal((N, 4)), np.zeros(4)
+
+
+every_loss = pytest.mark.parametrize("kind", ["binary", "softmax"])
+with_or_without = pytest.mark.parametrize("has_intercept", [False, True])
+
+
+@every_loss
+@with_or_without
+def test_values_are_log_losses(kind, has_intercept):
+    loss, scores, start = make(kind, has_intercept)
+    point = loss.at(scores, start)
+    if kind == "binary":
+        margins = np.column_stack([np.zeros(N), scores + point.intercept])
+        y = loss.is_second.astype(int)
+    else:
+        margins, y = scores + point.intercept, loss.classes
+    expected = np.sum(WEIGHTS * (logsumexp(margins, axis=1) - margins[np.arange(N), y]))
+    assert point.value == pytest.approx(expected)
+    likely = softmax(margins, axis=1)
+    likely[np.arange(N), y] -= 1
+    residuals = WEIGHTS[:, None] * likely
+    np.testing.assert_allclose(point.residuals, residuals[:, 1] if kind == "binary" else residuals)
+
+
+@every_loss
+@with_or_without
+def test_residuals_are_the_gradient_and_curve_is_its_derivative(kind, has_intercept):
+    loss, scores, start = make(kind, has_intercept)
+    point = loss.at(scores, start)
+    change = RNG.standard_normal(scores.shape)
+    near, far = (loss.at(scores + sign * 1e-5 * change, point.intercept) for sign in (-1, 1))
+    slope = (far.value - near.value) / 2e-5
+    assert slope == pytest.approx(np.sum(point.residuals * change), rel=1e-6)
+    curved = (far.residuals - near.residuals) / 2e-5
+    np.testing.assert_allclose(point.curve(change), curved, atol=1e-7)
+    shift = (np.asarray(near.intercept) - np.asarray(far.intercept)) / 2e-5
+    shift_found = np.asarray(point.best_shift(change))
+    np.testing.assert_allclose(
+        shift_found - shift_found.mean() * (kind == "softmax"), shift, atol=1e-6
+    )
+
+
+@every_loss
+def test_a_constant_score_has_no_effect(kind):
+    loss, scores, start = make(kind)
+    shift = 5.0 if kind == "binary" else RNG.standard_normal(4)
+    point, other = loss.at(scores, start), loss.at(scores + shift, start)
+    assert other.value == pytest.approx(point.value)
+    np.testing.assert_allclose(point.curve(np.zeros_like(scores) + shift), 0, atol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [0, 1e-3, 1, 30, 1e3, 1e6])
+@pytest.mark.parametrize("start", [0.0, -1e4, 1e4])
+def test_the_best_intercept_is_found_from_anywhere(scale, start):
+    loss, scores, _ = make("binary")
+    point = loss.at(scale * scores, start)
+    assert abs(point.residuals.sum()) <= 1e-9 * WEIGHTS.sum() or scale > 30
+    fixed = BinaryLoss(loss.is_second, WEIGHTS, has_intercept=False)
+    values = [
+        fixed.at(scale * scores + point.intercept + scale * change, 0.0).value
+        for change in (-0.1, -1e-3, -1e-6, 0, 1e-6, 1e-3, 0.1)
+    ]
+    assert values[3] == pytest.approx(point.value)
+    assert values[3] <= min(values) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("scale", [0, 1e-3, 1, 30])
+@pytest.mark.parametrize("start", [0.0, -300.0, 300.0])
+def test_the_best_intercepts_are_found_from_afar(scale, start):
+    loss, scores, _ = make("softmax")
+    point = loss.at(scale * scores, start * np.array([1, -1, 0, 2]))
+    assert np.abs(point.residuals.sum(axis=0)).max() <= 1e-9 * WEIGHTS.sum()
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e6, 1e100])
+def test_intercepts_do_not_get_worse_with_huge_scores(scale):
+    loss, scores, start = make("softmax")
+    fixed = SoftmaxLoss(loss.classes, WEIGHTS, has_intercept=False)
+    point = loss.at(scale * scores, start)
+    assert point.value <= fixed.at(scale * scores, start).value
+    assert np.isfinite(point.intercept).all()
+
+
+def test_intercepts_of_several_classes_sum_to_0():
+    loss, scores, start = make("softmax")
+    assert loss.at(scores, start + 7).intercept.sum() == pytest.approx(0, abs=1e-12)
+
+
+@every_loss
+def test_rows_without_weight_do_not_matter(kind):
+    weights = np.where(np.arange(N) < 25, WEIGHTS, 0)
+    loss, scores, start = make(kind, weights=weights)
+    other = scores.copy()
+    other[25:] = 100
+    first, second = loss.at(scores, start), loss.at(other, start)
+    assert second.value == pytest.approx(first.value)
+    assert not second.residuals[25:].any()
