@@ -14,7 +14,7 @@ WEIGHTS = RNG.uniform(0, 2, N)
 def make(kind, has_intercept=True, weights=WEIGHTS):
     """A loss, random scores and an intercept to begin with."""
     if kind == "binary":
-        y = (np.arange(N) % 3 == 0).astype(float)
+        y = np.arange(N) % 3 == 0
         return BinaryLoss(y, weights, has_intercept), RNG.standard_normal(N), 0.0
     y = np.arange(N) % 4
     return SoftmaxLoss(y, weights, has_intercept), RNG.standard_normal((N, 4)), np.zeros(4)

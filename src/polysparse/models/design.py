@@ -25,18 +25,6 @@ class Design:
         self.n_jobs = n_jobs
         self.n_products = 0
         self.operator = PolynomialOperator.of(columns, x, n_jobs=n_jobs)
-        with np.errstate(over="ignore"):  # the solvers refuse sums that are not finite
-            self._squares = self._with_values(x.data * x.data, squared=True)
-
-    def _with_values(self, values: NDArray[Any], *, squared: bool) -> PolynomialOperator:
-        """Return the operator of a matrix with other values in the same places."""
-        columns = self.columns
-        if squared and isinstance(columns, HashedColumns):
-            # Exact unless products of the same row share a column.
-            columns = replace(columns, alternate_sign=False)
-        if columns is self.columns and np.array_equal(values, self.x.data):
-            return self.operator
-        return PolynomialOperator.of(columns, replace(self.x, data=values), n_jobs=self.n_jobs)
 
     @property
     def n_passes(self) -> float:
@@ -52,13 +40,9 @@ class Design:
         """Return the transposed expansion times weights, of shape (n_rows,) or (n_rows, k)."""
         return self._transposed(self.operator, weights)
 
-    def sum_squares(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Return the transposed expansion, with all values squared, times weights."""
-        return self._transposed(self._squares, weights)
-
     def centred_squares(self, weights: NDArray[Any], *, centred: bool) -> NDArray[Any]:
         """Return the weighted sum of squares of each column, about its mean if it is centred."""
-        out = self.sum_squares(weights)
+        out = self._transposed(self._squared(), weights)
         if centred:
             sums = self.apply_transposed(weights)
             total = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
@@ -73,8 +57,23 @@ class Design:
         """Return in how many rows each column occurs; None if columns are hashed."""
         if isinstance(self.columns, HashedColumns):
             return None
-        pattern = self._with_values(np.ones_like(self.x.data), squared=False)
+        pattern = self._operator(self.columns, np.ones_like(self.x.data))
         return self._transposed(pattern, np.ones(self.x.shape[0])).astype(np.int64)
+
+    def _squared(self) -> PolynomialOperator:
+        """Return the operator of the same columns with all their values squared.
+
+        For hashed columns that is true only if no products of the same row share a column.
+        """
+        columns = self.columns
+        if isinstance(columns, HashedColumns):
+            columns = replace(columns, alternate_sign=False)
+        with np.errstate(over="ignore"):  # the solvers refuse sums that are not finite
+            return self._operator(columns, self.x.data * self.x.data)
+
+    def _operator(self, columns: ColumnSpace, values: NDArray[Any]) -> PolynomialOperator:
+        """Return the operator of a matrix with other values in the same places."""
+        return PolynomialOperator.of(columns, replace(self.x, data=values), n_jobs=self.n_jobs)
 
     def _transposed(self, operator: PolynomialOperator, weights: NDArray[Any]) -> NDArray[Any]:
         self.n_products += 1

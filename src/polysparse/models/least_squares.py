@@ -19,7 +19,7 @@ VECTORS = 5  # of coefficients, in memory at the peak
 
 def minimise(
     design: Design,
-    y: NDArray[np.float64],
+    errors: NDArray[np.float64],
     weights: NDArray[np.float64],
     alpha: float,
     *,
@@ -30,6 +30,7 @@ def minimise(
 ) -> Fit:
     """Minimise the weighted sum of squared errors plus alpha times the squared norm.
 
+    errors are the targets at first, and are changed in place.
     It has converged when less than tol / 2 of the value is estimated to be left to gain: k times
     what the last of k steps gained. report(iteration, value, norm of the gradient) is called for
     each iteration.
@@ -42,7 +43,6 @@ def minimise(
         rows -= mean
         return mean
 
-    errors = y.copy()
     intercept = centre(errors)
     scale = _precondition(design, weights, alpha, has_intercept)
     w = np.zeros(len(scale))

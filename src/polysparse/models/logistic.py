@@ -155,22 +155,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         self.require_parameters()
         last = self.forget()
         x, y = self.read(X, y=y, reset=True)
-        check_classification_targets(y)
-        classes, numbers = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has 1 class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes."
-            )
-        weights = as_weights(sample_weight, x.shape[0])
-        weights = weights * self._class_weights(classes, numbers, weights)[numbers] * self.C
-        is_binary = len(classes) == 2
-        design = self.make_design(x, 1 if is_binary else len(classes))
-        has_intercept = bool(self.fit_intercept)
-        loss: Loss = (
-            BinaryLoss(numbers.astype(np.float64), weights, has_intercept)
-            if is_binary
-            else SoftmaxLoss(numbers, weights, has_intercept)
-        )
+        classes, loss = self._make_loss(x.shape[0], y, sample_weight)
+        design = self.make_design(x, 1 if len(classes) == 2 else len(classes))
         fit = newton.minimise(
             design,
             loss,
@@ -188,6 +174,20 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
             n_iter_=np.array([fit.n_iter], dtype=np.int32),
         )
         return self
+
+    def _make_loss(self, n_rows: int, y: Any, sample_weight: Any) -> tuple[NDArray[Any], Loss]:
+        """Return the classes of y and what to minimise."""
+        check_classification_targets(y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has 1 class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes."
+            )
+        weights = as_weights(sample_weight, n_rows)
+        weights = weights * (self.C * self._class_weights(classes, numbers, weights))[numbers]
+        if len(classes) == 2:
+            return classes, BinaryLoss(numbers == 1, weights, bool(self.fit_intercept))
+        return classes, SoftmaxLoss(numbers, weights, bool(self.fit_intercept))
 
     def _class_weights(
         self, classes: NDArray[Any], numbers: NDArray[np.int64], weights: NDArray[np.float64]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.vectors import dot
+from polysparse.models.vectors import blocks_of, dot
 
 Rows = NDArray[np.float64]  # of shape (n_rows,), or (n_rows, n_classes)
 
@@ -59,58 +59,68 @@ class BinaryLoss:
 
     Parameters
     ----------
-    is_second : ndarray of float64 of shape (n_rows,)
-        1 for rows of the second class, 0 for the others.
+    is_second : ndarray of bool of shape (n_rows,)
+        Whether a row is of the second class.
     weights : ndarray of float64 of shape (n_rows,)
         Non-negative weights of the rows, positive for some rows of each class.
     has_intercept : bool
         Whether there is an intercept; otherwise it stays 0.
     """
 
-    def __init__(self, is_second: Rows, weights: Rows, has_intercept: bool) -> None:
+    def __init__(self, is_second: NDArray[np.bool_], weights: Rows, has_intercept: bool) -> None:
         self.is_second = is_second
         self.weights = weights
         self.has_intercept = has_intercept
-        n_second = dot(weights, is_second)
-        self.total = float(weights.sum())
-        self.prior = math.log(n_second) - math.log(self.total - n_second)
+        self.first, self.second = float(weights[~is_second].sum()), float(weights[is_second].sum())
+        self.total = self.first + self.second
+        self.prior = math.log(self.second) - math.log(self.first)
 
     def at(self, scores: Rows, intercept: float) -> BinaryPoint:
         """Return the loss at these scores. The best intercept is sought from the one given."""
+        residuals, weights = np.empty_like(scores), np.empty_like(scores)
         # A mean of sigmoids lies between those of the least and of the largest score.
         low, high = self.prior - float(scores.max()), self.prior - float(scores.min())
         if self.has_intercept:
             intercept = min(max(intercept, low), high)
         for _ in range(_MOST_STEPS):
-            margins = scores + intercept
-            small = np.exp(-np.abs(margins))
-            share = 1 / (1 + small)
-            likely = np.where(margins >= 0, share, small * share)
-            residuals = self.weights * (likely - self.is_second)
-            weights = self.weights * (small * share * share)
-            slope = float(residuals.sum())
+            value = self._fill(scores, intercept, residuals, weights)
+            slope, curvature = float(residuals.sum()), float(weights.sum())
             if not self.has_intercept or abs(slope) <= _ENOUGH * self.total:
                 break
             low, high = (low, min(high, intercept)) if slope > 0 else (max(low, intercept), high)
-            intercept = self._next(intercept, likely, weights, low, high)
-        losses = np.maximum(margins, 0) + np.log1p(small) - self.is_second * margins
-        total = float(weights.sum()) if self.has_intercept else 0.0
-        return BinaryPoint(dot(self.weights, losses), intercept, residuals, weights, total)
+            intercept = self._next(intercept, slope, curvature, low, high)
+        total = curvature if self.has_intercept else 0.0
+        return BinaryPoint(value, intercept, residuals, weights, total)
+
+    def _fill(self, scores: Rows, intercept: float, residuals: Rows, weights: Rows) -> float:
+        """Write the gradient and the diagonal of the Hessian, and return the loss."""
+        value = 0.0
+        rows = scores, self.is_second, self.weights, residuals, weights
+        for z, is_second, row_weights, r, w in blocks_of(*rows):
+            margins = z + intercept
+            small = np.exp(-np.abs(margins))
+            share = 1 / (1 + small)
+            likely = np.where(margins >= 0, share, small * share)
+            np.multiply(row_weights, likely - is_second, out=r)
+            np.multiply(row_weights, small * share * share, out=w)
+            # log(1 + exp(-|margin|)), and |margin| if the row is on the wrong side
+            losses = np.log1p(small) + np.maximum(np.where(is_second, -margins, margins), 0)
+            value += dot(row_weights, losses)
+        return value
 
     def _next(
-        self, intercept: float, likely: Rows, weights: Rows, low: float, high: float
+        self, intercept: float, slope: float, curvature: float, low: float, high: float
     ) -> float:
         """Return Newton's guess for the logit of the mean, or the middle if it is no better.
 
         That logit is almost a line, so that a step is hardly ever too long.
         """
-        second = dot(self.weights, likely)
-        first = self.total - second
-        if min(first, second) > 0:
-            slope = self.total * float(weights.sum()) / (first * second)
+        first, second = self.first - slope, self.second + slope
+        if min(first, second) > 0 and curvature > 0:
             error = math.log(second) - math.log(first) - self.prior
-            if slope > 0 and low < intercept - error / slope < high:
-                return intercept - error / slope
+            guess = intercept - error * first * second / (self.total * curvature)
+            if low < guess < high:
+                return guess
         return (low + high) / 2
 
 

@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 BLOCK = 2**15
 
 
-def blocks_of(*vectors: Vector) -> Iterator[tuple[Vector, ...]]:
+def blocks_of(*vectors: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
     """Yield views of the same places of flat vectors, from the first to the last."""
     for start in range(0, len(vectors[0]), BLOCK):
         yield tuple(v[start : start + BLOCK] for v in vectors)
