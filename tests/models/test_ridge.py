@@ -61,7 +61,9 @@ def test_a_low_tol_gives_the_coefficients_of_scikit_learn():
 def test_no_penalty_gives_least_squares():
     model = PolynomialRidge(0, tol=1e-12).fit(X, Y)
     A = np.column_stack([np.ones(X.shape[0]), as_built(model, X).toarray()])
-    np.testing.assert_allclose(model.predict(X), A @ np.linalg.lstsq(A, Y)[0], atol=1e-5)
+    np.testing.assert_allclose(
+        model.predict(X), A @ np.linalg.lstsq(A, Y, rcond=None)[0], atol=1e-5
+    )
 
 
 def test_weights_of_rows():

@@ -47,7 +47,9 @@ class BinaryPoint:
 
     def curve(self, scores: Rows) -> Rows:
         """Return the Hessian times other scores."""
-        return self.weights * (scores - self.best_shift(scores))
+        out: Rows = scores - self.best_shift(scores)
+        out *= self.weights
+        return out
 
     def best_shift(self, scores: Rows) -> float:
         """Return by how much the intercept falls if these scores are added, to first order."""

@@ -139,7 +139,8 @@ def _find_step(
         np.add(product, direction, out=product)
         h = product.reshape(-1)
         size = norm / dot(p, h)
-        scores += size * change
+        change *= size
+        scores += change
         gain = size * norm / 2
         before, norm = norm, _advance(size, p, h, r, d, m)
         gained += gain

@@ -44,7 +44,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     tol : float, default=1e-6
         The fit ends when the objective is estimated to be within `tol` times its value of its
         minimum. It does not depend on the scales of X, y, alpha or the weights.
-    max_iter : int, default=1000
+    max_iter : int, default=5000
         Maximum number of iterations. Each is one pass over the data.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
@@ -108,7 +108,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         columns: Any = "all",
         fit_intercept: bool = True,
         tol: float = 1e-6,
-        max_iter: int = 1000,
+        max_iter: int = 5000,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
