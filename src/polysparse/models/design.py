@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.observation.tally import batches_of_rows
 from polysparse.operator.polynomial_operator import PolynomialOperator
 
 
@@ -38,11 +40,12 @@ class Design:
 
     def apply_transposed(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return the transposed expansion times weights, of shape (n_rows,) or (n_rows, k)."""
-        return self._transposed(self.operator, weights)
+        self.n_products += 1
+        return _times(self.operator, weights)
 
     def centred_squares(self, weights: NDArray[Any], *, centred: bool) -> NDArray[Any]:
         """Return the weighted sum of squares of each column, about its mean if it is centred."""
-        out = self._transposed(self._squared(), weights)
+        out = self._sum_squares(weights)
         if centred:
             sums = self.apply_transposed(weights)
             total = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
@@ -57,11 +60,11 @@ class Design:
         """Return in how many rows each column occurs; None if columns are hashed."""
         if isinstance(self.columns, HashedColumns):
             return None
-        pattern = self._operator(self.columns, np.ones_like(self.x.data))
-        return self._transposed(pattern, np.ones(self.x.shape[0])).astype(np.int64)
+        counts = self._sum_rows(self.columns, np.ones_like, np.ones(self.x.shape[0]))
+        return counts.astype(np.int64)
 
-    def _squared(self) -> PolynomialOperator:
-        """Return the operator of the same columns with all their values squared.
+    def _sum_squares(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Return the weighted sum of squares of each column.
 
         For hashed columns that is true only if no products of the same row share a column.
         """
@@ -69,13 +72,26 @@ class Design:
         if isinstance(columns, HashedColumns):
             columns = replace(columns, alternate_sign=False)
         with np.errstate(over="ignore"):  # the solvers refuse sums that are not finite
-            return self._operator(columns, self.x.data * self.x.data)
+            return self._sum_rows(columns, np.square, weights)
 
-    def _operator(self, columns: ColumnSpace, values: NDArray[Any]) -> PolynomialOperator:
-        """Return the operator of a matrix with other values in the same places."""
-        return PolynomialOperator.of(columns, replace(self.x, data=values), n_jobs=self.n_jobs)
+    def _sum_rows(
+        self, columns: ColumnSpace, function: Callable[..., Any], weights: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return weighted sums over the rows of the expansion of X with changed values.
 
-    def _transposed(self, operator: PolynomialOperator, weights: NDArray[Any]) -> NDArray[Any]:
+        Values are changed for some rows at a time, and take no more memory than the sums do.
+        """
         self.n_products += 1
-        product = operator.rmatvec if weights.ndim == 1 else operator.rmatmat
-        return np.ascontiguousarray(product(weights))
+        out = np.zeros((columns.n_columns, *weights.shape[1:]))
+        for rows in batches_of_rows(self.x.indptr, max(out.size, 2**20)):
+            x = self.x.rows(rows)
+            changed = replace(x, data=function(x.data))
+            operator = PolynomialOperator.of(columns, changed, n_jobs=self.n_jobs)
+            out += _times(operator, weights[rows])
+        return out
+
+
+def _times(operator: PolynomialOperator, weights: NDArray[Any]) -> NDArray[Any]:
+    """Return the transposed operator times weights of its rows."""
+    product = operator.rmatvec if weights.ndim == 1 else operator.rmatmat
+    return np.ascontiguousarray(product(weights))

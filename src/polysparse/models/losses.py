@@ -77,9 +77,13 @@ class BinaryLoss:
         self.total = self.first + self.second
         self.prior = math.log(self.second) - math.log(self.first)
 
-    def at(self, scores: Rows, intercept: float) -> BinaryPoint:
-        """Return the loss at these scores. The best intercept is sought from the one given."""
-        residuals, weights = np.empty_like(scores), np.empty_like(scores)
+    def at(self, scores: Rows, intercept: float, out: Rows | None = None) -> BinaryPoint:
+        """Return the loss at these scores. The best intercept is sought from the one given.
+
+        The residuals are written to `out`, if it is given.
+        """
+        residuals = np.empty_like(scores) if out is None else out
+        weights = np.empty_like(scores)
         # A mean of sigmoids lies between those of the least and of the largest score.
         low, high = self.prior - float(scores.max()), self.prior - float(scores.min())
         if self.has_intercept:
@@ -190,10 +194,12 @@ class SoftmaxLoss:
         self.total = float(weights.sum())
         self.shares = np.bincount(classes, weights)
 
-    def at(self, scores: Rows, intercept: NDArray[np.float64]) -> SoftmaxPoint:
+    def at(
+        self, scores: Rows, intercept: NDArray[np.float64], out: Rows | None = None
+    ) -> SoftmaxPoint:
         """Return the loss at these scores. The best intercept is sought from the one given.
 
-        Newton's steps are taken while they help, else one of iterative scaling.
+        Newton's steps are taken while they help, else one of iterative scaling. `out` is not used.
         """
         point = self._at(scores, intercept)
         for _ in range(_MOST_STEPS if self.has_intercept else 0):

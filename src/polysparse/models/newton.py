@@ -88,7 +88,7 @@ def minimise(
         curved = _change_of_curvature(point, newer, step.scores)
         point = newer
         add_scaled(w, size, d)
-        scores += size * step.scores
+        add_scaled(scores.reshape(-1), size, step.scores.reshape(-1))
         value = point.value + dot(w, w) / 2
         if curved <= SMALL_CHANGE and step.left <= tol / 2 * value:
             has_converged = True
@@ -103,12 +103,13 @@ def minimise(
 class Step:
     """A change of coefficients, and the change of scores that it makes.
 
-    `left` estimates how much lower the quadratic model is at its minimum; infinite if it is not
-    known.
+    `slope` is that of the objective at the start. `left` estimates how much lower the quadratic
+    model is at its minimum; infinite if it is not known.
     """
 
     coefficients: NDArray[np.float64]
     scores: Rows
+    slope: float
     left: float
 
 
@@ -133,7 +134,7 @@ def _find_step(
     least, gained = 1e-30 * norm, 0.0
     for k in range(1, MOST_STEPS + 1):
         if not norm > least:
-            return Step(out, scores, 0.0)
+            return Step(out, scores, -2 * gained, 0.0)
         change = design.apply(direction)
         product = design.apply_transposed(point.curve(change))
         np.add(product, direction, out=product)
@@ -149,7 +150,7 @@ def _find_step(
             break
         _turn(p, norm / before, h)
         del product, h
-    return Step(out, scores, left if k >= FEWEST_STEPS else np.inf)
+    return Step(out, scores, -2 * gained, left if k >= FEWEST_STEPS else np.inf)
 
 
 def _precondition(design: Design, loss: Loss, point: Point) -> NDArray[np.float64]:
@@ -187,18 +188,19 @@ def _search(
     """Return how far to go, and the loss there; only rows are read.
 
     The slope rises along a step, because the objective is convex: Newton's method for its root,
-    within bounds.
+    within bounds. The residuals of `point` are overwritten.
     """
     change = step.scores
     start: Any = point.intercept
     shift: Any = point.best_shift(change)
-    slope = dot(point.residuals, change) + along
-    steep = max(abs(slope), np.finfo(np.float64).tiny)
     low, high, size = 0.0, np.inf, 1.0
     for _ in range(MOST_TRIALS):
-        newer = loss.at(scores + size * change, start - size * shift)
+        trial = size * change
+        trial += scores
+        newer = loss.at(trial, start - size * shift, point.residuals)
+        del trial
         slope = dot(newer.residuals, change) + along + size * length
-        if abs(slope) <= FLAT * steep:
+        if abs(slope) <= FLAT * abs(step.slope):
             break
         low, high = (size, high) if slope < 0 else (low, size)
         size -= slope / (dot(change, newer.curve(change)) + length)
@@ -209,9 +211,12 @@ def _search(
 
 def _change_of_curvature(old: Point, new: Point, change: Rows) -> float:
     """Return how much the curvature of rows changed, as a share, weighted by a change of scores."""
-    squares = change * change
-    total = dot(old.weights, squares)
-    return dot(np.abs(new.weights - old.weights), squares) / total if total > 0 else 0.0
+    total = changed = 0.0
+    for t, before, after in blocks_of(*(v.reshape(-1) for v in (change, old.weights, new.weights))):
+        squares = t * t
+        total += dot(before, squares)
+        changed += dot(np.abs(after - before), squares)
+    return changed / total if total > 0 else 0.0
 
 
 def require_finite(sums: NDArray[np.float64]) -> None:
