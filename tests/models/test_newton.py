@@ -1,0 +1,116 @@
+"""The solvers: how close they come, in how many passes."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.spaces import AllColumns
+from polysparse.matrix.canonical import as_canonical_csr
+from polysparse.models import least_squares, newton
+from polysparse.models.design import Design
+from polysparse.models.losses import BinaryLoss, SoftmaxLoss
+
+N = 2_000
+
+
+def one_hot(seed=0):
+    """Rows of 8 ones, one of each group of columns, some of which are rare."""
+    rng = np.random.default_rng(seed)
+    places = np.minimum(rng.geometric(0.4, (N, 8)) - 1, 5) + 6 * np.arange(8)
+    return sparse.csr_array((np.ones(8 * N), places.ravel(), np.arange(0, 8 * N + 1, 8)))
+
+
+def make_design(scale=None):
+    """A design of degree 2, and scores that depend on it."""
+    X = one_hot()
+    scores = X[:, [0]].toarray().ravel() * 2 - X[:, [7]].toarray().ravel()
+    scores = scores + 3 * (X[:, [0]] * X[:, [12]]).toarray().ravel() - 1
+    x = as_canonical_csr(X if scale is None else sparse.csr_array(X * scale))
+    basis = MonomialBasis(x.shape[1], 2, include_bias=False)
+    return Design(AllColumns(basis), x, None), scores
+
+
+def logistic(tol, C=1.0, n_classes=2, scale=None):
+    design, scores = make_design(scale)
+    noise = np.random.default_rng(1).logistic(size=N)
+    weights = np.full(N, C)
+    if n_classes == 2:
+        loss, shape, start = BinaryLoss(scores > noise, weights, True), (), 0.0
+    else:
+        classes = np.digitize(scores + noise, [-1, 1])
+        loss, shape, start = SoftmaxLoss(classes, weights, True), (3,), np.zeros(3)
+    w = np.zeros((design.columns.n_columns, *shape))
+    fit = newton.minimise(design, loss, w, start, tol=tol, max_iter=100, report=lambda *_: None)
+    assert fit.has_converged
+    return fit, design.n_passes
+
+
+def ridge(tol, alpha=1.0, scale=None):
+    design, scores = make_design(scale)
+    y = scores + np.random.default_rng(1).standard_normal(N)
+    fit = least_squares.minimise(
+        design,
+        y,
+        np.ones(N),
+        alpha,
+        has_intercept=True,
+        tol=tol,
+        max_iter=5_000,
+        report=lambda *_: None,
+    )
+    assert fit.has_converged
+    return fit, design.n_passes
+
+
+SOLVERS = {
+    "two classes": logistic,
+    "two classes, little penalty": lambda tol: logistic(tol, C=30),
+    "three classes": lambda tol: logistic(tol, n_classes=3),
+    "two classes, scaled": lambda tol: logistic(tol, scale=np.logspace(-1, 1, 48)),
+    "ridge": ridge,
+    "ridge, little penalty": lambda tol: ridge(tol, alpha=0.1),
+    "ridge, scaled": lambda tol: ridge(tol, scale=np.logspace(-1, 1, 48)),
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_value_is_about_as_close_as_tol_says(solver):
+    best = SOLVERS[solver](1e-12)[0].value
+    for tol in (1e-3, 1e-5, 1e-7):
+        assert best * (1 - 1e-10) <= SOLVERS[solver](tol)[0].value <= best * (1 + 2 * tol)
+
+
+# About a third more than is needed now.
+@pytest.mark.parametrize(
+    ("solver", "most"),
+    [
+        ("two classes", 110),
+        ("two classes, little penalty", 370),
+        ("three classes", 140),
+        ("two classes, scaled", 280),
+        ("ridge", 180),
+        ("ridge, scaled", 400),
+    ],
+)
+def test_few_passes_are_needed(solver, most):
+    assert SOLVERS[solver](1e-6)[1] <= most
+
+
+def test_values_fall_from_iteration_to_iteration():
+    design, scores = make_design()
+    values = []
+    loss = BinaryLoss(scores > 0, np.full(N, 1e4), True)  # separable
+    newton.minimise(
+        design,
+        loss,
+        np.zeros(design.columns.n_columns),
+        0.0,
+        tol=1e-6,
+        max_iter=100,
+        report=lambda _, value, __: values.append(value),
+    )
+    assert len(values) > 5
+    assert all(after < before for before, after in pairwise(values))
