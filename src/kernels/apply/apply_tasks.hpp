@@ -70,8 +70,8 @@ class RowWalker {
 template <class Index>
 POLYSPARSE_INLINE int64_t count_below(const Index* columns, int64_t n, int64_t bound) {
     if (n > 64) return std::lower_bound(columns, columns + n, bound) - columns;
-    int64_t count = 0;
-    for (int64_t t = 0; t < n; ++t) count += columns[t] < bound;
+    Index count = 0;  // of the type of the columns, so that lanes are as many
+    for (int64_t t = 0; t < n; ++t) count += columns[t] < static_cast<Index>(bound);
     return count;
 }
 
@@ -232,9 +232,8 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Valu
                  Vectors<Value, width> out, Effort effort, const StopRequest& should_stop) {
     const int64_t n_columns = basis.n_columns(), n_threads = effort.n_threads;
     const int64_t n_chunks = count_chunks(basis, x, effort.n_outputs, width);
-    // Each group of leads makes the tails of its rows, from degree 3 on, so there are few of them.
-    const int64_t n_tasks = n_threads == 1 ? 1 : n_threads * (basis.highest > 2 ? 1 : 2);
-    const std::vector<int64_t> bounds = divide_leads(basis, x, (n_tasks - 1) / n_chunks + 1);
+    // As few groups as keep the threads busy: each looks for its leads in every row.
+    const std::vector<int64_t> bounds = divide_leads(basis, x, (n_threads - 1) / n_chunks + 1);
     const int64_t n_groups = std::ssize(bounds) - 1;
     // All tasks stop between two slabs of rows, which take about a tenth of a second.
     const int64_t n_slabs = effort.n_outputs / (int64_t{1} << 26) / n_threads + 1;

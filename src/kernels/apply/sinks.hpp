@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "apply/vectors.hpp"
+#include "expand/row_shape.hpp"
 #include "expand/to_slots.hpp"
 #include "matrix/slots.hpp"
 #include "platform/processors.hpp"
@@ -24,13 +25,12 @@ namespace polysparse {
 template <int64_t width>
 constexpr int64_t runs_together = width <= 2 ? 4 : 1;
 
-/// How many tuples run i of several has before those that it shares with all. For degree 2 it is
-/// known to the compiler.
-template <class Block, class Runs>
-POLYSPARSE_INLINE int64_t head_length(Block block, const Runs& runs, int64_t i) {
-    if constexpr (std::is_same_v<decltype(block.d), std::integral_constant<int64_t, 2>>)
-        return std::ssize(runs.lengths) - 1 - i;
-    return runs.lengths[i] - runs.lengths.back();
+/// How many of a run's n tuples come before the `shared` ones that it has in common with the run
+/// `later` leads on. For degree 2 the compiler knows it.
+template <class Degree, class Later>
+POLYSPARSE_INLINE int64_t head_length(const Runs<Degree>&, int64_t n, int64_t shared, Later later) {
+    if constexpr (std::is_same_v<Degree, std::integral_constant<int64_t, 2>>) return later;
+    return n - shared;
 }
 
 /// Calls step(i) for every i below count. The compiler knows i.
@@ -41,12 +41,13 @@ POLYSPARSE_INLINE void unrolled(const Step& step) {
     }(std::make_integer_sequence<int64_t, count>{});
 }
 
-/// Writes several runs as tails, one behind the other. Returns where they end.
-template <class Tail, class Runs, class Place>
-POLYSPARSE_INLINE Place store_together(Tail end, const Runs& runs, Place to) {
-    for (int64_t i = 0; i < std::ssize(runs.lengths); ++i) {
-        const int64_t n = runs.lengths[i];
-        scale_shift<true>(end - n, n, runs.leads[i], runs.scales[i], to);
+/// Writes `count` runs from a on as tails, one behind the other. Returns where they end.
+template <int64_t count, class Tail, class Degree, class Leads, class Row, class Place>
+POLYSPARSE_INLINE Place store_runs(Tail end, int64_t a, const Runs<Degree>& runs,
+                                   const Leads& leads, const Row& row, Place to) {
+    for (int64_t i = a; i < a + count; ++i) {
+        const int64_t n = runs.length(i);
+        scale_shift<true>(end - n, n, leads(i), row.scale(i), to);
         to = to + n;
     }
     return to;
@@ -78,10 +79,11 @@ struct ToDot {
         if (block.is_output) sum(tail, n, shift, scale);
         if (block.is_tail) scale_shift<true>(tail, n, shift, scale, to);
     }
-    template <class Block, class Tail, class Runs>
-    POLYSPARSE_INLINE Place runs(Block block, Tail end, const Runs& runs, Place to) {
-        if (block.is_output) sum_together(block, end, runs);
-        return block.is_tail ? store_together(end, runs, to) : to;
+    template <class Block, class Tail, class Runs, class Leads, class Row>
+    POLYSPARSE_INLINE Place runs(Block block, Tail end, int64_t a, const Runs& runs,
+                                 const Leads& leads, const Row& row, Place to) {
+        if (block.is_output) sums.add(1, sum_of(coefficients, end, a, runs, leads, row));
+        return block.is_tail ? store_runs<n_together>(end, a, runs, leads, row, to) : to;
     }
 
   private:
@@ -93,37 +95,35 @@ struct ToDot {
         sums.add(scale, of_run);
     }
 
-    using Several = std::array<Numbers<Value, width>, n_together>;
-    using Strips = std::array<Vectors<const Value, width>, n_together>;
-
-    template <class Block, class Tail, class Runs>
-    POLYSPARSE_INLINE void sum_together(Block block, Tail end, const Runs& runs) {
-        Strips shifted;
-        Several of_run{};
+    /// What the runs from a on add to the sums. A function of its own, so that its loop has all
+    /// registers.
+    template <class Tail, class Runs, class Leads, class Row>
+    POLYSPARSE_APART static Numbers<Value, width> sum_of(Vectors<const Value, width> coefficients,
+                                                         Tail end, int64_t a, const Runs& runs,
+                                                         const Leads& leads, const Row& row) {
+        const int64_t shared = runs.length(a + n_together - 1);
+        std::array<Vectors<const Value, width>, n_together> shifted;
+        std::array<Numbers<Value, width>, n_together> of_run{};
         unrolled<n_together>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
-            shifted[i] = coefficients.from(static_cast<int64_t>(runs.leads[i]));
-            const Tail tail = end - runs.lengths[i];
-            for (int64_t t = 0; t < head_length(block, runs, i); ++t)
+            shifted[i] = coefficients.from(static_cast<int64_t>(leads(a + i)));
+            const int64_t n = runs.length(a + i);
+            const std::integral_constant<int64_t, n_together - 1 - i> later{};
+            const int64_t head = head_length(runs, n, shared, later);
+            const Tail tail = end - n;
+            for (int64_t t = 0; t < head; ++t)
                 of_run[i].add(tail.values[t], shifted[i][tail.columns[t]]);
         });
-        sum_shared(end - runs.lengths.back(), runs.lengths.back(), shifted, of_run);
-        unrolled<n_together>([&](auto i)
-                                 POLYSPARSE_INLINE_LAMBDA { sums.add(runs.scales[i], of_run[i]); });
-    }
-
-    /// A function of its own: the registers are needed in this loop.
-    template <class Tail>
-    POLYSPARSE_APART static void sum_shared(Tail tail, int64_t n, const Strips& shifted,
-                                            Several& of_run) {
-        const Strips strips = shifted;
-        Several sums = of_run;
-        for (int64_t t = 0; t < n; ++t) {
+        const Tail tail = end - shared;
+        for (int64_t t = 0; t < shared; ++t) {
             const int64_t column = tail.columns[t];
             const Value value = tail.values[t];
             unrolled<n_together>(
-                [&](auto i) POLYSPARSE_INLINE_LAMBDA { sums[i].add(value, strips[i][column]); });
+                [&](auto i) POLYSPARSE_INLINE_LAMBDA { of_run[i].add(value, shifted[i][column]); });
         }
-        of_run = sums;
+        Numbers<Value, width> sum{};
+        unrolled<n_together>(
+            [&](auto i) POLYSPARSE_INLINE_LAMBDA { sum.add(row.scale(a + i), of_run[i]); });
+        return sum;
     }
 };
 
@@ -154,53 +154,44 @@ struct ToScatter {
         if (block.is_output) add(tail, n, shift, scale);
         if (block.is_tail) scale_shift<true>(tail, n, shift, scale, to);
     }
-    template <class Block, class Tail, class Runs>
-    POLYSPARSE_INLINE Place runs(Block block, Tail end, const Runs& runs, Place to) const {
-        if (block.is_output) add_together(block, end, runs);
-        return block.is_tail ? store_together(end, runs, to) : to;
+    template <class Block, class Tail, class Runs, class Leads, class Row>
+    POLYSPARSE_INLINE Place runs(Block block, Tail end, int64_t a, const Runs& runs,
+                                 const Leads& leads, const Row& row, Place to) const {
+        if (block.is_output) add_runs(out, weights, end, a, runs, leads, row);
+        return block.is_tail ? store_runs<n_together>(end, a, runs, leads, row, to) : to;
     }
 
   private:
-    POLYSPARSE_INLINE Numbers<Value, width> scaled(Value scale) const {
-        Numbers<Value, width> numbers{};
-        numbers.add(scale, weights);
-        return numbers;
-    }
-
     template <class Tail>
     POLYSPARSE_INLINE void add(Tail tail, int64_t n, uint64_t shift, Value scale) const {
         const auto shifted = out.from(static_cast<int64_t>(shift));
-        const Numbers<Value, width> of_run = scaled(scale);
+        const Numbers<Value, width> of_run = weights.times(scale);
         for (int64_t t = 0; t < n; ++t) of_run.add_to(tail.values[t], shifted[tail.columns[t]]);
     }
 
-    using Several = std::array<Numbers<Value, width>, n_together>;
-    using Strips = std::array<Vectors<Value, width>, n_together>;
-
-    template <class Block, class Tail, class Runs>
-    POLYSPARSE_INLINE void add_together(Block block, Tail end, const Runs& runs) const {
-        Strips shifted;
-        Several of_run;
+    template <class Tail, class Runs, class Leads, class Row>
+    POLYSPARSE_APART static void add_runs(Vectors<Value, width> out, Numbers<Value, width> weights,
+                                          Tail end, int64_t a, const Runs& runs, const Leads& leads,
+                                          const Row& row) {
+        const int64_t shared = runs.length(a + n_together - 1);
+        std::array<Vectors<Value, width>, n_together> shifted;
+        std::array<Numbers<Value, width>, n_together> of_run;
         unrolled<n_together>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
-            shifted[i] = out.from(static_cast<int64_t>(runs.leads[i]));
-            of_run[i] = scaled(runs.scales[i]);
-            const Tail tail = end - runs.lengths[i];
-            for (int64_t t = 0; t < head_length(block, runs, i); ++t)
+            shifted[i] = out.from(static_cast<int64_t>(leads(a + i)));
+            of_run[i] = weights.times(row.scale(a + i));
+            const int64_t n = runs.length(a + i);
+            const std::integral_constant<int64_t, n_together - 1 - i> later{};
+            const int64_t head = head_length(runs, n, shared, later);
+            const Tail tail = end - n;
+            for (int64_t t = 0; t < head; ++t)
                 of_run[i].add_to(tail.values[t], shifted[i][tail.columns[t]]);
         });
-        add_shared(end - runs.lengths.back(), runs.lengths.back(), shifted, of_run);
-    }
-
-    template <class Tail>
-    POLYSPARSE_APART static void add_shared(Tail tail, int64_t n, const Strips& shifted,
-                                            const Several& of_run) {
-        const Strips strips = shifted;
-        const Several scales = of_run;
-        for (int64_t t = 0; t < n; ++t) {
+        const Tail tail = end - shared;
+        for (int64_t t = 0; t < shared; ++t) {
             const int64_t column = tail.columns[t];
             const Value value = tail.values[t];
             unrolled<n_together>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
-                scales[i].add_to(value, strips[i][column]);
+                of_run[i].add_to(value, shifted[i][column]);
             });
         }
     }

@@ -33,6 +33,11 @@ struct Numbers {
     POLYSPARSE_INLINE void add(Value scale, const Numbers& numbers) {
         add(scale, numbers.of.data());
     }
+    POLYSPARSE_INLINE Numbers times(Value scale) const {
+        Numbers product;
+        for (int64_t c = 0; c < width; ++c) product.of[c] = scale * of[c];
+        return product;
+    }
     POLYSPARSE_INLINE void add_to(Value scale, Value* numbers) const {
         for (int64_t c = 0; c < width; ++c) numbers[c] += scale * of[c];
     }

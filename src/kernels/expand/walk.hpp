@@ -20,8 +20,9 @@
 //     sink.first(block, row, keys, from, to)     P_1, without the stored values before `from`
 //     sink.run(block, tail, n, lead, scale, to)  a run, or part of one: the n tuples at `tail`
 //                                                with this lead in front
-//     sink.runs(block, tail_end, together, to)   n_together neighbouring runs, if Sink has such a
-//                                                number; returns where the next run goes
+//     sink.runs(block, tail_end, a, runs, leads, row, to)
+//                                                the runs from a on, if it has Sink::n_together,
+//                                                so many; returns where the next run goes
 //     Sink::holds_blocks         true: it writes every block at `to`, where it stays. False: it
 //                                writes a block at `to` only if it is_tail, and it does not stay
 //
@@ -32,7 +33,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <type_traits>
 
@@ -49,14 +49,6 @@ struct Block {
     Degree d;
     bool is_output;  // the basis has this degree, and the row wants what this value leads
     bool is_tail;    // a higher degree is made from it
-};
-
-/// Neighbouring runs of a block. Their tails have the same end.
-template <int64_t count, class Lead, class Scale>
-struct Together {
-    std::array<int64_t, count> lengths;  // of which none is longer than the one before
-    std::array<Lead, count> leads;
-    std::array<Scale, count> scales;
 };
 
 template <class Degree>
@@ -83,15 +75,8 @@ POLYSPARSE_INLINE Place walk_block(const Basis& basis, Degree d, const Row& row,
     const auto leads = keys.leads(d);
     const auto walk = [&](Block<Degree> block, int64_t a, int64_t last) POLYSPARSE_INLINE_LAMBDA {
         if constexpr (requires { Sink::n_together; }) {
-            for (; a + Sink::n_together <= last; a += Sink::n_together) {
-                Together<Sink::n_together, decltype(leads(a)), decltype(row.scale(a))> several;
-                for (int64_t i = 0; i < Sink::n_together; ++i) {
-                    several.lengths[i] = runs.length(a + i);
-                    several.leads[i] = leads(a + i);
-                    several.scales[i] = row.scale(a + i);
-                }
-                to = sink.runs(block, tail_end, several, to);
-            }
+            for (; a + Sink::n_together <= last; a += Sink::n_together)
+                to = sink.runs(block, tail_end, a, runs, leads, row, to);
         }
         for (; a < last; ++a) {
             const int64_t n = runs.length(a);

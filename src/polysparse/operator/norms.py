@@ -23,7 +23,11 @@ from polysparse.operator import products
 
 
 def column_norms(
-    columns: ColumnSpace, x: CanonicalCsr, weights: NDArray[Any], n_jobs: int | None
+    columns: ColumnSpace,
+    x: CanonicalCsr,
+    weights: NDArray[Any],
+    n_outputs: int,
+    n_jobs: int | None,
 ) -> NDArray[Any]:
     """Return the norms of the columns, with weights of the rows of shape (n_rows, k)."""
     if columns.kind == "hashed":
@@ -32,11 +36,13 @@ def column_norms(
             for out, weight in zip(sums.T, weights.T, strict=True):
                 np.add.at(out, indices, squares * weight[rows])  # in order, whatever the blocks
     else:
-        sums = products.apply_transposed(columns, _squared(x), weights, n_jobs)
+        sums = products.apply_transposed(columns, _squared(x), weights, n_outputs, n_jobs)
     return np.sqrt(sums, out=sums)
 
 
-def row_norms(columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> NDArray[Any]:
+def row_norms(
+    columns: ColumnSpace, x: CanonicalCsr, n_outputs: int, n_jobs: int | None
+) -> NDArray[Any]:
     """Return the norms of the rows; in closed form for all columns of a basis."""
     if columns.kind == "all":
         norms = output.allocate(x.shape[0], x.dtype)
@@ -48,7 +54,7 @@ def row_norms(columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> NDAr
             np.add.at(sums, rows, squares)
     else:
         ones = np.ones((columns.n_columns, 1), x.dtype)
-        sums = products.apply(columns, _squared(x), ones, n_jobs).ravel()
+        sums = products.apply(columns, _squared(x), ones, n_outputs, n_jobs).ravel()
     return np.sqrt(sums, out=sums)
 
 

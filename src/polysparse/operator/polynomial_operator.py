@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,10 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
         self._x = x
         super().__init__(x.dtype, (x.shape[0], columns.n_columns))
 
+    @cached_property
+    def _n_outputs(self) -> int:
+        return products.count_outputs(self.columns, self._x)
+
     def __repr__(self) -> str:
         basis = self.columns.basis
         planned = plan_expansion(self.columns, self._x)
@@ -174,7 +179,7 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
             real, imaginary = np.hsplit(parts, 2)
             return real + 1j * imaginary
         v = np.ascontiguousarray(v, dtype=self.dtype)
-        return apply(self.columns, self._x, v, self.n_jobs)
+        return apply(self.columns, self._x, v, self._n_outputs, self.n_jobs)
 
     def _require_room_for_coefficients(self, k: int) -> None:
         """Raise MemoryError if k vectors with an entry for each column do not fit."""
@@ -258,7 +263,7 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
             raise ValueError(f"w must not be negative, but w{first} is {weights[*first]}.")
         several = weights if weights.ndim == 2 else weights[:, np.newaxis]
         self._require_room_for_coefficients(several.shape[1])
-        found = norms.column_norms(self.columns, self._x, several, self.n_jobs)
+        found = norms.column_norms(self.columns, self._x, several, self._n_outputs, self.n_jobs)
         return found if weights.ndim == 2 else found.ravel()
 
     def row_norms(self) -> NDArray[Any]:
@@ -276,7 +281,7 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
         >>> PolynomialOperator([[0.0, 2.0], [1.0, 1.0]], degree=(2, 2)).row_norms().round(3)
         array([4.123, 2.   ])
         """
-        return norms.row_norms(self.columns, self._x, self.n_jobs)
+        return norms.row_norms(self.columns, self._x, self._n_outputs, self.n_jobs)
 
     def gram(self, Z: Any = None) -> NDArray[Any]:
         """Return the inner products of expanded rows: a polynomial kernel.

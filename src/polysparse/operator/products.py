@@ -16,24 +16,39 @@ from polysparse.matrix.canonical import CanonicalCsr
 
 
 def apply(
-    columns: ColumnSpace, x: CanonicalCsr, coefficients: NDArray[Any], n_jobs: int | None
+    columns: ColumnSpace,
+    x: CanonicalCsr,
+    coefficients: NDArray[Any],
+    n_outputs: int,
+    n_jobs: int | None,
 ) -> NDArray[Any]:
     """Return the expansion times coefficients, which are of shape (n_columns, k)."""
     out = output.allocate((x.shape[0], coefficients.shape[1]), x.dtype)
-    engine_for(x).apply(columns, x, coefficients, out, *_effort(columns, x, n_jobs))
+    n_threads = threads_for(n_jobs, n_outputs)
+    engine_for(x).apply(columns, x, coefficients, out, n_outputs, n_threads)
     return out
 
 
 def apply_transposed(
-    columns: ColumnSpace, x: CanonicalCsr, weights: NDArray[Any], n_jobs: int | None
+    columns: ColumnSpace,
+    x: CanonicalCsr,
+    weights: NDArray[Any],
+    n_outputs: int,
+    n_jobs: int | None,
 ) -> NDArray[Any]:
     """Return the transposed expansion times weights of the rows, of shape (n_rows, k)."""
     out = np.zeros((columns.n_columns, weights.shape[1]), x.dtype)
-    engine_for(x).apply_transposed(columns, x, weights, out, *_effort(columns, x, n_jobs))
+    n_threads = threads_for(n_jobs, n_outputs)
+    engine_for(x).apply_transposed(columns, x, weights, out, n_outputs, n_threads)
     return out
 
 
-def _effort(columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> tuple[int, int]:
-    """Return the number of outputs that are multiplied, and of threads that are worth starting."""
-    n_outputs = min(plan_expansion(columns, x).nnz, 2**62)
-    return n_outputs, threads_for(n_jobs, n_outputs)
+def count_outputs(columns: ColumnSpace, x: CanonicalCsr) -> int:
+    """Return how many outputs are multiplied, which is what products take as `n_outputs`.
+
+    It depends on where x stores values, but not on the values. MemoryError is raised if there are
+    more than can be counted.
+    """
+    planned = plan_expansion(columns, x)
+    planned.require_countable()
+    return planned.nnz
