@@ -1,6 +1,7 @@
 #include "apply/apply_listed.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -116,16 +117,16 @@ class Contributions {
           ends_(n_ranges) {}
 
     /// Takes n listed outputs. rows[t] is the row of output t, counted from `first_row`; column j
-    /// is in range j / range_width.
+    /// is in range j >> range_bits.
     void take(ConstSlots<int32_t, Value> list, const int32_t* rows, int64_t n, int64_t first_row,
-              int64_t range_width) {
+              int range_bits) {
         first_row_ = first_row;
         std::fill(ends_.begin(), ends_.end(), 0);
-        for (int64_t t = 0; t < n; ++t) ++ends_[list.columns[t] / range_width];
+        for (int64_t t = 0; t < n; ++t) ++ends_[list.columns[t] >> range_bits];
         int64_t before = 0;
         for (int64_t& end : ends_) before += std::exchange(end, before);
         for (int64_t t = 0; t < n; ++t) {
-            const int64_t place = ends_[list.columns[t] / range_width]++;
+            const int64_t place = ends_[list.columns[t] >> range_bits]++;
             columns_[place] = list.columns[t];
             rows_[place] = rows[t];
             values_[place] = list.values[t];
@@ -136,9 +137,17 @@ class Contributions {
     void add(int64_t range, VectorTable<const Value> weights, VectorTable<Value> out) const {
         const int64_t k = out.n_vectors;
         const Value* const of_task = weights.values + first_row_ * k;
-        for (int64_t t = range == 0 ? 0 : ends_[range - 1]; t < ends_[range]; ++t)
+        const int64_t begin = range == 0 ? 0 : ends_[range - 1], end = ends_[range];
+        const int32_t *const columns = columns_.get(), *const rows = rows_.get();
+        const Value* const values = values_.get();
+        if (k == 1) {
+            for (int64_t t = begin; t < end; ++t)
+                out.values[columns[t]] += values[t] * of_task[rows[t]];
+            return;
+        }
+        for (int64_t t = begin; t < end; ++t)
             for (int64_t c = 0; c < k; ++c)
-                out.values[columns_[t] * k + c] += values_[t] * of_task[rows_[t] * k + c];
+                out.values[columns[t] * k + c] += values[t] * of_task[rows[t] * k + c];
     }
 
   private:
@@ -158,8 +167,10 @@ bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x, i
     return with_makers(basis, by, x, n_threads, [&]<class Maker>(std::vector<Maker>& makers) {
         const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
         const int64_t n_tasks = std::ssize(cut.tasks), in_round = std::min(4 * n_threads, n_tasks);
-        const int64_t range_width = n_columns / (4 * n_threads) + 1;
-        const int64_t n_ranges = n_columns / range_width + 1;
+        const int range_bits =
+            n_threads == 1 ? 31
+                           : std::bit_width(static_cast<uint64_t>(n_columns / (4 * n_threads)));
+        const int64_t n_ranges = (n_columns >> range_bits) + 1;
         std::vector<SlotArrays<int32_t, Value>> rooms;
         std::vector<std::unique_ptr<int32_t[]>> row_rooms;
         for (int64_t worker = 0; worker < n_threads; ++worker) {
@@ -182,7 +193,7 @@ bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x, i
                     n += n_row;
                 }
                 listed[i].take(rooms[worker].slots(), row_rooms[worker].get(), n, task.first,
-                               range_width);
+                               range_bits);
             };
             if (!run_tasks(here, n_threads, list_task, should_stop)) return false;
             const auto add_range = [&](int64_t, int64_t range) {

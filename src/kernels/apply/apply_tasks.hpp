@@ -184,12 +184,13 @@ void scatter_rows(const RowWalker<Index, Value, ToScatter<Value, width>>& walker
 template <class Value>
 std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, int64_t n_groups) {
     std::vector<int64_t> bounds{0};
-    if (n_groups > 1) {
-        constexpr int64_t n_sampled = 256;
+    if (n_groups > 1 && x.n_rows > 0) {
+        const int64_t per_row = x.row_offsets[x.n_rows] / std::max<int64_t>(x.n_rows, 1) + 1;
+        const int64_t n_sampled = std::clamp<int64_t>(1024 / per_row, 1, x.n_rows);
         std::vector<std::pair<int64_t, double>> sample;  // leads, and how many outputs they have
         double total = 0;
-        for (int64_t i = 0; i < n_sampled && i < x.n_rows; ++i) {
-            const int64_t r = i * x.n_rows / std::min(n_sampled, x.n_rows);
+        for (int64_t i = 0; i < n_sampled; ++i) {
+            const int64_t r = x.n_rows / n_sampled * i;
             const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
             for (int64_t a = 0; a < n; ++a) {
                 sample.emplace_back(
@@ -235,8 +236,8 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Valu
     // As few groups as keep the threads busy: each looks for its leads in every row.
     const std::vector<int64_t> bounds = divide_leads(basis, x, (n_threads - 1) / n_chunks + 1);
     const int64_t n_groups = std::ssize(bounds) - 1;
-    // All tasks stop between two slabs of rows, which take about a tenth of a second.
-    const int64_t n_slabs = effort.n_outputs / (int64_t{1} << 26) / n_threads + 1;
+    // Workers stop between two slabs of rows, which take a tenth of a second at most.
+    const int64_t n_slabs = effort.n_outputs / (int64_t{1} << 23) / n_threads + 1;
     const int64_t n_strips = n_chunks * n_slabs;
     const auto first_row = [&](int64_t strip) {
         if (strip == 0 || strip == n_strips) return strip == 0 ? 0 : x.n_rows;

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import engine_for
-from polysparse.expansion.planning import plan_expansion
 from polysparse.machine import threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.matrix.row_profile import require_countable
 
 
 def apply(
@@ -46,9 +46,9 @@ def apply_transposed(
 def count_outputs(columns: ColumnSpace, x: CanonicalCsr) -> int:
     """Return how many outputs are multiplied, which is what products take as `n_outputs`.
 
-    It depends on where x stores values, but not on the values. MemoryError is raised if there are
-    more than can be counted.
+    Those are counted, too, that are not chosen, and those that are merged. MemoryError is raised if
+    there are more than can be counted.
     """
-    planned = plan_expansion(columns, x)
-    planned.require_countable()
-    return planned.nnz
+    n_outputs = x.profile.outputs(columns.basis)
+    require_countable(n_outputs)
+    return n_outputs
