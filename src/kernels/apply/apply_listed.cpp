@@ -1,10 +1,7 @@
 #include "apply/apply_listed.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
-#include <memory>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -104,105 +101,62 @@ bool dot_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
         });
 }
 
-/// What one task adds to the result, divided by ranges of columns. In each range outputs are in the
-/// order of the rows.
+/// Adds one listed row, times its k weights.
 template <class Value>
-class Contributions {
-  public:
-    /// For up to n outputs. Throws bad_alloc.
-    Contributions(int64_t n, int64_t n_ranges)
-        : columns_(std::make_unique_for_overwrite<int32_t[]>(n)),
-          rows_(std::make_unique_for_overwrite<int32_t[]>(n)),
-          values_(std::make_unique_for_overwrite<Value[]>(n)),
-          ends_(n_ranges) {}
-
-    /// Takes n listed outputs. rows[t] is the row of output t, counted from `first_row`; column j
-    /// is in range j >> range_bits.
-    void take(ConstSlots<int32_t, Value> list, const int32_t* rows, int64_t n, int64_t first_row,
-              int range_bits) {
-        first_row_ = first_row;
-        std::fill(ends_.begin(), ends_.end(), 0);
-        for (int64_t t = 0; t < n; ++t) ++ends_[list.columns[t] >> range_bits];
-        int64_t before = 0;
-        for (int64_t& end : ends_) before += std::exchange(end, before);
-        for (int64_t t = 0; t < n; ++t) {
-            const int64_t place = ends_[list.columns[t] >> range_bits]++;
-            columns_[place] = list.columns[t];
-            rows_[place] = rows[t];
-            values_[place] = list.values[t];
-        }
+void add_list(ConstSlots<int32_t, Value> list, int64_t n, const Value* weights, int64_t k,
+              Value* out) {
+    if (k == 1) {
+        const Value weight = *weights;
+        for (int64_t t = 0; t < n; ++t) out[list.columns[t]] += list.values[t] * weight;
+        return;
     }
-
-    /// Adds those of one range, times the weights of their rows.
-    void add(int64_t range, VectorTable<const Value> weights, VectorTable<Value> out) const {
-        const int64_t k = out.n_vectors;
-        const Value* const of_task = weights.values + first_row_ * k;
-        const int64_t begin = range == 0 ? 0 : ends_[range - 1], end = ends_[range];
-        const int32_t *const columns = columns_.get(), *const rows = rows_.get();
-        const Value* const values = values_.get();
-        if (k == 1) {
-            for (int64_t t = begin; t < end; ++t)
-                out.values[columns[t]] += values[t] * of_task[rows[t]];
-            return;
-        }
-        for (int64_t t = begin; t < end; ++t)
-            for (int64_t c = 0; c < k; ++c)
-                out.values[columns[t] * k + c] += values[t] * of_task[rows[t] * k + c];
+    for (int64_t t = 0; t < n; ++t) {
+        Value* const of_column = out + list.columns[t] * k;
+        for (int64_t c = 0; c < k; ++c) of_column[c] += list.values[t] * weights[c];
     }
+}
 
-  private:
-    std::unique_ptr<int32_t[]> columns_, rows_;
-    std::unique_ptr<Value[]> values_;
-    std::vector<int64_t> ends_;
-    int64_t first_row_ = 0;
-};
-
-/// In rounds: workers list a few tasks each, divided by ranges of columns, and then add a range
-/// each, task by task. So every number is summed in the order of the rows.
+/// Workers list tasks, and take turns to add what they listed: every number is summed in the order
+/// of the rows. To list takes twice as long as to add, or longer.
 template <class By, class Value>
-bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x, int64_t n_columns,
+bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
                     VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                     const StopRequest& should_stop) {
-    const int64_t n_threads = effort.n_threads;
-    return with_makers(basis, by, x, n_threads, [&]<class Maker>(std::vector<Maker>& makers) {
-        const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
-        const int64_t n_tasks = std::ssize(cut.tasks), in_round = std::min(4 * n_threads, n_tasks);
-        const int range_bits =
-            n_threads == 1 ? 31
-                           : std::bit_width(static_cast<uint64_t>(n_columns / (4 * n_threads)));
-        const int64_t n_ranges = (n_columns >> range_bits) + 1;
-        std::vector<SlotArrays<int32_t, Value>> rooms;
-        std::vector<std::unique_ptr<int32_t[]>> row_rooms;
-        for (int64_t worker = 0; worker < n_threads; ++worker) {
-            rooms.emplace_back(cut.largest + lanes);
-            row_rooms.push_back(std::make_unique_for_overwrite<int32_t[]>(cut.largest));
-        }
-        std::vector<Contributions<Value>> listed;
-        for (int64_t i = 0; i < in_round; ++i) listed.emplace_back(cut.largest, n_ranges);
-
-        for (int64_t first = 0; first < n_tasks; first += in_round) {
-            const int64_t here = std::min(in_round, n_tasks - first);
-            const auto list_task = [&](int64_t worker, int64_t i) {
-                const AppendTask& task = cut.tasks[first + i];
+    const int64_t k = out.n_vectors;
+    return with_makers(
+        basis, by, x, effort.n_threads, [&]<class Maker>(std::vector<Maker>& makers) {
+            const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
+            int64_t most_rows = 0;
+            for (const AppendTask& task : cut.tasks)
+                most_rows = std::max(most_rows, task.last - task.first);
+            std::vector<SlotArrays<int32_t, Value>> rooms;
+            std::vector<std::vector<int64_t>> row_ends;  // of the rows in a room
+            for (size_t worker = 0; worker < makers.size(); ++worker) {
+                rooms.emplace_back(cut.largest + lanes);
+                row_ends.emplace_back(most_rows);
+            }
+            Turns turns;
+            const auto add_task = [&](int64_t worker, int64_t number) {
+                const AppendTask& task = cut.tasks[number];
+                const Slots<int32_t, Value> room = rooms[worker].slots();
+                std::vector<int64_t>& ends = row_ends[worker];
                 int64_t n = 0;
                 for (int64_t r = task.first; r < task.last; ++r) {
-                    const int64_t n_row = makers[worker].fill(x, r, task.part, task.n_parts,
-                                                              rooms[worker].slots() + n);
-                    std::fill_n(row_rooms[worker].get() + n, n_row,
-                                static_cast<int32_t>(r - task.first));
-                    n += n_row;
+                    n += makers[worker].fill(x, r, task.part, task.n_parts, room + n);
+                    ends[r - task.first] = n;
                 }
-                listed[i].take(rooms[worker].slots(), row_rooms[worker].get(), n, task.first,
-                               range_bits);
+                turns.wait(number);
+                n = 0;
+                for (int64_t r = task.first; r < task.last; ++r) {
+                    const int64_t end = ends[r - task.first];
+                    add_list<Value>(room + n, end - n, weights.values + r * k, k, out.values);
+                    n = end;
+                }
+                turns.pass();
             };
-            if (!run_tasks(here, n_threads, list_task, should_stop)) return false;
-            const auto add_range = [&](int64_t, int64_t range) {
-                for (int64_t i = 0; i < here; ++i) listed[i].add(range, weights, out);
-            };
-            if (!run_tasks(n_ranges, n_threads, add_range, should_stop)) return false;
-        }
-        return true;
-    });
+            return run_tasks(std::ssize(cut.tasks), effort.n_threads, add_task, should_stop,
+                             Order::in_order);
+        });
 }
 
 }  // namespace
@@ -225,17 +179,14 @@ template <class Value>
 bool apply_transposed(const Basis& basis, const Lookup& lookup, const CsrView<Value>& x,
                       VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                       const StopRequest& should_stop) {
-    const int64_t n_columns =
-        std::visit([](const auto& table) { return table.n_columns(); }, lookup);
-    return scatter_listed(basis, lookup, x, n_columns, weights, out, effort, should_stop);
+    return scatter_listed(basis, lookup, x, weights, out, effort, should_stop);
 }
 
 template <class Value>
 bool apply_transposed(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
                       VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                       const StopRequest& should_stop) {
-    const auto n_columns = static_cast<int64_t>(hasher.n_columns);
-    return scatter_listed(basis, hasher, x, n_columns, weights, out, effort, should_stop);
+    return scatter_listed(basis, hasher, x, weights, out, effort, should_stop);
 }
 
 #define POLYSPARSE_PRODUCTS(By, Value)                                                            \

@@ -27,24 +27,22 @@ struct AppendTo {
 
 enum class Appending { whole, stopped, full };
 
-/// Workers pass one at a time, in the order of their tasks, and each takes a stretch of the output.
-/// Tasks must be started in order, so that nobody waits for one that has not started.
+/// Workers pass one at a time, in the order of their tasks. Tasks must be started in order, so that
+/// nobody waits for one that has not started.
 class Turns {
   public:
-    /// Where the task's n outputs go. Waits for the tasks before it.
-    int64_t take(int64_t task, int64_t n) {
+    /// Waits for the tasks before this one.
+    void wait(int64_t task) {
         for (int64_t now = turn_; now != task; now = turn_) turn_.wait(now);
-        const int64_t begin = end_;
-        end_ = begin + n;
-        turn_ = task + 1;
-        turn_.notify_all();
-        return begin;
     }
-    int64_t end() const { return end_; }
+    /// The next task's turn.
+    void pass() {
+        ++turn_;
+        turn_.notify_all();
+    }
 
   private:
     std::atomic<int64_t> turn_{0};
-    int64_t end_ = 0;  // belongs to the task whose turn it is
 };
 
 /// Rows [first, last), or one part of a single row.
@@ -127,20 +125,24 @@ Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<R
     for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(cut.largest + 1);
 
     Turns turns;
+    int64_t end_of_all = 0;  // belongs to the task whose turn it is
     std::atomic<bool> is_full{false};
     const auto append_task = [&](int64_t worker, int64_t number) {
         AppendTask& task = cut.tasks[number];
         // A single worker makes rows in place while there is room for a whole task.
-        const bool is_direct = n_threads == 1 && turns.end() + cut.largest < out.n_slots;
+        const bool is_direct = n_threads == 1 && end_of_all + cut.largest < out.n_slots;
         const Slots<int32_t, Value> room =
-            is_direct ? out.slots + turns.end() : rooms[worker].slots();
+            is_direct ? out.slots + end_of_all : rooms[worker].slots();
         for (int64_t r = task.first; r < task.last && !is_full; ++r) {
             const int64_t n =
                 makers[worker].fill(x, r, task.part, task.n_parts, room + task.n_outputs);
             if (task.n_parts == 1) out.offsets.set(r + 1, n);
             task.n_outputs += n;
         }
-        const int64_t begin = turns.take(number, task.n_outputs);
+        turns.wait(number);
+        const int64_t begin = end_of_all;
+        end_of_all += task.n_outputs;
+        turns.pass();
         if (begin + task.n_outputs > out.n_slots) is_full = true;
         if (is_full || is_direct) return;
         std::memcpy(out.slots.columns + begin, room.columns, task.n_outputs * sizeof(int32_t));

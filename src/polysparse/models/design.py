@@ -79,11 +79,12 @@ class Design:
     ) -> NDArray[Any]:
         """Return weighted sums over the rows of the expansion of X with changed values.
 
-        Values are changed for some rows at a time, and take no more memory than the sums do.
+        Values are changed for some rows at a time, and take no more memory than the sums do, or a
+        sixth of X.
         """
         self.n_products += 1
         out = np.zeros((columns.n_columns, *weights.shape[1:]))
-        for rows in batches_of_rows(self.x.indptr, max(out.size, 2**20)):
+        for rows in batches_of_rows(self.x.indptr, max(out.size, len(self.x.data) // 4, 2**20)):
             x = self.x.rows(rows)
             changed = replace(x, data=function(x.data))
             operator = PolynomialOperator.of(columns, changed, n_jobs=self.n_jobs)
