@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.observation.tally import batches_of_rows
-from polysparse.operator.polynomial_operator import PolynomialOperator
+from polysparse.operator import products
 
 
 class Design:
@@ -26,7 +26,7 @@ class Design:
         self.x = x
         self.n_jobs = n_jobs
         self.n_products = 0
-        self.operator = PolynomialOperator.of(columns, x, n_jobs=n_jobs)
+        self.n_outputs = products.count_outputs(columns, x)
 
     @property
     def n_passes(self) -> float:
@@ -36,12 +36,19 @@ class Design:
     def apply(self, coefficients: NDArray[Any]) -> NDArray[Any]:
         """Return the expansion times coefficients, of shape (n_columns,) or (n_columns, k)."""
         self.n_products += 1
-        return self.operator @ coefficients
+        table = _as_table(coefficients)
+        out = products.apply(self.columns, self.x, table, self.n_outputs, self.n_jobs)
+        return out.reshape(len(out), *coefficients.shape[1:])
 
-    def apply_transposed(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Return the transposed expansion times weights, of shape (n_rows,) or (n_rows, k)."""
+    def apply_transposed(
+        self, weights: NDArray[Any], out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
+        """Return the transposed expansion times weights, of shape (n_rows,) or (n_rows, k).
+
+        It is written to `out`, if that is given: an earlier result that is not needed any more.
+        """
         self.n_products += 1
-        return _times(self.operator, weights)
+        return self._sum(self.columns, self.x, self.n_outputs, weights, out)
 
     def centred_squares(self, weights: NDArray[Any], *, centred: bool) -> NDArray[Any]:
         """Return the weighted sum of squares of each column, about its mean if it is centred."""
@@ -83,16 +90,33 @@ class Design:
         sixth of X.
         """
         self.n_products += 1
-        out = np.zeros((columns.n_columns, *weights.shape[1:]))
-        for rows in batches_of_rows(self.x.indptr, max(out.size, len(self.x.data) // 4, 2**20)):
+        out, part = np.zeros((columns.n_columns, *weights.shape[1:])), None
+        at_a_time = max(out.size, len(self.x.data) // 4, 2**20)
+        for rows in batches_of_rows(self.x.indptr, at_a_time):
             x = self.x.rows(rows)
             changed = replace(x, data=function(x.data))
-            operator = PolynomialOperator.of(columns, changed, n_jobs=self.n_jobs)
-            out += _times(operator, weights[rows])
+            n_outputs = products.count_outputs(columns, x)
+            part = self._sum(columns, changed, n_outputs, weights[rows], part)
+            out += part
         return out
 
+    def _sum(
+        self,
+        columns: ColumnSpace,
+        x: CanonicalCsr,
+        n_outputs: int,
+        weights: NDArray[Any],
+        out: NDArray[Any] | None,
+    ) -> NDArray[Any]:
+        """Return the transposed expansion of x times weights of its rows."""
+        table = None if out is None else _as_table(out)
+        product = products.apply_transposed(
+            columns, x, _as_table(weights), n_outputs, self.n_jobs, table
+        )
+        return product.reshape(len(product), *weights.shape[1:])
 
-def _times(operator: PolynomialOperator, weights: NDArray[Any]) -> NDArray[Any]:
-    """Return the transposed operator times weights of its rows."""
-    product = operator.rmatvec if weights.ndim == 1 else operator.rmatmat
-    return np.ascontiguousarray(product(weights))
+
+def _as_table(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Return one vector or several as a table with a column for each."""
+    table = vectors if vectors.ndim == 2 else vectors[:, np.newaxis]
+    return np.ascontiguousarray(table)

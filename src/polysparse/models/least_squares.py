@@ -48,9 +48,9 @@ def minimise(
     w = np.zeros(len(scale))
     p = np.zeros(len(scale))
     value, norm, first, has_converged = dot(weights, errors * errors), 0.0, 0.0, False
-    rounding = 1e-15 * value
+    rounding, residual = 1e-15 * value, None
     for iteration in range(1, max_iter + 1):
-        residual = design.apply_transposed(weights * errors)
+        residual = design.apply_transposed(weights * errors, residual)
         before, (norm, square) = norm, _take_penalty(residual, alpha, w, scale)
         first = first or norm
         report(iteration, value, 2 * float(np.sqrt(square)))
@@ -58,7 +58,6 @@ def minimise(
             has_converged = True
             break
         _turn(p, norm / before if before else 0.0, residual, scale)
-        del residual
         gained = design.apply(p)
         mean = centre(gained)
         length = dot(weights, gained * gained) + alpha * dot(p, p)

@@ -133,12 +133,12 @@ def _find_step(
     direction = np.divide(residual, scale)
     r, m, p, d = (v.reshape(-1) for v in (residual, scale, direction, out))
     norm = dot(r, p)
-    least, gained = 1e-30 * norm, 0.0
+    least, gained, product = 1e-30 * norm, 0.0, None
     for k in range(1, MOST_STEPS + 1):
         if not norm > least:
             return Step(out, scores, -2 * gained, 0.0)
         change = design.apply(direction)
-        product = design.apply_transposed(point.curve(change))
+        product = design.apply_transposed(point.curve(change), product)
         np.add(product, direction, out=product)
         h = product.reshape(-1)
         size = norm / dot(p, h)
@@ -151,7 +151,6 @@ def _find_step(
         if (k >= FEWEST_STEPS) if left <= small else (left <= slack * gained):
             break
         _turn(p, norm / before, h)
-        del product, h
     return Step(out, scores, -2 * gained, left if k >= FEWEST_STEPS else np.inf)
 
 

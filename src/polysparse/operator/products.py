@@ -35,9 +35,17 @@ def apply_transposed(
     weights: NDArray[Any],
     n_outputs: int,
     n_jobs: int | None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Return the transposed expansion times weights of the rows, of shape (n_rows, k)."""
-    out = np.zeros((columns.n_columns, weights.shape[1]), x.dtype)
+    """Return the transposed expansion times weights of the rows, of shape (n_rows, k).
+
+    It is written to `out`, if that is given. A solver that gives its last result back need not wait
+    for fresh memory, which may take longer than the product.
+    """
+    if out is None:
+        out = np.zeros((columns.n_columns, weights.shape[1]), x.dtype)
+    else:
+        out.fill(0)
     n_threads = threads_for(n_jobs, n_outputs)
     engine_for(x).apply_transposed(columns, x, weights, out, n_outputs, n_threads)
     return out
