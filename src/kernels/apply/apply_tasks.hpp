@@ -212,7 +212,7 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
     return bounds;
 }
 
-/// Into how many chunks to divide the rows: at most 16, and so few that adding their results is
+/// Into how many chunks to divide the rows: at most 32, and so few that adding their results is
 /// little beside the work, and that these need little room beside the matrix, or beside the few
 /// vectors that whoever multiplies has.
 template <class Value>
@@ -220,9 +220,9 @@ int64_t count_chunks(const Basis& basis, const CsrView<Value>& x, int64_t n_outp
                      int64_t width) {
     const int64_t n_columns = basis.n_columns();
     const int64_t by_work = n_outputs / (16 * n_columns + 1);
-    const int64_t by_room = std::max<int64_t>(x.row_offsets[x.n_rows] / 8 / width, 1 << 16);
+    const int64_t by_room = std::max<int64_t>(x.row_offsets[x.n_rows] / 4 / width, 1 << 16);
     int64_t n_chunks = 1;
-    while (n_chunks < 16 && 2 * n_chunks <= by_work &&
+    while (n_chunks < 32 && 2 * n_chunks <= by_work &&
            (n_chunks == 1 || 2 * n_chunks * n_columns <= by_room))
         n_chunks *= 2;
     return n_chunks;
