@@ -152,3 +152,27 @@ def test_hashed_columns_are_those_of_the_transformer():
     assert model.column_space_.seed == 3
     assert not model.column_space_.basis.include_bias
     assert model.coef_.shape == (100,)
+
+
+@pytest.mark.parametrize("offset", [30, 100, 300])
+def test_columns_that_are_nearly_dependent(offset):
+    """Steps gain little for a while, when features are far from 0, before they gain more."""
+    dense = np.random.default_rng(0).standard_normal((80, 5)) + offset
+    y = numbers_for(sparse.csr_array(dense - offset))
+    model = PolynomialRidge().fit(dense, y)
+    A = as_built(model, sparse.csr_array(dense)).toarray()
+    peer = Ridge(solver="svd").fit(A, y)
+    best = objective(A, y, 1, peer.coef_, peer.intercept_, 1)
+    assert objective(A, y, 1, model.coef_, model.intercept_, 1) <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1e200, 1e250, 1e300])
+def test_a_penalty_whose_steps_have_squares_below_every_float(alpha):
+    model = PolynomialRidge(alpha).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), np.mean(Y))
+
+
+@pytest.mark.parametrize(("y", "weight"), [(Y * 1e160, None), (Y, 1e300)])
+def test_sums_of_squares_that_overflow(y, weight):
+    with pytest.raises(ValueError, match="y, or sample_weight, is so large"):
+        PolynomialRidge().fit(X, y, weight)
