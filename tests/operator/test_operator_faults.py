@@ -4,8 +4,13 @@ import os
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 
+import numpy as np
 import pytest
+
+import polysparse
+from csr_zoo import random_csr
 
 pytestmark = pytest.mark.no_sanitizer
 
@@ -167,3 +172,18 @@ def test_peak_memory_is_that_of_the_input_and_the_vectors(columns):
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 4
     assert max(map(float, done.stdout.split())) < 80
+
+
+@pytest.mark.parametrize("k", [1, 10])
+def test_chosen_columns_need_no_vectors_for_all_columns(k):
+    """A basis of 20,100 columns, of which 100 are chosen."""
+    X = random_csr(2_000, 200, 0.1)
+    A = polysparse.PolynomialOperator(X, include_bias=False, columns=np.arange(0, 20_100, 201))
+    W, R = np.ones((A.shape[1], k)), np.ones((A.shape[0], k))
+    assert (A @ W).shape == R.shape  # what is made once is made before
+    tracemalloc.start()
+    assert (A @ W).shape == R.shape
+    assert (A.T @ R).shape == W.shape
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < R.nbytes + X.data.nbytes / 2

@@ -237,7 +237,7 @@ def apply(
     expansion would be.
     """
     how = n_outputs, n_threads, thresholds.TASK_OUTPUTS
-    if _fills_basis(columns, x):
+    if _fills_basis(columns, x, out.shape[1]):
         basis = _native_basis(columns.basis)
         of_all = np.zeros((columns.basis.n_columns, out.shape[1]), out.dtype)
         of_all[columns.ranks] = coefficients
@@ -261,7 +261,7 @@ def apply_transposed(
     The arrays are as in `apply`, with the rows of weights and `out` exchanged.
     """
     how = n_outputs, n_threads, thresholds.TASK_OUTPUTS
-    if _fills_basis(columns, x):
+    if _fills_basis(columns, x, out.shape[1]):
         basis = _native_basis(columns.basis)
         of_all = np.zeros((columns.basis.n_columns, out.shape[1]), out.dtype)
         _kernels.apply_transposed(basis, basis, x.indptr, x.indices, x.data, weights, of_all, *how)
@@ -278,13 +278,14 @@ def _column_arguments(columns: Any) -> tuple[Any, Any]:
     return basis, by
 
 
-def _fills_basis(columns: Any, x: CsrRows) -> bool:
-    """Return whether columns are chosen of so few that products with all of them are faster.
+def _fills_basis(columns: Any, x: CsrRows, k: int) -> bool:
+    """Return whether columns are chosen of so few that k products with all of them are faster.
 
-    No column is looked up then, which takes ten times as long as to multiply.
+    No column is looked up then, which takes ten times as long as to multiply. The numbers of all
+    columns must need little memory beside x, or beside those of the chosen ones.
     """
-    most = max(len(x.data), 2 * columns.n_columns)
-    return bool(columns.kind == "chosen" and columns.basis.n_columns <= most)
+    most = max(len(x.data) // 4, 2 * k * columns.n_columns)
+    return bool(columns.kind == "chosen" and k * columns.basis.n_columns <= most)
 
 
 # -------------------------------------------------------------------------------- inner products
