@@ -196,3 +196,13 @@ def test_a_line_for_each_iteration(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_[0]
     assert all("objective" in line and "passes" in line for line in lines)
+
+
+@pytest.mark.parametrize(("offset", "C"), [(100, 100), (1_000, 1)])
+def test_columns_that_are_nearly_dependent(offset, C):
+    """Steps gain little for a while, when features are far from 0, before they gain more."""
+    rng = np.random.default_rng(0)
+    dense, y = rng.standard_normal((80, 5)) + offset, rng.integers(0, 2, 80)
+    best = PolynomialLogisticRegression(C, tol=1e-12, max_iter=300).fit(dense, y)
+    found = PolynomialLogisticRegression(C).fit(dense, y)
+    assert found.objective_ <= best.objective_ * (1 + 1e-6)

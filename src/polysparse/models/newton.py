@@ -7,6 +7,7 @@ one and a half for the gradient and the preconditioner.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,9 +31,13 @@ SHARE = 0.01
 SLACK = 0.5
 LEAST_SLACK, MOST_SLACK = 0.01, 0.3
 
-# If curvatures change by less than this, and after some steps, what is left is believed to be.
+# If curvatures change by less than this, and after some steps, what is left is believed to be: k
+# times the most that any of the last RECENT of k steps gained. Single steps may gain little while
+# much is left: with features that are 100 away from 0, and C=100, the last step alone would end the
+# fit at a gap of 2e-4. On a9a this takes 6% and 8% more passes.
 SMALL_CHANGE = 0.1
 FEWEST_STEPS = 10
+RECENT = 3
 MOST_STEPS = 1_000
 
 # The search along a step ends when the slope is this share of what it was.
@@ -134,6 +139,7 @@ def _find_step(
     r, m, p, d = (v.reshape(-1) for v in (residual, scale, direction, out))
     norm = dot(r, p)
     least, gained, product = 1e-30 * norm, 0.0, None
+    gains = deque[float](maxlen=RECENT)
     for k in range(1, MOST_STEPS + 1):
         if not norm > least:
             return Step(out, scores, -2 * gained, 0.0)
@@ -147,8 +153,9 @@ def _find_step(
         gain = size * norm / 2
         before, norm = norm, _advance(size, p, h, r, d, m)
         gained += gain
-        left = k * gain
-        if (k >= FEWEST_STEPS) if left <= small else (left <= slack * gained):
+        gains.append(gain)
+        left = k * max(gains)
+        if (k >= FEWEST_STEPS) if left <= small else (k * gain <= slack * gained):
             break
         _turn(p, norm / before, h)
     return Step(out, scores, -2 * gained, left if k >= FEWEST_STEPS else np.inf)
