@@ -224,3 +224,9 @@ def test_ctrl_c_stops_a_fit():
         """
     )
     assert done.stdout.split() == ["stopped", "False"] * 2, done.stderr
+
+
+@pytest.mark.parametrize(("C", "weight"), [(1e-200, 1e-200), (1e200, 1e200)])
+def test_weights_that_underflow_or_overflow(C, weight):
+    with pytest.raises(ValueError, match="times sample_weight and class_weight is not above 0, or"):
+        PolynomialLogisticRegression(C).fit(X, Y[PolynomialLogisticRegression], weight)

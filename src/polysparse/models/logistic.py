@@ -184,7 +184,15 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
                 f"y has 1 class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes."
             )
         weights = as_weights(sample_weight, n_rows)
-        weights = weights * (self.C * self._class_weights(classes, numbers, weights))[numbers]
+        factors = self._class_weights(classes, numbers, weights)
+        with np.errstate(over="ignore"):
+            weights = weights * (self.C * factors)[numbers]
+        sums = np.bincount(numbers, weights)
+        if not (sums.min() > 0 and np.isfinite(sums.sum())):
+            raise ValueError(
+                f"C={self.C} times sample_weight and class_weight is not above 0, or not finite: "
+                f"for the classes it is {sums.tolist()} in sum. Bring C and weights closer to 1."
+            )
         if len(classes) == 2:
             return classes, BinaryLoss(numbers == 1, weights, bool(self.fit_intercept))
         return classes, SoftmaxLoss(numbers, weights, bool(self.fit_intercept))
