@@ -63,16 +63,16 @@ AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const Ro
                            int64_t share) {
     AppendTasks out;
     RowSizes size_of(basis);
-    int64_t first = 0, in_task = 0;
+    int64_t first = 0, in_task = 0, made = 0;  // outputs that may be kept; all, and rows
     const auto end_task = [&](int64_t last) {
         if (first < last) out.tasks.push_back({first, last, 0, 1, 0});
         first = last;
-        in_task = 0;
+        in_task = made = 0;
     };
     for (int64_t r = 0; r < x.n_rows; ++r) {
         const RowShape shape = shape_of(x.row_offsets, r);
         const int64_t n_parts = maker.n_parts(shape, share);
-        const int64_t size = std::min(size_of(shape), maker.n_columns());
+        const int64_t size = size_of(shape);
         if (n_parts > 1) {
             end_task(r);
             for (int64_t part = 0; part < n_parts; ++part)
@@ -81,9 +81,10 @@ AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const Ro
             first = r + 1;
             continue;
         }
-        in_task += size;
+        in_task += std::min(size, maker.n_columns());
+        made += size + 1;
         out.largest = std::max(out.largest, in_task);
-        if (in_task >= share) end_task(r + 1);
+        if (made >= share) end_task(r + 1);
     }
     end_task(x.n_rows);
     return out;

@@ -42,8 +42,9 @@ class ChosenRow {
         return std::max<int64_t>(1, block_size(*basis_, basis_->highest, shape) / least);
     }
 
-    int64_t part_room(RowShape shape, int64_t) const {
-        return std::min(row_size(*basis_, shape), n_columns());
+    int64_t part_room(RowShape shape, int64_t n_parts) const {
+        const int64_t top = block_size(*basis_, basis_->highest, shape);
+        return std::min(row_size(below_, shape) + top / n_parts + n_parts, n_columns());
     }
 
     /// Needs room for all of the part, or for n_columns if that is less.
