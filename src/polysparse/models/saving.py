@@ -162,4 +162,6 @@ def _array_again(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     array = np.array(values, dtype=dtype)
     if array.ndim != 1:
         raise ValueError(f"an array has {array.ndim} dimensions")
+    if array.tolist() != list(values):
+        raise ValueError(f"{list(values)} are no values of {dtype}")
     return array.astype(dtype.newbyteorder("="), copy=False)
