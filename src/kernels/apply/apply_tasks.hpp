@@ -258,9 +258,9 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Valu
         const auto scatter_task = [&](int64_t worker, int64_t task) {
             const int64_t chunk = task / n_groups, group = task % n_groups;
             const int64_t strip = chunk * n_slabs + slab;
-            scatter_rows(walkers[worker], x.n_columns,
-                         {first_row(strip), first_row(strip + 1), bounds[group], bounds[group + 1]},
-                         weights, result_of(chunk));
+            const StripTask rows{first_row(strip), first_row(strip + 1), bounds[group],
+                                 bounds[group + 1]};
+            scatter_rows(walkers[worker], x.n_columns, rows, weights, result_of(chunk));
         };
         if (!run_tasks(n_chunks * n_groups, n_threads, scatter_task, should_stop)) return false;
     }
@@ -314,7 +314,6 @@ bool by_panels(VectorTable<const Value> from, int64_t n_from, VectorTable<Value>
         return true;
     };
     if (!all_of(std::integral_constant<int64_t, 8>{}) ||
-        !all_of(std::integral_constant<int64_t, 4>{}) ||
         !all_of(std::integral_constant<int64_t, 2>{}))
         return false;
     if (first == k) return true;

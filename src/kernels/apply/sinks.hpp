@@ -25,20 +25,32 @@ namespace polysparse {
 template <int64_t width>
 constexpr int64_t runs_together = width <= 2 ? 4 : 1;
 
-/// How many of a run's n tuples come before the `shared` ones that it has in common with the run
-/// `later` leads on. For degree 2 the compiler knows it.
-template <class Degree, class Later>
-POLYSPARSE_INLINE int64_t head_length(const Runs<Degree>&, int64_t n, int64_t shared, Later later) {
-    if constexpr (std::is_same_v<Degree, std::integral_constant<int64_t, 2>>) return later;
-    return n - shared;
-}
-
 /// Calls step(i) for every i below count. The compiler knows i.
 template <int64_t count, class Step>
 POLYSPARSE_INLINE void unrolled(const Step& step) {
     [&]<int64_t... i>(std::integer_sequence<int64_t, i...>) POLYSPARSE_INLINE_LAMBDA {
         (step(std::integral_constant<int64_t, i>{}), ...);
     }(std::make_integer_sequence<int64_t, count>{});
+}
+
+/// Calls step(i, value, column) for every tuple of the tail of run a + i, i below count. The tails
+/// share their end; what the longer ones have before it comes first.
+template <int64_t count, class Tail, class Degree, class Step>
+POLYSPARSE_INLINE void for_tails(Tail end, int64_t a, const Runs<Degree>& runs, const Step& step) {
+    constexpr bool is_pairs = std::is_same_v<Degree, std::integral_constant<int64_t, 2>>;
+    const int64_t shared = runs.length(a + count - 1);
+    unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
+        const int64_t n = runs.length(a + i);
+        const Tail tail = end - n;
+        const int64_t head = is_pairs ? count - 1 - i : n - shared;  // the compiler knows the first
+        for (int64_t t = 0; t < head; ++t) step(i, tail.values[t], tail.columns[t]);
+    });
+    const Tail tail = end - shared;
+    for (int64_t t = 0; t < shared; ++t) {
+        const auto column = tail.columns[t];
+        const auto value = tail.values[t];
+        unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA { step(i, value, column); });
+    }
 }
 
 /// Writes `count` runs from a on as tails, one behind the other. Returns where they end.
@@ -101,25 +113,15 @@ struct ToDot {
     POLYSPARSE_APART static Numbers<Value, width> sum_of(Vectors<const Value, width> coefficients,
                                                          Tail end, int64_t a, const Runs& runs,
                                                          const Leads& leads, const Row& row) {
-        const int64_t shared = runs.length(a + n_together - 1);
         std::array<Vectors<const Value, width>, n_together> shifted;
         std::array<Numbers<Value, width>, n_together> of_run{};
         unrolled<n_together>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
             shifted[i] = coefficients.from(static_cast<int64_t>(leads(a + i)));
-            const int64_t n = runs.length(a + i);
-            const std::integral_constant<int64_t, n_together - 1 - i> later{};
-            const int64_t head = head_length(runs, n, shared, later);
-            const Tail tail = end - n;
-            for (int64_t t = 0; t < head; ++t)
-                of_run[i].add(tail.values[t], shifted[i][tail.columns[t]]);
         });
-        const Tail tail = end - shared;
-        for (int64_t t = 0; t < shared; ++t) {
-            const int64_t column = tail.columns[t];
-            const Value value = tail.values[t];
-            unrolled<n_together>(
-                [&](auto i) POLYSPARSE_INLINE_LAMBDA { of_run[i].add(value, shifted[i][column]); });
-        }
+        for_tails<n_together>(end, a, runs,
+                              [&](auto i, Value value, int64_t column) POLYSPARSE_INLINE_LAMBDA {
+                                  of_run[i].add(value, shifted[i][column]);
+                              });
         Numbers<Value, width> sum{};
         unrolled<n_together>(
             [&](auto i) POLYSPARSE_INLINE_LAMBDA { sum.add(row.scale(a + i), of_run[i]); });
@@ -173,27 +175,16 @@ struct ToScatter {
     POLYSPARSE_APART static void add_runs(Vectors<Value, width> out, Numbers<Value, width> weights,
                                           Tail end, int64_t a, const Runs& runs, const Leads& leads,
                                           const Row& row) {
-        const int64_t shared = runs.length(a + n_together - 1);
         std::array<Vectors<Value, width>, n_together> shifted;
         std::array<Numbers<Value, width>, n_together> of_run;
         unrolled<n_together>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
             shifted[i] = out.from(static_cast<int64_t>(leads(a + i)));
             of_run[i] = weights.times(row.scale(a + i));
-            const int64_t n = runs.length(a + i);
-            const std::integral_constant<int64_t, n_together - 1 - i> later{};
-            const int64_t head = head_length(runs, n, shared, later);
-            const Tail tail = end - n;
-            for (int64_t t = 0; t < head; ++t)
-                of_run[i].add_to(tail.values[t], shifted[i][tail.columns[t]]);
         });
-        const Tail tail = end - shared;
-        for (int64_t t = 0; t < shared; ++t) {
-            const int64_t column = tail.columns[t];
-            const Value value = tail.values[t];
-            unrolled<n_together>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
-                of_run[i].add_to(value, shifted[i][column]);
-            });
-        }
+        for_tails<n_together>(end, a, runs,
+                              [&](auto i, Value value, int64_t column) POLYSPARSE_INLINE_LAMBDA {
+                                  of_run[i].add_to(value, shifted[i][column]);
+                              });
     }
 };
 

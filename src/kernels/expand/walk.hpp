@@ -74,7 +74,7 @@ POLYSPARSE_INLINE Place walk_block(const Basis& basis, Degree d, const Row& row,
     const auto runs = runs_of(basis, d, shape_of(row));
     const auto leads = keys.leads(d);
     const auto walk = [&](Block<Degree> block, int64_t a, int64_t last) POLYSPARSE_INLINE_LAMBDA {
-        if constexpr (requires { Sink::n_together; }) {
+        if constexpr (requires { requires(Sink::n_together > 1); }) {
             for (; a + Sink::n_together <= last; a += Sink::n_together)
                 to = sink.runs(block, tail_end, a, runs, leads, row, to);
         }
