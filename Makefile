@@ -36,7 +36,7 @@ $(VENV)/.installed: $(KERNELS) $(VENV)/.tools
 	  --config-settings=cmake.define.POLYSPARSE_WERROR=ON
 	@touch $@
 
-demo: $(VENV)/.installed  ## Install, then expand real data beside scikit-learn
+demo: $(VENV)/.installed  ## Install, then expand and fit real data beside scikit-learn
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed  ## Install, then run all tests
@@ -65,6 +65,8 @@ format: $(VENV)/.tools  ## Rewrite the sources in the house style
 bench: $(VENV)/.installed  ## Measure what the README claims
 	$(BIN)/python benchmarks/bench_core.py
 	$(BIN)/python benchmarks/bench_columns.py
+	$(BIN)/python benchmarks/bench_products.py
+	$(BIN)/python benchmarks/bench_models.py
 	$(BIN)/python benchmarks/bench_files.py
 
 paper: $(VENV)/.installed  ## Repeat the experiments of the paper, into docs/

@@ -144,6 +144,16 @@ class SameResult:
 
 def peak_growth(call: Callable[[], Any]) -> int:
     """Bytes by which the memory of this process rises above where it stood, during the call."""
+    before, peak = _before_and_peak(call)
+    return peak - before
+
+
+def peak_of_process(call: Callable[[], Any]) -> int:
+    """Most bytes that this process has during the call, the program itself included."""
+    return _before_and_peak(call)[1]
+
+
+def _before_and_peak(call: Callable[[], Any]) -> tuple[int, int]:
     gc.collect()
     allocate_fresh(True)
     Path("/proc/self/clear_refs").write_text("5")  # sets the peak back to the present
@@ -151,7 +161,7 @@ def peak_growth(call: Callable[[], Any]) -> int:
     result = call()
     peak = _status_bytes("VmHWM")
     del result
-    return peak - before
+    return before, peak
 
 
 def _status_bytes(field: str) -> int:

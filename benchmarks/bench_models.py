@@ -1,0 +1,407 @@
+"""What models on expansions that are never built reach, against scikit-learn's on built ones.
+
+Both sides run in one process, in turn; the best of several times counts; every timed fit is
+checked; ratios are printed, with versions, also where they miss their target. A fit counts if its
+objective is within 1e-6 of the best one known: of each solver the largest `tol` that reaches this
+is looked for first. scikit-learn's fits include the expansion, and no intercept is penalised.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss
+from sklearn.preprocessing import PolynomialFeatures
+
+import measure
+import polysparse
+from bench_core import DATA, Reached, Report, say
+from growth import clicks, write_growth
+from polysparse import PolynomialLogisticRegression, PolynomialRidge
+from polysparse.machine import format_bytes, threads_for
+
+OURS = "polysparse"
+LBFGS, NEWTON = "LogisticRegression, lbfgs", "LogisticRegression, newton-cg"
+GAP = 1e-6
+TOLS = [10 ** -(e / 2) for e in range(2, 19)]
+MOST_SECONDS = 60.0  # of a fit that does not reach the gap: then its solver is left out
+N_FEATURES = 123  # of a9a
+TARGET_LBFGS, TARGET_LOGISTIC, TARGET_RIDGE, TARGET_PREDICT = 10.0, 6.0, 3.0, 5.0
+TARGET_PEAK, TARGET_BYTES, TARGET_ACCURACY, TARGET_LOSS = 1.3, 2 * 10**9, 0.8492, 0.3258
+
+
+# ------------------------------------------------------------------------------------------- fits
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fit that both sides make, and the objective that says how good it is."""
+
+    name: str
+    ours: Callable[[float], Any]  # a model from its tol
+    theirs: dict[str, Callable[[float], Any]]
+    objective: Callable[[NDArray[Any], Any], float]  # of coefficients and intercept
+    rule: float  # ours shall be so many times as fast as the best of theirs
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """How a solver reached the gap; without seconds if it did not."""
+
+    tol: float
+    n_iter: int
+    gap: float
+    seconds: float | None
+
+
+def problems(X: Any, y: NDArray[Any]) -> list[Problem]:
+    """The fits to a9a."""
+    built = PolynomialFeatures(2, include_bias=False).fit_transform(X)
+    found = []
+    for C in (0.1, 1.0):
+        theirs = {
+            name: partial(make_logistic, C, solver)
+            for name, solver in ((LBFGS, "lbfgs"), (NEWTON, "newton-cg"))
+        }
+        ours = partial(make_our_logistic, C)
+        value = partial(logistic_objective, built, y, C)
+        found.append(Problem(f"logistic, C={C:g}", ours, theirs, value, TARGET_LOGISTIC))
+    for alpha in (1.0, 10.0):
+        theirs = {
+            f"Ridge, {solver}": partial(make_ridge, alpha, solver)
+            for solver in ("lsqr", "sparse_cg", "sag")
+        }
+        ours = partial(make_our_ridge, alpha)
+        value = partial(ridge_objective, built, y, alpha)
+        found.append(Problem(f"ridge, alpha={alpha:g}", ours, theirs, value, TARGET_RIDGE))
+    return found
+
+
+def make_our_logistic(C: float, tol: float) -> Any:
+    """Our model."""
+    return PolynomialLogisticRegression(C, tol=tol)
+
+
+def make_our_ridge(alpha: float, tol: float) -> Any:
+    """Our model."""
+    return PolynomialRidge(alpha, tol=tol)
+
+
+def make_logistic(C: float, solver: str, tol: float) -> Any:
+    """Their model."""
+    return LogisticRegression(C=C, solver=solver, tol=tol, max_iter=20_000)
+
+
+def make_ridge(alpha: float, solver: str, tol: float) -> Any:
+    """Their model; sag takes as long for an iteration as others for several."""
+    max_iter = 300 if solver == "sag" else 20_000
+    return Ridge(alpha, solver=solver, tol=tol, max_iter=max_iter, random_state=0)
+
+
+def logistic_objective(
+    built: Any, y: NDArray[Any], C: float, coefficients: NDArray[Any], intercept: Any
+) -> float:
+    """C times the log losses plus half the squared norm, from the built matrix."""
+    scores = built @ coefficients.ravel() + intercept
+    losses = np.logaddexp(0, np.where(y > 0, -scores, scores))
+    return float(C * losses.sum() + coefficients.ravel() @ coefficients.ravel() / 2)
+
+
+def ridge_objective(
+    built: Any, y: NDArray[Any], alpha: float, coefficients: NDArray[Any], intercept: Any
+) -> float:
+    """Squared errors plus alpha times the squared norm, from the built matrix."""
+    errors = y - built @ coefficients - intercept
+    return float(errors @ errors + alpha * coefficients @ coefficients)
+
+
+def fit_ours(model: Any, X: Any, y: NDArray[Any]) -> Any:
+    """Fit to X itself."""
+    return quietly(model.fit, X, y)
+
+
+def fit_theirs(model: Any, X: Any, y: NDArray[Any]) -> Any:
+    """Expand, then fit."""
+    return quietly(model.fit, PolynomialFeatures(2, include_bias=False).fit_transform(X), y)
+
+
+def quietly(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call without warnings of fits that are stopped: their gap tells."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return call(*arguments)
+
+
+def time_problem(problem: Problem, X: Any, y: NDArray[Any], repeats: int) -> dict[str, Fitted]:
+    """Find the largest tol that reaches the gap for each side, then time fits with it."""
+    make = {OURS: problem.ours, **problem.theirs}
+    fit = {side: fit_ours if side == OURS else fit_theirs for side in make}
+    best = value_of(problem, fit_ours(problem.ours(1e-12).set_params(max_iter=20_000), X, y))
+    found, sides = {}, {}
+    for side in make:
+        found[side] = search = find_tol(problem, make[side], fit[side], best, X, y)
+        say(f"{problem.name}: {side}: tol={search.tol:.2g}, gap {search.gap:.2g}")
+        if search.gap <= GAP:
+            sides[side] = partial(fit_again, make[side], fit[side], search.tol, X, y)
+
+    def check(side: str, model: Any) -> None:
+        gap = value_of(problem, model) / best - 1
+        if not abs(gap) <= GAP:
+            raise AssertionError(f"{side} is {gap:.2g} from the best objective.")
+
+    times = measure.best_times(sides, repeats=repeats, check=check)
+    return {s: Fitted(f.tol, f.n_iter, f.gap, times.get(s)) for s, f in found.items()}
+
+
+def fit_again(
+    make: Callable[[float], Any], fit: Callable[..., Any], tol: float, X: Any, y: NDArray[Any]
+) -> Any:
+    """Fit a new model, so that nothing is left of the last fit."""
+    return fit(make(tol), X, y)
+
+
+def find_tol(
+    problem: Problem,
+    make: Callable[[float], Any],
+    fit: Callable[..., Any],
+    best: float,
+    X: Any,
+    y: NDArray[Any],
+) -> Fitted:
+    """Return the first fit that reaches the gap, with a smaller tol each time, or the last."""
+    for tol in TOLS:
+        start = perf_counter()
+        model = fit(make(tol), X, y)
+        seconds = perf_counter() - start
+        n_iter = int(np.max(model.n_iter_))
+        found = Fitted(tol, n_iter, value_of(problem, model) / best - 1, None)
+        is_stopped = n_iter >= model.get_params()["max_iter"]
+        if found.gap <= GAP or is_stopped or seconds > MOST_SECONDS:
+            break
+    return found
+
+
+def value_of(problem: Problem, model: Any) -> float:
+    """The objective of a fitted model."""
+    return problem.objective(model.coef_, model.intercept_)
+
+
+def score_a9a(data: Path, X: Any, y: NDArray[Any]) -> tuple[float, float]:
+    """Accuracy and log loss on a9a's test rows, at C=0.1."""
+    X_test, y_test = read(data / "a9a.t")
+    model = PolynomialLogisticRegression(0.1).fit(X, y)
+    return model.score(X_test, y_test), log_loss(y_test, model.predict_proba(X_test))
+
+
+def read(path: Path) -> tuple[Any, NDArray[Any]]:
+    """Rows and labels of a file."""
+    X, y = load_svmlight_file(str(path), n_features=N_FEATURES)
+    return sparse.csr_array(X), y
+
+
+# ----------------------------------------------------------------------------------------- memory
+
+
+def peak_of_wide_fit(n_rows: int, n_features: int) -> tuple[float, int]:
+    """Peak memory over X and eight vectors of coefficients, and the number of columns."""
+    X, y = clicks(n_rows, n_features, 20)
+    model = PolynomialLogisticRegression(0.1)
+    model.fit(X[:100, :50], y[:100])  # what is loaded or set up once is no part of it
+    of_X = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    growth = measure.peak_growth(partial(model.fit, X, y))
+    return (of_X + growth) / (of_X + 8 * model.coef_.nbytes), model.coef_.size
+
+
+def fit_large(n_rows: int) -> tuple[int, int, float, float]:
+    """Bytes of the expansion, peak of the process, seconds and accuracy, of a fit to many rows."""
+    X, y = clicks(n_rows, 1_000, 28)
+    model = PolynomialLogisticRegression(1e-3, tol=1e-4)
+    start = perf_counter()
+    peak = measure.peak_of_process(partial(model.fit, X, y))
+    seconds = perf_counter() - start
+    return polysparse.plan(X).nbytes, peak, seconds, model.score(X, y)
+
+
+# -------------------------------------------------------------------------------------- prediction
+
+
+def time_prediction(n_rows: int, repeats: int) -> dict[str, float]:
+    """Probabilities from X itself, and from its expansion by scikit-learn's model."""
+    X, y = clicks(n_rows, 200, 14)
+    model = PolynomialLogisticRegression(0.1).fit(X[:20_000], y[:20_000])
+    theirs = LogisticRegression()
+    theirs.coef_, theirs.intercept_, theirs.classes_ = model.coef_, model.intercept_, model.classes_
+    poly = PolynomialFeatures(2, include_bias=False).fit(X[:10])
+    sides = {
+        OURS: lambda: model.predict_proba(X),
+        "expand": lambda: theirs.predict_proba(polysparse.expand(X, 2, include_bias=False)),
+        "scikit-learn": lambda: theirs.predict_proba(poly.transform(X)),
+    }
+    expected = sides["expand"]()
+
+    def check(side: str, result: Any) -> None:
+        if not np.allclose(result, expected, rtol=1e-9, atol=1e-12):
+            raise AssertionError(f"{side} predicts other probabilities.")
+
+    return measure.best_times(sides, repeats=repeats, check=check)
+
+
+# ----------------------------------------------------------------------------------------- report
+
+
+def print_fits(report: Report, all_fits: dict[str, dict[str, Fitted]]) -> None:
+    """Write a table of fits."""
+    report.heading("a9a, K=2: fits to a relative gap of 1e-6, expansion included")
+    lines = []
+    for name, fits in all_fits.items():
+        ours = fits[OURS].seconds
+        for side, found in fits.items():
+            cells = [f"{name}: {side}", f"{found.tol:.2g}", f"{found.n_iter:,}"]
+            if found.seconds is None or ours is None:
+                cells += [f"gap {found.gap:.1g}", ""]
+            else:
+                cells += [f"{found.seconds:.3g}", f"{found.seconds / ours:.1f}x"]
+            lines.append(cells)
+    report.table("fit | tol | iterations | seconds | against ours", lines)
+
+
+def fits_reached(
+    all_problems: list[Problem], all_fits: dict[str, dict[str, Fitted]]
+) -> Iterator[Reached]:
+    """Speed of fits."""
+    for problem in all_problems:
+        fits = all_fits[problem.name]
+        ours = fits[OURS].seconds
+        if ours is None:
+            yield Reached(f"{problem.name}, a9a", f"gap {GAP:g}", f"{fits[OURS].gap:.1g}", False)
+            continue
+        ratios = {
+            side: found.seconds / ours
+            for side, found in fits.items()
+            if found.seconds is not None and side != OURS
+        }
+        if LBFGS in ratios:
+            ratio = ratios[LBFGS]
+            yield Reached(
+                f"{problem.name}, a9a, against {LBFGS}",
+                f"{TARGET_LBFGS:g}x",
+                f"{ratio:.1f}x",
+                ratio >= TARGET_LBFGS,
+            )
+        best = min(ratios, key=ratios.__getitem__)
+        yield Reached(
+            f"{problem.name}, a9a, against the best of scikit-learn's",
+            f"{problem.rule:g}x",
+            f"{ratios[best]:.1f}x ({best})",
+            ratios[best] >= problem.rule,
+        )
+
+
+def scores_reached(scores: tuple[float, float]) -> Iterator[Reached]:
+    """Accuracy and log loss."""
+    accuracy, loss = scores
+    yield Reached(
+        "a9a, K=2, C=0.1: accuracy on the test rows",
+        f"at least {TARGET_ACCURACY:g}",
+        f"{accuracy:.4f}",
+        round(accuracy, 4) >= TARGET_ACCURACY,
+    )
+    yield Reached(
+        "a9a, K=2, C=0.1: log loss on the test rows",
+        f"at most {TARGET_LOSS:g}",
+        f"{loss:.4f}",
+        round(loss, 4) <= TARGET_LOSS,
+    )
+
+
+def memory_reached(quick: bool) -> Iterator[Reached]:
+    """Peaks, each in a process of its own."""
+    if not measure.can_measure_peaks():
+        say("peak memory is left out: this system does not let a process set its peak back")
+        return
+    n_rows, n_features = (5_000, 1_000) if quick else (50_000, 3_000)
+    say("peak memory of a fit")
+    ratio, n_columns = measure.in_new_process(peak_of_wide_fit, n_rows, n_features)
+    yield Reached(
+        f"peak memory of a logistic fit over X and 8 vectors of {n_columns:,} coefficients",
+        f"at most {TARGET_PEAK:g}",
+        f"{ratio:.2f}",
+        ratio <= TARGET_PEAK,
+    )
+    n_rows = 100_000 if quick else 2_000_000
+    say(f"a fit to {n_rows:,} rows")
+    nbytes, peak, seconds, accuracy = measure.in_new_process(fit_large, n_rows)
+    yield Reached(
+        f"peak memory of the process, {n_rows:,} rows of 28, 1,000 features, K=2: the expansion "
+        f"has {format_bytes(nbytes)}",
+        f"under {format_bytes(TARGET_BYTES)}",
+        f"{format_bytes(peak)} ({seconds:.0f} s, accuracy {accuracy:.3f})",
+        peak < TARGET_BYTES,
+    )
+
+
+def prediction_reached(n_rows: int, times: dict[str, float]) -> Iterator[Reached]:
+    """Speed of prediction."""
+    ratio = times["expand"] / times[OURS]
+    theirs = times["scikit-learn"] / times[OURS]
+    yield Reached(
+        f"predict_proba, {n_rows:,} rows of 14, K=2, against expand and scikit-learn's",
+        f"{TARGET_PREDICT:g}x",
+        f"{ratio:.1f}x (with scikit-learn's expansion {theirs:.1f}x)",
+        ratio >= TARGET_PREDICT,
+    )
+
+
+def main() -> None:
+    """Measure everything, then report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small cases, the easy fits only")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder that has a9a and a9a.t")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds of which the best counts")
+    parser.add_argument("--markdown", action="store_true", help="tables for a README")
+    parser.add_argument(
+        "--figure", type=Path, metavar="FOLDER", help="measure how fits grow, and draw that instead"
+    )
+    options = parser.parse_args()
+    if options.figure is not None:
+        write_growth(options.figure, options.quick)
+        return
+    measure.allocate_fresh(False)
+    report, reached = Report(options.markdown), []
+    all_fits: dict[str, dict[str, Fitted]] = {}
+    if (options.data / "a9a").exists():
+        X, y = read(options.data / "a9a")
+        all_problems = problems(X, y)
+        if options.quick:
+            all_problems = [p for p in all_problems if p.name in ("logistic, C=0.1",)]
+        for problem in all_problems:
+            all_fits[problem.name] = time_problem(problem, X, y, options.repeats)
+        reached += [*fits_reached(all_problems, all_fits)]
+        reached += [*scores_reached(score_a9a(options.data, X, y))]
+    else:
+        say(f"a9a is left out: there is no {options.data / 'a9a'}; name its folder with --data")
+    n_rows = 50_000 if options.quick else 1_000_000
+    say("prediction")
+    reached += [*prediction_reached(n_rows, time_prediction(n_rows, options.repeats))]
+    reached += [*memory_reached(options.quick)]
+    print(measure.describe_machine(threads_for(None, 10**9)))
+    if all_fits:
+        print_fits(report, all_fits)
+    report.reached(reached)
+
+
+if __name__ == "__main__":
+    main()
