@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
 import shlex
@@ -29,7 +30,7 @@ def test_public_names_are_documented_with_an_example(name):
     assert ">>> " in getattr(polysparse, name).__doc__
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/columns.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/columns.md", "docs/models.md"])
 def test_examples_in_the_pages_run(page):
     failed, tried = doctest.testfile(str(ROOT / page), module_relative=False)
     assert tried > 0
@@ -48,6 +49,21 @@ def test_the_example_trains_on_100_000_features_in_less_than_2_gb():
     assert accuracy["observed products"] > accuracy["as they are"] + 0.2
     assert accuracy["hashed products"] > accuracy["as they are"] + 0.2
     assert float(re.search(r"peak memory.*: ([\d.]+) GB", done.stdout)[1]) < 2
+
+
+def test_the_example_finds_the_pairs_that_were_planted(tmp_path):
+    script = ROOT / "examples/interactions.py"
+    done = subprocess.run(
+        [sys.executable, script, tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "MPLBACKEND": "agg"},
+    )
+    heaviest = [line.split()[1:3] for line in done.stdout.splitlines() if "=" in line]
+    planted = re.findall(r'\("([a-z]+=\d+)", "([a-z]+=\d+)"\)', script.read_text())
+    assert {tuple(pair) for pair in heaviest[: len(planted)]} == set(planted)
+    assert {path.name for path in tmp_path.iterdir()} == {"model.npz", "terms.svg", "terms.txt"}
 
 
 def test_the_stub_of_the_compiled_module_is_up_to_date(tmp_path):
