@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -36,7 +36,8 @@ from polysparse.machine import format_bytes, threads_for
 OURS = "polysparse"
 LBFGS, NEWTON = "LogisticRegression, lbfgs", "LogisticRegression, newton-cg"
 GAP = 1e-6
-TOLS = [10 ** -(e / 2) for e in range(2, 19)]
+TOL_STEP = 10**0.5
+TOLS = [1e-3 / TOL_STEP**step for step in range(15)]
 MOST_SECONDS = 60.0  # of a fit that does not reach the gap: then its solver is left out
 N_FEATURES = 123  # of a9a
 TARGET_LBFGS, TARGET_LOGISTIC, TARGET_RIDGE, TARGET_PREDICT = 10.0, 6.0, 3.0, 5.0
@@ -59,12 +60,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fitted:
-    """How a solver reached the gap; without seconds if it did not."""
+    """How close a solver came, and in which time if that is the gap or closer."""
 
     tol: float
-    n_iter: int
+    n_iter: int | None  # which some solvers do not tell
     gap: float
-    seconds: float | None
+    is_stopped: bool  # a smaller tol would change nothing, or take too long
+    seconds: float | None = None
 
 
 def problems(X: Any, y: NDArray[Any]) -> list[Problem]:
@@ -147,51 +149,56 @@ def quietly(call: Callable[..., Any], *arguments: Any) -> Any:
 
 def time_problem(problem: Problem, X: Any, y: NDArray[Any], repeats: int) -> dict[str, Fitted]:
     """Find the largest tol that reaches the gap for each side, then time fits with it."""
-    make = {OURS: problem.ours, **problem.theirs}
-    fit = {side: fit_ours if side == OURS else fit_theirs for side in make}
+
+    def fit_with(side: str, tol: float) -> Any:
+        """Fit a new model, so that nothing is left of the last fit."""
+        if side == OURS:
+            return fit_ours(problem.ours(tol), X, y)
+        return fit_theirs(problem.theirs[side](tol), X, y)
+
     best = value_of(problem, fit_ours(problem.ours(1e-12).set_params(max_iter=20_000), X, y))
-    found, sides = {}, {}
-    for side in make:
-        found[side] = search = find_tol(problem, make[side], fit[side], best, X, y)
-        say(f"{problem.name}: {side}: tol={search.tol:.2g}, gap {search.gap:.2g}")
-        if search.gap <= GAP:
-            sides[side] = partial(fit_again, make[side], fit[side], search.tol, X, y)
+    found = {}
+    for side in (OURS, *problem.theirs):
+        found[side] = find_tol(partial(attempt_fit, problem, partial(fit_with, side), best))
+        say(f"{problem.name}: {side}: tol={found[side].tol:.2g}, gap {found[side].gap:.2g}")
 
     def check(side: str, model: Any) -> None:
         gap = value_of(problem, model) / best - 1
         if not abs(gap) <= GAP:
             raise AssertionError(f"{side} is {gap:.2g} from the best objective.")
 
+    sides = {side: partial(fit_with, side, f.tol) for side, f in found.items() if f.gap <= GAP}
     times = measure.best_times(sides, repeats=repeats, check=check)
-    return {s: Fitted(f.tol, f.n_iter, f.gap, times.get(s)) for s, f in found.items()}
+    return {side: replace(f, seconds=times.get(side)) for side, f in found.items()}
 
 
-def fit_again(
-    make: Callable[[float], Any], fit: Callable[..., Any], tol: float, X: Any, y: NDArray[Any]
-) -> Any:
-    """Fit a new model, so that nothing is left of the last fit."""
-    return fit(make(tol), X, y)
-
-
-def find_tol(
-    problem: Problem,
-    make: Callable[[float], Any],
-    fit: Callable[..., Any],
-    best: float,
-    X: Any,
-    y: NDArray[Any],
-) -> Fitted:
-    """Return the first fit that reaches the gap, with a smaller tol each time, or the last."""
+def find_tol(attempt: Callable[[float], Fitted]) -> Fitted:
+    """Return the fit with about the largest tol that reaches the gap, or the last that does not."""
     for tol in TOLS:
-        start = perf_counter()
-        model = fit(make(tol), X, y)
-        seconds = perf_counter() - start
-        n_iter = int(np.max(model.n_iter_))
-        found = Fitted(tol, n_iter, value_of(problem, model) / best - 1, None)
-        is_stopped = n_iter >= model.get_params()["max_iter"]
-        if found.gap <= GAP or is_stopped or seconds > MOST_SECONDS:
+        found = attempt(tol)
+        if found.gap <= GAP or found.is_stopped:
             break
+    if found.gap <= GAP:
+        too_large = found.tol * TOL_STEP
+        for _ in range(2):
+            between = attempt((found.tol * too_large) ** 0.5)
+            if between.gap <= GAP:
+                found = between
+            else:
+                too_large = between.tol
     return found
+
+
+def attempt_fit(
+    problem: Problem, fit_with: Callable[[float], Any], best: float, tol: float
+) -> Fitted:
+    """Fit once, and look how close it came."""
+    start = perf_counter()
+    model = fit_with(tol)
+    seconds = perf_counter() - start
+    n_iter = None if model.n_iter_ is None else int(np.max(model.n_iter_))
+    is_stopped = n_iter == model.get_params()["max_iter"] or seconds > MOST_SECONDS
+    return Fitted(tol, n_iter, value_of(problem, model) / best - 1, is_stopped)
 
 
 def value_of(problem: Problem, model: Any) -> float:
@@ -269,7 +276,11 @@ def print_fits(report: Report, all_fits: dict[str, dict[str, Fitted]]) -> None:
     for name, fits in all_fits.items():
         ours = fits[OURS].seconds
         for side, found in fits.items():
-            cells = [f"{name}: {side}", f"{found.tol:.2g}", f"{found.n_iter:,}"]
+            cells = [
+                f"{name}: {side}",
+                f"{found.tol:.2g}",
+                f"{found.n_iter:,}" if found.n_iter else "",
+            ]
             if found.seconds is None or ours is None:
                 cells += [f"gap {found.gap:.1g}", ""]
             else:

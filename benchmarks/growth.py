@@ -152,9 +152,9 @@ def draw(points: list[Point], folder: Path) -> None:
                 )  # fmt: skip
             ax.set(xscale="log", yscale="log", xlabel="rows")
             ax.set_title(title)
-            ax.margins(x=0.12)
+            ax.margins(x=0.16)
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-            ax.yaxis.set_major_locator(LogLocator())
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
             ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _, f=formatter: f(value)))
             for axis in (ax.xaxis, ax.yaxis):
                 axis.set_minor_formatter(NullFormatter())
