@@ -34,7 +34,7 @@ STYLE: dict[str, dict[str, Any]] = {
 }
 N_FEATURES, N_STORED, C = 1_000, 20, 0.1
 SIZES = 1_000, 3_000, 10_000, 30_000, 100_000, 300_000
-TOL = {EXPANDING: 1e-5, APPLYING: 1e-6}  # with which both come closer than 1e-6
+TOL = {EXPANDING: 1e-5, APPLYING: 1e-6}  # the gaps that these reach are written, too
 NAME = "models-growth"
 
 
