@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
 CPP     := $(shell find src/kernels tests -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: help demo test lint format bench paper sanitize soak peer-test test-matrix stubs clean
+.PHONY: help demo test lint format bench paper sanitize soak peer-test test-cluster test-matrix bench-cluster stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,16 @@ test: $(VENV)/.installed  ## Install, then run all tests
 peer-test: $(VENV)/.installed  ## Run scikit-learn's own tests of PolynomialFeatures on ours
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -p no:cacheprovider -c tests/peer/pytest.ini tests/peer
 
+# Dask and Spark are large, so that only this target installs them.
+$(VENV)/.cluster: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c "import tomllib; \
+	  x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
+	  print(*x['dask'], *x['spark'])")
+	@touch $@
+
+test-cluster: $(VENV)/.cluster  ## Run the tests of Dask and Spark, which needs Java
+	$(BIN)/python -m pytest -c tests/clusters/pytest.ini tests/clusters
+
 test-matrix:  ## Run the tests on every Python in PYTHONS, and with the oldest dependencies
 	for python in $(PYTHONS); do \
 	  $(MAKE) test peer-test PYTHON=$$python VENV=.venv-$$python || exit 1; \
@@ -68,6 +78,10 @@ bench: $(VENV)/.installed  ## Measure what the README claims
 	$(BIN)/python benchmarks/bench_products.py
 	$(BIN)/python benchmarks/bench_models.py
 	$(BIN)/python benchmarks/bench_files.py
+
+bench-cluster: $(VENV)/.cluster  ## Measure Dask and Spark
+	$(BIN)/python benchmarks/bench_dask.py
+	$(BIN)/python benchmarks/bench_spark.py
 
 paper: $(VENV)/.installed  ## Repeat the experiments of the paper, into docs/
 	$(BIN)/polysparse paper --out docs
