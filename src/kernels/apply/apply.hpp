@@ -14,6 +14,8 @@ template <class Value>
 struct VectorTable {
     Value* values;
     int64_t n_vectors;
+
+    Value* operator[](int64_t i) const { return values + i * n_vectors; }
 };
 
 /// How much work there is, and who does it.

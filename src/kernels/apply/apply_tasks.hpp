@@ -20,13 +20,11 @@
 #include "apply/apply.hpp"
 #include "apply/lead_parts.hpp"
 #include "apply/sinks.hpp"
-#include "apply/vectors.hpp"
 #include "expand/layout.hpp"
 #include "expand/rank_keys.hpp"
 #include "expand/row_copy.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/walk.hpp"
-#include "platform/huge_array.hpp"
 
 namespace polysparse {
 
@@ -113,43 +111,45 @@ inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offs
     return tasks;
 }
 
-/// The products of one task, at sums, one behind the other.
-template <class Index, class Value, int64_t width>
-void dot_rows(const RowWalker<Index, Value, ToDot<Value, width>>& walker, const RowTask& task,
-              Vectors<const Value, width> coefficients, Vectors<Value, width> sums) {
+/// The products of one task, in the rows of `out` from the task's first on.
+template <class Index, class Value, bool is_one>
+void dot_rows(const RowWalker<Index, Value, ToDot<Value, is_one>>& walker, const RowTask& task,
+              VectorTable<const Value> coefficients, VectorTable<Value> out) {
     for (int64_t r = task.first; r < task.last; ++r) {
-        ToDot<Value, width> sink{coefficients, task.from == 0};
+        Value* const sums = out[r - task.first];
+        std::fill_n(sums, is_one ? 1 : out.n_vectors, Value(0));
+        ToDot<Value, is_one> sink{coefficients, task.from == 0, sums};
         const Row<Index, Value> row = walker.row(r);
         if (task.is_part)
             walker.walk(led_by(row, task.from, task.to), sink);
         else
             walker.walk(row, sink);
-        std::copy_n(sink.sums.of.data(), width, sums[r - task.first]);
     }
 }
 
-template <class Index, int64_t width, class Value>
-bool dot_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Value, width> coefficients,
-             Vectors<Value, width> out, Effort effort, const StopRequest& should_stop) {
+template <class Index, bool is_one, class Value>
+bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> coefficients,
+             VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
+    const int64_t k = out.n_vectors;
     const int64_t share = effort.task > 0 ? effort.task : int64_t{1} << 16;
     const std::vector<RowTask> tasks = cut_rows(basis, x.row_offsets, x.n_rows, share);
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
-    std::vector<RowWalker<Index, Value, ToDot<Value, width>>> walkers;
+    std::vector<RowWalker<Index, Value, ToDot<Value, is_one>>> walkers;
     for (int64_t worker = 0; worker < effort.n_threads; ++worker)
         walkers.emplace_back(basis, x, largest);
-    std::vector<Value> parts(tasks.size() * width);  // of tasks that are parts of a row
+    std::vector<Value> parts(tasks.size() * k);  // of tasks that are parts of a row
     const auto dot_task = [&](int64_t worker, int64_t number) {
         const RowTask& task = tasks[number];
-        const Vectors<Value, width> sums{parts.data() + number * width, width};
-        dot_rows(walkers[worker], task, coefficients, task.is_part ? sums : out.from(task.first));
+        Value* const sums = task.is_part ? parts.data() + number * k : out[task.first];
+        dot_rows(walkers[worker], task, coefficients, VectorTable<Value>{sums, k});
     };
     if (!run_tasks(std::ssize(tasks), effort.n_threads, dot_task, should_stop)) return false;
     for (int64_t number = 0; number < std::ssize(tasks); ++number) {
         const RowTask& task = tasks[number];
         if (!task.is_part) continue;
-        for (int64_t c = 0; c < width; ++c) {
+        for (int64_t c = 0; c < k; ++c) {
             Value& sum = out[task.first][c];
-            const Value part = parts[number * width + c];
+            const Value part = parts[number * k + c];
             sum = task.from == 0 ? part : sum + part;
         }
     }
@@ -164,17 +164,16 @@ struct StripTask {
     int64_t low, high;
 };
 
-template <class Index, class Value, int64_t width>
-void scatter_rows(const RowWalker<Index, Value, ToScatter<Value, width>>& walker,
-                  int64_t n_features, const StripTask& task, Vectors<const Value, width> weights,
-                  Vectors<Value, width> out) {
+template <class Index, class Value, bool is_one>
+void scatter_rows(const RowWalker<Index, Value, ToScatter<Value, is_one>>& walker,
+                  int64_t n_features, const StripTask& task, VectorTable<const Value> weights,
+                  VectorTable<Value> out) {
     for (int64_t r = task.first; r < task.last; ++r) {
         const Row<Index, Value> row = walker.row(r);
         const Index* const columns = row.begin.columns;
         const int64_t from = task.low == 0 ? 0 : count_below(columns, row.n, task.low);
         const int64_t to = task.high == n_features ? row.n : count_below(columns, row.n, task.high);
-        ToScatter<Value, width> sink{out, task.low == 0, {}};
-        sink.weights.add(1, weights[r]);
+        ToScatter<Value, is_one> sink{out, task.low == 0, weights[r]};
         if (from < to || task.low == 0) walker.walk(led_by(row, from, to), sink);
     }
 }
@@ -217,10 +216,10 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
 /// vectors that whoever multiplies has.
 template <class Value>
 int64_t count_chunks(const Basis& basis, const CsrView<Value>& x, int64_t n_outputs,
-                     int64_t width) {
+                     int64_t n_vectors) {
     const int64_t n_columns = basis.n_columns();
     const int64_t by_work = n_outputs / (16 * n_columns + 1);
-    const int64_t by_room = std::max<int64_t>(x.row_offsets[x.n_rows] / 4 / width, 1 << 16);
+    const int64_t by_room = std::max<int64_t>(x.row_offsets[x.n_rows] / 4 / n_vectors, 1 << 16);
     int64_t n_chunks = 1;
     while (n_chunks < 32 && 2 * n_chunks <= by_work &&
            (n_chunks == 1 || 2 * n_chunks * n_columns <= by_room))
@@ -228,11 +227,11 @@ int64_t count_chunks(const Basis& basis, const CsrView<Value>& x, int64_t n_outp
     return n_chunks;
 }
 
-template <class Index, int64_t width, class Value>
-bool scatter_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Value, width> weights,
-                 Vectors<Value, width> out, Effort effort, const StopRequest& should_stop) {
-    const int64_t n_columns = basis.n_columns(), n_threads = effort.n_threads;
-    const int64_t n_chunks = count_chunks(basis, x, effort.n_outputs, width);
+template <class Index, bool is_one, class Value>
+bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
+                 VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
+    const int64_t n_columns = basis.n_columns(), n_threads = effort.n_threads, k = out.n_vectors;
+    const int64_t n_chunks = count_chunks(basis, x, effort.n_outputs, k);
     // As few groups as keep the threads busy: each looks for its leads in every row.
     const std::vector<int64_t> bounds = divide_leads(basis, x, (n_threads - 1) / n_chunks + 1);
     const int64_t n_groups = std::ssize(bounds) - 1;
@@ -246,13 +245,13 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Valu
         return largest_where(0, x.n_rows, [&](int64_t r) { return x.row_offsets[r] <= stored; });
     };
 
-    std::vector<RowWalker<Index, Value, ToScatter<Value, width>>> walkers;
+    std::vector<RowWalker<Index, Value, ToScatter<Value, is_one>>> walkers;
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
     for (int64_t worker = 0; worker < n_threads; ++worker) walkers.emplace_back(basis, x, largest);
-    std::vector<Value> others((n_chunks - 1) * n_columns * width);  // results of the other chunks
-    const auto result_of = [&](int64_t chunk) -> Vectors<Value, width> {
+    std::vector<Value> others((n_chunks - 1) * n_columns * k);  // results of the other chunks
+    const auto result_of = [&](int64_t chunk) -> VectorTable<Value> {
         if (chunk == 0) return out;
-        return {others.data() + (chunk - 1) * n_columns * width, width};
+        return {others.data() + (chunk - 1) * n_columns * k, k};
     };
     for (int64_t slab = 0; slab < n_slabs; ++slab) {
         const auto scatter_task = [&](int64_t worker, int64_t task) {
@@ -265,84 +264,37 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, Vectors<const Valu
         if (!run_tasks(n_chunks * n_groups, n_threads, scatter_task, should_stop)) return false;
     }
     if (n_chunks == 1) return true;
-    constexpr int64_t together = 1 << 12;  // columns
+    constexpr int64_t together = 1 << 12;  // numbers of the result
+    const int64_t n_numbers = n_columns * k;
     const auto add_task = [&](int64_t, int64_t task) {
-        const int64_t first = task * together, last = std::min(first + together, n_columns);
-        for (int64_t chunk = 1; chunk < n_chunks; ++chunk)
-            for (int64_t j = first; j < last; ++j)
-                for (int64_t c = 0; c < width; ++c) out[j][c] += result_of(chunk)[j][c];
+        const int64_t first = task * together, last = std::min(first + together, n_numbers);
+        for (int64_t chunk = 1; chunk < n_chunks; ++chunk) {
+            const Value* const numbers = result_of(chunk).values;
+            for (int64_t i = first; i < last; ++i) out.values[i] += numbers[i];
+        }
     };
-    return run_tasks((n_columns - 1) / together + 1, n_threads, add_task, should_stop);
+    return run_tasks((n_numbers - 1) / together + 1, n_threads, add_task, should_stop);
 }
 
 // ---------------------------------------------------------------------------------- any vectors
 
-/// The last column of a table as a table of its own.
-template <class Value>
-class LastColumn {
-  public:
-    /// Throws bad_alloc.
-    LastColumn(VectorTable<Value> table, int64_t n_rows) : table_(table), values_(n_rows) {
-        for (int64_t i = 0; i < n_rows; ++i) values_[i] = *place(i);
-    }
-    void put_back() const {
-        for (int64_t i = 0; i < std::ssize(values_); ++i) *place(i) = values_[i];
-    }
-    std::remove_const_t<Value>* values() { return values_.data(); }
-
-  private:
-    Value* place(int64_t i) const { return table_.values + (i + 1) * table_.n_vectors - 1; }
-
-    VectorTable<Value> table_;
-    std::vector<std::remove_const_t<Value>> values_;
-};
-
-/// Calls product(from, to) for a few neighbouring columns of two tables at a time, until all are
-/// done or it is stopped.
-template <class Value, class Product>
-bool by_panels(VectorTable<const Value> from, int64_t n_from, VectorTable<Value> to, int64_t n_to,
-               const Product& product) {
-    const int64_t k = to.n_vectors;
-    if (k == 1)
-        return product(Vectors<const Value, 1>{from.values, 1}, Vectors<Value, 1>{to.values, 1});
-    int64_t first = 0;
-    const auto all_of = [&]<int64_t width>(std::integral_constant<int64_t, width>) {
-        for (; first + width <= k; first += width)
-            if (!product(Vectors<const Value, width>{from.values + first, k},
-                         Vectors<Value, width>{to.values + first, k}))
-                return false;
-        return true;
-    };
-    if (!all_of(std::integral_constant<int64_t, 8>{}) ||
-        !all_of(std::integral_constant<int64_t, 2>{}))
-        return false;
-    if (first == k) return true;
-    LastColumn<const Value> last_from(from, n_from);
-    LastColumn<Value> last_to(to, n_to);
-    if (!product(Vectors<const Value, 1>{last_from.values(), 1},
-                 Vectors<Value, 1>{last_to.values(), 1}))
-        return false;
-    last_to.put_back();
-    return true;
-}
-
-/// Calls f with a value of the type in which rows are read.
+/// Calls f with a value of the type in which rows are read, and whether there is one vector.
 template <class Value, class F>
-bool with_row_index(const Basis& basis, const CsrView<Value>& x, const F& f) {
-    return x.columns.visit(
-        [&]<class Index>(const Index*) { return basis.highest > 2 ? f(int64_t{}) : f(Index{}); });
+bool with_kinds(const Basis& basis, const CsrView<Value>& x, int64_t n_vectors, const F& f) {
+    const auto with_index = [&]<class Index>(Index index) {
+        return n_vectors == 1 ? f(index, std::true_type{}) : f(index, std::false_type{});
+    };
+    return x.columns.visit([&]<class Index>(const Index*) {
+        return basis.highest > 2 ? with_index(int64_t{}) : with_index(Index{});
+    });
 }
 
 template <class Value>
 bool apply(const Basis& basis, const Basis&, const CsrView<Value>& x,
            VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
            const StopRequest& should_stop) {
-    return with_row_index(basis, x, [&]<class Index>(Index) {
-        const auto product = [&]<int64_t width>(Vectors<const Value, width> from,
-                                                Vectors<Value, width> to) {
-            return dot_all<Index, width>(basis, x, from, to, effort, should_stop);
-        };
-        return by_panels(coefficients, basis.n_columns(), out, x.n_rows, product);
+    return with_kinds(basis, x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
+        return dot_all<Index, is_one>(basis, x, coefficients, out, effort, should_stop);
     });
 }
 
@@ -350,13 +302,9 @@ template <class Value>
 bool apply_transposed(const Basis& basis, const Basis&, const CsrView<Value>& x,
                       VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                       const StopRequest& should_stop) {
-    if (basis.n_columns() == 0) return true;
-    return with_row_index(basis, x, [&]<class Index>(Index) {
-        const auto product = [&]<int64_t width>(Vectors<const Value, width> from,
-                                                Vectors<Value, width> to) {
-            return scatter_all<Index, width>(basis, x, from, to, effort, should_stop);
-        };
-        return by_panels(weights, x.n_rows, out, basis.n_columns(), product);
+    if (basis.n_columns() == 0 || out.n_vectors == 0) return true;
+    return with_kinds(basis, x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
+        return scatter_all<Index, is_one>(basis, x, weights, out, effort, should_stop);
     });
 }
 

@@ -26,7 +26,9 @@ struct RankKeys {
         uint64_t base;
 
         POLYSPARSE_INLINE uint64_t operator()(int64_t a) const {
-            return base - simplex(d, deepest - columns[a]);
+            const int64_t depth = out_of_lanes(deepest - columns[a]);
+            POLYSPARSE_ASSUME(depth > -d);
+            return base - simplex(d, depth);
         }
     };
 

@@ -65,7 +65,10 @@ inline int64_t skipped(const Basis& basis, int64_t d) {
 /// are written out.
 template <class Degree>
 struct Runs {
-    int64_t length(int64_t a) const { return static_cast<int64_t>(simplex(d - 1, last - a)); }
+    int64_t length(int64_t a) const {
+        POLYSPARSE_ASSUME(a < last);
+        return static_cast<int64_t>(simplex(d - 1, last - a));
+    }
 
     /// Tuples in the runs before a.
     int64_t start(int64_t a) const {

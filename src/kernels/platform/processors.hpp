@@ -3,15 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #if defined(__GNUC__) || defined(__clang__)
 #define POLYSPARSE_INLINE inline __attribute__((always_inline))
 #define POLYSPARSE_INLINE_LAMBDA __attribute__((always_inline))
 #define POLYSPARSE_APART __attribute__((noinline))
+#define POLYSPARSE_ASSUME(condition) \
+    if (!(condition)) __builtin_unreachable()
 #else
 #define POLYSPARSE_INLINE __forceinline
 #define POLYSPARSE_INLINE_LAMBDA
 #define POLYSPARSE_APART __declspec(noinline)
+#define POLYSPARSE_ASSUME(condition) __assume(condition)
 #endif
 
 // Compiles a function once per processor generation; the loader picks the best copy. Whatever the
@@ -40,6 +44,52 @@ POLYSPARSE_INLINE void for_lanes(Step step) {
 #endif
     for (int64_t u = 0; u < lanes; ++u) step(u);
 }
+
+/// Returns n. The compiler does not put what is computed from it into lanes with its neighbours:
+/// most processors multiply 64-bit integers much faster one by one.
+POLYSPARSE_INLINE int64_t out_of_lanes(int64_t n) {
+#if defined(__GNUC__) || defined(__clang__)
+    asm("" : "+r"(n));
+#endif
+    return n;
+}
+
+/// Neighbouring numbers in one register: 16 bytes, which every processor has. Compilers find loops
+/// over two or four numbers too short to use such a register by themselves.
+template <class Value>
+struct Pack {
+    static constexpr int64_t size = 16 / sizeof(Value);
+#if defined(__GNUC__) || defined(__clang__)
+    using Numbers [[gnu::vector_size(16)]] = Value;
+    Numbers numbers;
+
+    POLYSPARSE_INLINE static Pack of(Value value) { return {value - Numbers{}}; }
+    POLYSPARSE_INLINE Pack operator+(Pack other) const { return {numbers + other.numbers}; }
+    POLYSPARSE_INLINE Pack operator*(Pack other) const { return {numbers * other.numbers}; }
+#else
+    Value numbers[size];
+
+    static Pack of(Value value) {
+        Pack pack;
+        for (Value& number : pack.numbers) number = value;
+        return pack;
+    }
+    Pack operator+(Pack other) const {
+        for (int64_t i = 0; i < size; ++i) other.numbers[i] += numbers[i];
+        return other;
+    }
+    Pack operator*(Pack other) const {
+        for (int64_t i = 0; i < size; ++i) other.numbers[i] *= numbers[i];
+        return other;
+    }
+#endif
+    POLYSPARSE_INLINE static Pack load(const Value* from) {
+        Pack pack;
+        std::memcpy(&pack, from, sizeof pack);
+        return pack;
+    }
+    POLYSPARSE_INLINE void store(Value* to) const { std::memcpy(to, this, sizeof *this); }
+};
 
 /// Starts loading a cache line that will be read soon.
 POLYSPARSE_INLINE void prefetch([[maybe_unused]] const void* address) {
