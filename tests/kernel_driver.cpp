@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 
+#include "apply/apply.hpp"
+#include "apply/apply_listed.hpp"
 #include "apply/gram.hpp"
 #include "expand/dense.hpp"
 #include "expand/fill.hpp"
@@ -572,6 +574,70 @@ void check_every_appending(const Basis& basis, const X& x,
     check(append(3, 1, n, StopAt{2}) != Appending::full, "appended: stopped, unless too late");
 }
 
+/// Products with an expansion, and with its transpose, of one vector and of several: right, and the
+/// same bits whoever makes them. `by`: which columns there are, the basis for all.
+template <class X, class Index, class Value, class By>
+void check_products(const Basis& basis, const By& by, const X& x,
+                    const Matrix<int64_t, Index, Value>& expanded) {
+    const int64_t n_outputs = std::ssize(expanded.values);
+    std::uniform_real_distribution<Value> any(-2, 2);
+    for (const int64_t k : {1, 11}) {
+        std::vector<Value> coefficients(expanded.n_columns * k), weights(x.n_rows() * k);
+        for (auto* vectors : {&coefficients, &weights})
+            for (Value& number : *vectors) number = any(random_bits);
+        // What each number should be, and the size of what is summed for it.
+        std::vector<double> sums(weights.size()), sizes(weights.size(), 1e-30);
+        std::vector<double> back_sums(coefficients.size()), back_sizes(coefficients.size(), 1e-30);
+        for (int64_t r = 0; r < x.n_rows(); ++r)
+            for (int64_t t = expanded.row_offsets[r]; t < expanded.row_offsets[r + 1]; ++t)
+                for (int64_t c = 0; c < k; ++c) {
+                    const int64_t i = r * k + c, j = expanded.columns[t] * k + c;
+                    const double value = expanded.values[t];
+                    sums[i] += value * coefficients[j];
+                    sizes[i] += std::abs(value * coefficients[j]);
+                    back_sums[j] += value * weights[i];
+                    back_sizes[j] += std::abs(value * weights[i]);
+                }
+        const auto is_right = [](const auto& found, const auto& wanted, const auto& size) {
+            for (size_t i = 0; i < found.size(); ++i)
+                if (std::abs(found[i] - wanted[i]) > (sizeof(Value) == 4 ? 1e-4 : 1e-12) * size[i])
+                    return false;
+            return true;
+        };
+        const auto multiply = [&](int64_t n_threads, int64_t task, StopAt stop, auto& out,
+                                  auto& back) {
+            const Effort effort{n_outputs, n_threads, task};
+            const VectorTable<const Value> from{coefficients.data(), k},
+                from_rows{weights.data(), k};
+            return apply<Value>(basis, by, x.view(), from, {out.data(), k}, effort, stop) &&
+                   apply_transposed<Value>(basis, by, x.view(), from_rows, {back.data(), k}, effort,
+                                           stop);
+        };
+        std::vector<Value> out(weights.size(), -7), back(coefficients.size());
+        check(multiply(1, 0, {-1}, out, back), "products: not stopped");
+        check(is_right(out, sums, sizes), "product");
+        check(is_right(back, back_sums, back_sizes), "transposed product");
+        for (const int64_t task : {0, 20}) {
+            std::vector<Value> first, first_back;
+            for (const int64_t n_threads : {1, 3}) {
+                std::vector<Value> again(weights.size(), -7), back_again(coefficients.size());
+                check(multiply(n_threads, task, {-1}, again, back_again), "products: threads");
+                if (n_threads == 1) first = again, first_back = back_again;
+                check(is_right(again, sums, sizes) && is_right(back_again, back_sums, back_sizes),
+                      "products of threads");
+                check(again == first && back_again == first_back, "products: same bits");
+            }
+        }
+        check(n_outputs == 0 || !multiply(1, 1, {1}, out, back), "products: stopped");
+    }
+}
+
+template <class Offset, class Index, class Value>
+void test_products(const Basis& basis) {
+    const auto x = random_matrix<Offset, Index, Value>(30, basis.n_features, 6);
+    check_products(basis, basis, x, expand_by_brute_force<int64_t>(basis, x));
+}
+
 /// Every third column, by both lookups.
 template <class Offset, class Index, class Value>
 void test_chosen(const Basis& basis) {
@@ -596,11 +662,14 @@ void test_chosen(const Basis& basis) {
     check_every_appending(basis, x, expected, [&](RowShape largest) {
         return ChosenRow<HashLookup, Value>(basis, hash, largest);
     });
+    check_products(basis, Lookup(HashLookup(chosen.data(), std::ssize(chosen))), x, expected);
     if (n_basis > 1 << 20) return;
     const BitLookup bits(chosen.data(), std::ssize(chosen), n_basis);
     check_every_appending(basis, x, expected, [&](RowShape largest) {
         return ChosenRow<BitLookup, Value>(basis, bits, largest);
     });
+    check_products(basis, Lookup(BitLookup(chosen.data(), std::ssize(chosen), n_basis)), x,
+                   expected);
 }
 
 /// Rows hashed by a map, in the order of the basis.
@@ -636,6 +705,7 @@ void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
     check_every_appending(basis, x, expected, [&](RowShape largest) {
         return HashedRow<Value>(basis, hasher, largest);
     });
+    if (n_columns <= 1000) check_products(basis, hasher, x, expected);
 }
 
 /// Inner products of every two expanded rows, of one matrix and of two.
@@ -747,6 +817,10 @@ int main() {
         test_hashed<int64_t, float>(make_basis(INT64_MAX, 0, 3, false, true), n_columns, 8);
     }
     test_hashed<int32_t, double>(make_basis(90, 1, 3, false, true), 1 << 21, 4);
+    for_each_basis({0, 1, 9}, 4, test_products<int32_t, int32_t, double>);
+    for_each_basis({8}, 3, test_products<int64_t, int64_t, float>);
+    test_products<int32_t, int32_t, double>(make_basis(200, 1, 2, false, true));
+    test_products<int32_t, int64_t, float>(make_basis(60, 2, 3, true, false));
     for_each_basis({0, 1, 9}, 4, test_gram<int32_t, int32_t, double>);
     for_each_basis({8}, 3, test_gram<int64_t, int64_t, float>);
     std::printf("%lld passed, 0 failed\n", n_passed);
