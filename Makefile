@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
 CPP     := $(shell find src/kernels tests -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: help demo test lint format bench paper sanitize soak peer-test test-cluster test-matrix bench-cluster stubs clean
+.PHONY: help demo test lint format bench paper sanitize soak peer-test test-cluster test-matrix bench-cluster wheel stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ sanitize: $(VENV)/.tools  ## Run the core under ASan, UBSan and TSan
 
 soak: $(VENV)/.installed  ## Corrupt, kill, fork and share for ten minutes: nothing wrong, no crash
 	$(BIN)/python -W ignore tests/soak.py --seconds 600
+
+wheel:  ## Build the sdist and wheels into dist/, and test them where nothing is compiled
+	sh tools/wheels.sh
 
 stubs: $(VENV)/.installed  ## Write the type stub of the compiled module
 	$(BIN)/python -m nanobind.stubgen -m polysparse._kernels -o src/polysparse/_kernels.pyi

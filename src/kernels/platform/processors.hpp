@@ -19,10 +19,9 @@
 #endif
 
 // Compiles a function once per processor generation; the loader picks the best copy. Whatever the
-// function calls must be inlined into it to benefit, lambdas included. The loader's part (ifunc)
-// does not work under sanitizers.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(POLYSPARSE_SANITIZED)
+// function calls must be inlined into it to benefit, lambdas included. CMakeLists.txt finds out
+// whether the compiler can. The loader's part (ifunc) does not work under sanitizers.
+#if defined(POLYSPARSE_HAS_CLONES) && !defined(POLYSPARSE_SANITIZED)
 #define POLYSPARSE_PER_PROCESSOR \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
