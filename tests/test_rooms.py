@@ -14,6 +14,7 @@ HOUSE = ROOT / "src" / "polysparse"
 ROOMS = """
 thresholds    numbers that tests lower
 machine       memory and cores of this process
+elsewhere     who handles data that are not in this process
 engine        who computes: count, fill, observe
 basis         which monomials, in which order
 columns       which output columns: all, chosen, hashed

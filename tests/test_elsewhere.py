@@ -1,0 +1,31 @@
+"""Containers whose values are elsewhere are recognised without importing their libraries."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from polysparse import PolynomialOperator
+from polysparse.elsewhere import handler_of, require_here
+
+
+class Array:
+    """As a dask array presents itself."""
+
+
+Array.__module__ = "dask.array.core"
+
+
+@pytest.mark.parametrize("X", [np.ones((2, 2)), sparse.csr_array((2, 2)), [[1.0]], None])
+def test_what_is_here_has_no_handler(X):
+    assert handler_of(X) is None
+    require_here(X)
+
+
+def test_what_is_elsewhere_is_refused_where_it_cannot_be_handed_over():
+    with pytest.raises(TypeError, match=r"X is of dask.*Give X\.compute\(\)"):
+        require_here(Array())
+
+
+def test_an_operator_needs_its_matrix_here():
+    with pytest.raises(TypeError, match="its values are elsewhere"):
+        PolynomialOperator(Array())
