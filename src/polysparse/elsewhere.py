@@ -32,7 +32,7 @@ def require_here(X: Any) -> None:
     if package in _HANDLERS:
         raise TypeError(
             f"X is of {package}, and its values are elsewhere: they are needed here. "
-            "Give X.compute(), if it fits into memory."
+            "Give X.compute(), if it fits into memory, or a part of it: X.blocks[0].compute()."
         )
 
 

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from polysparse.basis.degrees import Degree
 from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, HashedColumns
+from polysparse.elsewhere import handler_of
 from polysparse.engine import cpu
 from polysparse.estimators.hashed_products import (
     Candidate,
@@ -58,7 +59,7 @@ class HashedPolynomialFeatures(
         "pandas" or "polars" needs it; MemoryError is raised if it would not fit.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
-        OMP_NUM_THREADS. The result does not depend on it.
+        OMP_NUM_THREADS; for a dask array, one in each task. The result does not depend on it.
 
     Attributes
     ----------
@@ -137,8 +138,8 @@ class HashedPolynomialFeatures(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. Those of a dask array are not computed.
         y : Ignored
             Not used, present for API consistency.
 
@@ -147,6 +148,8 @@ class HashedPolynomialFeatures(
         self : object
             Fitted transformer.
         """
+        if (away := handler_of(X)) is not None:
+            X = away.sample_of(X)
         x = self.read_sparse(X, reset=True)
         self.column_space(x.shape[1])
         return self
@@ -156,8 +159,8 @@ class HashedPolynomialFeatures(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. It may have no rows.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. It may have no rows. Those of a dask array are not computed.
         y : Ignored
             Not used, present for API consistency.
 
@@ -166,6 +169,8 @@ class HashedPolynomialFeatures(
         self : object
             Fitted transformer.
         """
+        if (away := handler_of(X)) is not None:
+            X = away.sample_of(X)
         is_first = not hasattr(self, "n_features_in_")
         x = self.read_sparse(X, reset=is_first, min_samples=0)
         self.column_space(x.shape[1])

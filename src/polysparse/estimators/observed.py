@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
+from polysparse.elsewhere import handler_of
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
 from polysparse.files.archive import damage
 from polysparse.files.vocabulary import Vocabulary
@@ -49,7 +50,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         "pandas" or "polars" needs it; MemoryError is raised if it would not fit.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
-        OMP_NUM_THREADS. The result does not depend on it.
+        OMP_NUM_THREADS; for a dask array, one in each task. The result does not depend on it.
 
     Attributes
     ----------
@@ -129,8 +130,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data to learn from.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data to learn from. The blocks of a dask array are counted where they are.
         y : Ignored
             Not used, present for API consistency.
 
@@ -153,7 +154,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             More data to learn from. It may have no rows.
         y : Ignored
             Not used, present for API consistency.
@@ -180,9 +181,14 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         is_first = not self.__sklearn_is_fitted__()
         if not is_first:
             self._learnt.require_counts()
-        x = self.read_sparse(X, reset=is_first, min_samples=min_samples)
+        away = handler_of(X)
+        here = X if away is None else away.sample_of(X)
+        x = self.read_sparse(here, reset=is_first, min_samples=min_samples)
         fresh = ColumnTally(self._indexable_basis(x.shape[1]))
-        fresh.count(x, self.n_jobs)
+        if away is None:
+            fresh.count(x, self.n_jobs)
+        else:
+            fresh.take(away.count(self, X, fresh.basis))
         return self._add(fresh)
 
     def _add(self, fresh: ColumnTally) -> ObservedPolynomialFeatures:

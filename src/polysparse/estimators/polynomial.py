@@ -13,6 +13,7 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import AllColumns
+from polysparse.elsewhere import handler_of
 from polysparse.estimators.shared import PolynomialMixin, as_checked, as_configured
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory
@@ -41,7 +42,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         Memory order of the output array in the dense case.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
-        OMP_NUM_THREADS. The result does not depend on it.
+        OMP_NUM_THREADS; for a dask array, one in each task. The result does not depend on it.
 
     Attributes
     ----------
@@ -100,8 +101,8 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. Those of a dask array are not computed.
         y : Ignored
             Not used, present for API consistency.
 
@@ -112,6 +113,8 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         """
         self.__dict__.pop("basis_", None)  # so that a failed fit does not leave a mixed state
         self.require_parameters()
+        if (away := handler_of(X)) is not None:
+            X = away.sample_of(X)
         super().fit(as_checked(X, self.n_jobs), y)
         self.basis_ = self.make_basis(self.n_features_in_)
         return self
@@ -144,21 +147,44 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The data to transform.
 
         Returns
         -------
-        XP : {ndarray, sparse matrix} of shape (n_samples, n_output_features_)
+        XP : {ndarray, sparse matrix, dask array} of shape (n_samples, n_output_features_)
             The features: CSC for CSC input, CSR for other sparse input, otherwise a dense array.
+            For a dask array a lazy one, whose blocks are such.
         """
         check_is_fitted(self)
+        if (away := handler_of(X)) is not None:
+            return away.transform(self, X)
         if _is_foreign_array(X):
             return _SklearnPolynomialFeatures.transform(self, X)
+        return self.transform_rows(X, min_samples=1)
+
+    def transform_rows(self, X: Any, *, min_samples: int) -> Any:
+        """Transform data that are here, as `transform` does.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data to transform.
+        min_samples : int
+            Minimum number of rows.
+
+        Returns
+        -------
+        XP : {ndarray, sparse matrix} of shape (n_samples, n_output_features_)
+            The features.
+        """
         given, is_csc = X, sparse.issparse(X) and X.format == "csc"
         X = as_checked(X, self.n_jobs)
-        X = validate_data(self, X, reset=False, dtype=FLOAT_DTYPES, accept_sparse="csr")
+        wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
+        X = validate_data(self, X, reset=False, **wanted)
         if X.dtype == np.float16 and not sparse.issparse(X):
+            if len(X) == 0:  # which scikit-learn refuses
+                return np.empty((0, self.n_output_features_), X.dtype)
             return _SklearnPolynomialFeatures.transform(self, given)
         x = as_canonical(X, self.n_jobs)
         out = expand_columns(

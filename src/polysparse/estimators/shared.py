@@ -24,6 +24,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.names import find_clash
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.elsewhere import handler_of
 from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.matrix.canonical import (
     VALUE_DTYPES,
@@ -147,17 +148,36 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The data to transform.
 
         Returns
         -------
-        XP : {sparse matrix, ndarray} of shape (n_samples, n_columns)
+        XP : {sparse matrix, ndarray, dask array} of shape (n_samples, n_columns)
             The features in CSR format, in the container family of X; a dense array if
-            `sparse_output` is False.
+            `sparse_output` is False. For a dask array a lazy one, whose blocks are such.
         """
         check_is_fitted(self)
-        x = self.read_sparse(X, reset=False)
+        if (away := handler_of(X)) is not None:
+            return away.transform(self, X)
+        return self.transform_rows(X, min_samples=1)
+
+    def transform_rows(self, X: Any, *, min_samples: int) -> Any:
+        """Transform data that are here, as `transform` does.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data to transform.
+        min_samples : int
+            Minimum number of rows.
+
+        Returns
+        -------
+        XP : {sparse matrix, ndarray} of shape (n_samples, n_columns)
+            The features.
+        """
+        x = self.read_sparse(X, reset=False, min_samples=min_samples)
         columns = self.column_space(x.shape[1])
         if not self.sparse_output:
             way_out = "Set sparse_output=True, or transform fewer rows at a time."

@@ -13,6 +13,7 @@ from polysparse.columns.arguments import (
     as_column_space,
 )
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.elsewhere import handler_of
 from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.whole import expand_columns
@@ -81,10 +82,11 @@ def expand(
 
     Parameters
     ----------
-    X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
+    X : sparse matrix or array, array-like, or dask array, of shape (n_rows, n_features)
         The matrix to expand, in any SciPy format. Indices may be unsorted or repeated, and arrays
         may be read-only or memory-mapped; X is never changed. A dense X gives a dense result.
-        Integers and booleans are expanded as float64, float16 as float32.
+        Integers and booleans are expanded as float64, float16 as float32. The blocks of a dask
+        array are sparse or dense.
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the monomials. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
@@ -107,9 +109,10 @@ def expand(
 
     Returns
     -------
-    csr_array, csr_matrix or ndarray of shape (n_rows, n_columns)
+    csr_array, csr_matrix, ndarray or dask array of shape (n_rows, n_columns)
         The expansion, in the container family of X, with columns in scikit-learn's order. Indices
-        are sorted and unique, and int32 whenever they fit.
+        are sorted and unique, and int32 whenever they fit. For a dask array a lazy one, whose
+        blocks are the expansions of the blocks of X.
 
     See Also
     --------
@@ -128,6 +131,12 @@ def expand(
     of a CSR matrix are read where they are: if they change, the numbers of the result are
     undefined, and with `columns` the process may crash.
 
+    A dask array is expanded by a task for each block of rows; nothing is computed before the result
+    is. Blocks may have any number of rows, also one that Dask does not know. If the columns are in
+    several chunks, these are joined first, which copies X once. `max_bytes` is the limit of a
+    block. `n_jobs` is the number of threads of a task, by default one, because Dask runs a task on
+    every core.
+
     Examples
     --------
     >>> import polysparse
@@ -137,6 +146,16 @@ def expand(
     array([[ 0.,  2.,  3.,  0.,  0.,  0.,  4.,  6.,  9.],
            [ 5.,  0.,  0., 25.,  0.,  0.,  0.,  0.,  0.]])
     """
+    if (away := handler_of(X)) is not None:
+        return away.expand(
+            X,
+            columns,
+            n_jobs=n_jobs,
+            max_bytes=max_bytes,
+            degree=degree,
+            interaction_only=interaction_only,
+            include_bias=include_bias,
+        )
     x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
     return expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, ways_out=WAYS_OUT)
@@ -157,8 +176,9 @@ def iter_expand(
 
     Parameters
     ----------
-    X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
-        The matrix to expand. It must not be changed before the last block was made.
+    X : sparse matrix or array, array-like, or dask array, of shape (n_rows, n_features)
+        The matrix to expand. It must not be changed before the last block was made. The blocks of a
+        dask array are computed one after the other, and expanded in this process.
     degree, interaction_only, include_bias, columns, n_jobs
         As in `expand`.
     max_bytes : int, default=2**28
@@ -192,6 +212,17 @@ def iter_expand(
     slice(499, 998, None) 1497
     slice(998, 1000, None) 6
     """
+    if (away := handler_of(X)) is not None:
+        return away.iter_expand(  # type: ignore[no-any-return]
+            X,
+            columns,
+            n_jobs=n_jobs,
+            max_bytes=max_bytes,
+            reuse=reuse,
+            degree=degree,
+            interaction_only=interaction_only,
+            include_bias=include_bias,
+        )
     x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
     return iter_expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, reuse=reuse)

@@ -122,7 +122,7 @@ def as_canonical_dense(X: Any) -> CanonicalDense:
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array: give X.filled(value), with the value you mean.")
     array = np.asarray(X)
-    _require_two_dimensions(array)
+    require_two_dimensions(array)
     array = array.astype(value_dtype(array.dtype), copy=False)
     itemsize = array.itemsize
     if not array.flags.aligned or any(stride % itemsize for stride in array.strides):
@@ -138,7 +138,7 @@ def as_canonical_csr(
     Values are converted first, to `dtype` or to the dtype in which they are expanded. Entries that
     are stored more than once are then summed in the order in which they are stored.
     """
-    _require_two_dimensions(X)
+    require_two_dimensions(X)
     shape = int(X.shape[0]), int(X.shape[1])
     arrays = csr_arrays(X, dtype or value_dtype(X.dtype))
     rising, stored_zeros = inspect_arrays(*arrays, shape[1], "column", n_jobs)
@@ -174,7 +174,8 @@ def _restore_order(own: Any, indices: NDArray[Any], data: NDArray[Any]) -> None:
     own.data[where] = data[where[order]]
 
 
-def _require_two_dimensions(X: Any) -> None:
+def require_two_dimensions(X: Any) -> None:
+    """Raise ValueError unless X has rows and columns."""
     if X.ndim != 2:
         raise ValueError(
             f"X must have two dimensions, rows and features; got {X.ndim} (shape {X.shape})."

@@ -1,0 +1,49 @@
+"""Counting which columns occur in a dask array: each block where it is, then merged as a tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dask import delayed
+from sklearn.base import clone
+
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.dask.arrays import as_row_blocks, errors_of_block, threads_in_task
+from polysparse.observation.tally import ColumnTally
+
+TOGETHER = 4  # tallies that a task merges
+
+
+def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
+    """Count the columns of a basis in all rows of X, as a transformer reads them.
+
+    Only the counts of all rows together come to this process.
+    """
+    X = as_row_blocks(X)
+    reader = clone(estimator).set_params(n_jobs=threads_in_task(estimator.n_jobs))
+    reader.n_features_in_ = X.shape[1]
+    blocks = X.to_delayed().ravel()
+    tallies = [delayed(count_block)(b, reader, basis, (i, 0)) for i, b in enumerate(blocks)]
+    while len(tallies) > 1:
+        groups = [tallies[i : i + TOGETHER] for i in range(0, len(tallies), TOGETHER)]
+        tallies = [delayed(merge)(basis, group) for group in groups]
+    return tallies[0].compute()  # type: ignore[no-any-return]
+
+
+def count_block(
+    block: Any, reader: Any, basis: MonomialBasis, block_id: tuple[int, ...]
+) -> ColumnTally:
+    """Count the columns in a block."""
+    tally = ColumnTally(basis)
+    with errors_of_block(block_id):
+        tally.count(reader.read_sparse(block, reset=False, min_samples=0), reader.n_jobs)
+    return tally
+
+
+def merge(basis: MonomialBasis, tallies: list[ColumnTally]) -> ColumnTally:
+    """Add tallies up. They are left as they are: Dask may give them to another task, too."""
+    total = ColumnTally(basis)
+    for tally in tallies:
+        total.merge(tally)
+    total.settle()
+    return total

@@ -1,0 +1,53 @@
+"""transform of the transformers, on dask arrays."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from dask.base import tokenize
+from sklearn import config_context, get_config
+
+from polysparse.dask.arrays import (
+    as_row_blocks,
+    errors_of_block,
+    map_rows,
+    rows_like,
+    threads_in_task,
+)
+from polysparse.dask.expansion import token_of
+from polysparse.estimators.observed import ObservedPolynomialFeatures
+
+
+def transform(estimator: Any, X: Any) -> Any:
+    """Return what a fitted transformer gives for a dask array; nothing is computed."""
+    X = as_row_blocks(X)
+    meta = estimator.transform_rows(rows_like(X, 0), min_samples=0)
+    columns, config = estimator.column_space(X.shape[1]), get_config()
+    parameters = type(estimator).__name__, estimator.get_params()
+    token = tokenize(X.name, parameters, token_of(columns), config)
+    return map_rows(
+        transform_block,
+        X,
+        columns.n_columns,
+        name=f"transform-{token}",
+        meta=meta,
+        same=travelling(estimator),
+        config=config,
+    )
+
+
+def transform_block(
+    block: Any, same: Any, config: dict[str, Any], block_id: tuple[int, ...] | None = None
+) -> Any:
+    """Transform a block, under the configuration of scikit-learn where the array was made."""
+    with errors_of_block(block_id), config_context(**config):
+        return same.transform_rows(block, min_samples=0)
+
+
+def travelling(estimator: Any) -> Any:
+    """Return a copy of a transformer that has what tasks need, and no more."""
+    light = copy(estimator)
+    light.n_jobs = threads_in_task(estimator.n_jobs)
+    vars(light).pop("feature_names_in_", None)  # blocks have no names to compare
+    return light.forget_rejected() if isinstance(light, ObservedPolynomialFeatures) else light
