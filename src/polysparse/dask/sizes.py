@@ -13,12 +13,17 @@ from scipy import sparse
 
 from polysparse.observation.tally import ColumnTally
 
+FORMATS = "csr", "csc", "coo", "bsr", "dia", "lil", "dok"
 TALLY_BYTES = 12  # of a column: its number and its count
 
 
 def register_sizes() -> None:
-    """Tell Dask the sizes of SciPy's sparse arrays and of our tallies."""
-    sizeof.register(sparse.sparray, size_of_array)
+    """Tell Dask the sizes of SciPy's sparse arrays and of our tallies.
+
+    Once Dask has met a class, it no longer looks at what its base class is registered for.
+    """
+    for name in FORMATS:
+        sizeof.register(getattr(sparse, f"{name}_array"), size_of_array)
     sizeof.register(ColumnTally, size_of_tally)
 
 

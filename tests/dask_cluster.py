@@ -1,0 +1,21 @@
+"""Small Dask clusters on this machine."""
+
+from contextlib import contextmanager
+
+from distributed import Client, LocalCluster
+
+
+@contextmanager
+def two_workers(folder, **options):
+    """A client of two workers, each a process with one thread that writes to a folder."""
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            local_directory=str(folder),
+            **options,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
