@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -49,7 +49,8 @@ class ParquetSource(Source):
     is_upper_bound = True
 
     @cached_property
-    def _file(self) -> Any:
+    def file(self) -> Any:
+        """The opened file, whose columns are those that are needed."""
         pq = _pyarrow_parquet()
         with faults_of(self.path):
             file = pq.ParquetFile(self.place, buffer_size=2**20, pre_buffer=False)
@@ -58,27 +59,27 @@ class ParquetSource(Source):
 
     def close(self) -> None:
         """Close the Parquet file and the temporary copy, if there is one."""
-        if "_file" in self.__dict__:
-            self._file.close()
+        if "file" in self.__dict__:
+            self.file.close()
         super().close()
 
     @cached_property
     def summary(self) -> Summary:
         """Size and row lengths of the matrix."""
         profile, largest = RowProfile(), -1
-        for indptr, indices, _, _ in self._batches(("indices",), self._rows_to_scan()):
+        for indptr, indices, _, _ in self.batches(("indices",), self._rows_to_scan()):
             profile += RowProfile(cpu.count_row_lengths(indptr))
             largest = max(largest, int(indices.max(initial=-1)))
             if indices.min(initial=0) < 0:
                 raise FileFault(f"{self.path}: index {indices.min()} is negative.")
-        schema = self._file.schema_arrow
+        schema = self.file.schema_arrow
         if self.given_features is None:
-            self.given_features = self._width_in(schema.metadata or {}, largest)
+            self.given_features = self.stated_width(largest)
         return Summary(self.width(largest), profile, "label" in schema.names)
 
-    def _width_in(self, metadata: dict[bytes, bytes], largest: int) -> int | None:
+    def stated_width(self, largest: int = -1) -> int | None:
         """Return the n_features that the file itself states, or None; last columns may be empty."""
-        text = metadata.get(b"polysparse:n_features")
+        text = (self.file.schema_arrow.metadata or {}).get(b"polysparse:n_features")
         if text is None:
             return None
         if not text.isdigit() or len(text) > 19 or int(text) <= largest:
@@ -91,9 +92,9 @@ class ParquetSource(Source):
     def _rows_to_scan(self) -> int:
         """Return how many rows take about SCAN_BYTES of indices, by the group of longest rows."""
         with faults_of(self.path):
-            metadata = self._file.metadata
+            metadata = self.file.metadata
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-            where = [c.path.split(".")[0] for c in self._file.schema].index("indices")
+            where = [c.path.split(".")[0] for c in self.file.schema].index("indices")
             means = [g.column(where).num_values // max(g.num_rows, 1) for g in groups]
         return max(1, thresholds.SCAN_BYTES // (8 * int(max([0, *means])) + 8))
 
@@ -102,7 +103,7 @@ class ParquetSource(Source):
         summary = self.summary
         columns = ("indices", "values", *(["label"] if summary.has_labels else []))
         n_together = rows_within(block_bytes, summary.profile)
-        for indptr, indices, values, labels in self._batches(columns, n_together):
+        for indptr, indices, values, labels in self.batches(columns, n_together):
             n_rows = len(indptr) - 1
             if skip_rows >= n_rows:
                 skip_rows -= n_rows
@@ -114,15 +115,17 @@ class ParquetSource(Source):
             yield block, labels
             skip_rows = 0
 
-    def _batches(
-        self, columns: tuple[str, ...], n_rows: int
+    def batches(
+        self, columns: tuple[str, ...], n_rows: int, row_groups: Sequence[int] | None = None
     ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
         """Yield offsets, indices, values and labels of at most `n_rows` rows at a time.
 
-        Values are empty and labels are None if `columns` does not name them.
+        Values are empty and labels are None if `columns` does not name them. `row_groups` are those
+        to read; by default all.
         """
         with faults_of(self.path):
-            for batch in self._file.iter_batches(batch_size=n_rows, columns=list(columns)):
+            how = {"batch_size": n_rows, "columns": list(columns), "row_groups": row_groups}
+            for batch in self.file.iter_batches(**how):
                 indptr, indices = _as_rows(batch, "indices", np.int64)
                 values, labels = indices[:0], None
                 if "values" in columns:

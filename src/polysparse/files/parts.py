@@ -93,8 +93,13 @@ class Parts:
 
     def __iter__(self) -> Iterator[tuple[slice, slice]]:
         """Yield the rows and the stored values of each part."""
-        for (first_row, first), (end_row, end) in pairwise([[0, 0], *self.ends]):
-            yield slice(first_row, end_row), slice(first, end)
+        return map(self.span, range(len(self.ends)))
+
+    def span(self, number: int) -> tuple[slice, slice]:
+        """Return the rows and the stored values of a part."""
+        first_row, first = self.ends[number - 1] if number else (0, 0)
+        end_row, end = self.ends[number]
+        return slice(first_row, end_row), slice(first, end)
 
     def require_checksums(self, folder: Path, number: int, arrays: dict[str, NDArray[Any]]) -> None:
         """Raise ValueError if the arrays of a part, which were read into memory, were changed."""
@@ -127,7 +132,7 @@ class Parts:
             return
         wanted = self.checksums[number][ARRAYS.index(name)]
         if found != wanted:
-            rows, _ = list(self)[number]
+            rows, _ = self.span(number)
             raise ValueError(
                 f"{folder / name}.npy is damaged, in rows {rows.start} to {rows.stop - 1}: its "
                 f"checksum is {found}, and was {wanted} when it was written."

@@ -223,19 +223,33 @@ def _parts(
     folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]], *, verify: bool
 ) -> Iterator[Any]:
     n_columns, parts = manifest["shape"][1], Parts.read(manifest)
-    for number, (rows, stored) in enumerate(parts):
-        indptr = np.array(arrays["indptr"][rows.start : rows.stop + 1])
-        own = {name: np.array(arrays[name][stored]) for name in ("indices", "data")}
-        own |= {"labels": np.array(arrays["labels"][rows])} if "labels" in arrays else {}
-        offsets = indptr - stored.start
-        try:
-            rising, _ = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
-        except ValueError as error:
-            raise ValueError(f"{folder} is damaged, in rows {rows.start} on: {error}") from None
-        if not rising:
-            raise ValueError(f"{folder / 'indices.npy'} is damaged: a row's columns do not rise.")
-        if verify:
-            parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})
-        shape = rows.stop - rows.start, n_columns
-        part = as_csr(shape, offsets, own["indices"], own["data"], is_array=True)
-        yield rows, part, own.get("labels")
+    for number in range(len(parts.ends)):
+        yield read_part(folder, arrays, n_columns, parts, number, verify=verify)
+
+
+def read_part(
+    folder: Path,
+    arrays: dict[str, NDArray[Any]],
+    n_columns: int,
+    parts: Parts,
+    number: int,
+    *,
+    verify: bool,
+) -> tuple[slice, Any, NDArray[np.float64] | None]:
+    """Read a part into memory, as `iter_load` yields it."""
+    rows, stored = parts.span(number)
+    indptr = np.array(arrays["indptr"][rows.start : rows.stop + 1])
+    own = {name: np.array(arrays[name][stored]) for name in ("indices", "data")}
+    own |= {"labels": np.array(arrays["labels"][rows])} if "labels" in arrays else {}
+    offsets = indptr - stored.start
+    try:
+        rising, _ = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
+    except ValueError as error:
+        raise ValueError(f"{folder} is damaged, in rows {rows.start} on: {error}") from None
+    if not rising:
+        raise ValueError(f"{folder / 'indices.npy'} is damaged: a row's columns do not rise.")
+    if verify:
+        parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})
+    shape = rows.stop - rows.start, n_columns
+    part = as_csr(shape, offsets, own["indices"], own["data"], is_array=True)
+    return rows, part, own.get("labels")

@@ -97,7 +97,7 @@ class SvmlightSource(Source):
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
         """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
         n_features, base = self.summary.n_features, self.base
-        options = {
+        options: dict[str, Any] = {
             "block_bytes": block_bytes,
             "line_bytes": self.reading.line_bytes,
             "n_threads": self.reading.n_threads,

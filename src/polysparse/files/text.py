@@ -23,6 +23,7 @@ from polysparse.engine.cpu import SvmlightFault, SvmlightText
 from polysparse.matrix.row_profile import RowProfile
 
 BLOCK_BYTES = 2**24
+LAYOUT_BYTES = 2**16  # that are read at a time until there is a row
 
 # A message quotes at most this much of a word, and analyses only words up to the second length.
 _QUOTED, _EXPLAINED = 40, 4000
@@ -87,6 +88,7 @@ def iter_blocks(
     line_bytes: int | None = None,
     n_threads: int = 1,
     skip_rows: int = 0,
+    layout: tuple[bool, bool] | None = None,
 ) -> Iterator[TextBlock]:
     """Yield the rows in order, in blocks of about `block_bytes` of text and at least one row.
 
@@ -95,11 +97,12 @@ def iter_blocks(
 
     The arrays of a block take at most 8 times the memory of its text. That is reached if rows have
     a label and nothing else; pairs take 16 bytes each, and so at most 4 times their text. The first
-    `skip_rows` rows are skipped without checking their content.
+    `skip_rows` rows are skipped without checking their content. `layout` says whether rows have
+    labels and a qid, where the file is a part of another.
     """
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     _require_at_least(0, skip_rows=skip_rows)
-    return _iter_blocks(_Lines(file, block_bytes, line_bytes), n_threads, skip_rows)
+    return _iter_blocks(_Lines(file, block_bytes, line_bytes), n_threads, skip_rows, layout)
 
 
 def summarize(
@@ -126,6 +129,27 @@ def summarize(
         has_qid=block is not None and block.qid is not None,
         n_bytes=lines.n_bytes,
     )
+
+
+def layout_of(file: BinaryIO) -> tuple[bool, bool] | None:
+    """Return whether rows have labels and a qid, as the first one says; None if there is none."""
+    return next(filter(None, map(cpu.svmlight_layout, _Lines(file, LAYOUT_BYTES, None))), None)
+
+
+def lines_between(file: BinaryIO, start: int, stop: int) -> tuple[int, bytes]:
+    """Return the lines that begin in a range of bytes, and where the first of them begins."""
+    first, end = (_line_begin(file, at) for at in (start, stop))
+    file.seek(first)
+    return first, file.read(end - first)
+
+
+def _line_begin(file: BinaryIO, at: int) -> int:
+    """Return where the first line at or after a byte begins."""
+    if at == 0:
+        return 0
+    file.seek(at - 1)
+    file.readline()
+    return file.tell()
 
 
 def _require_at_least(least: int, **arguments: int) -> None:
@@ -180,9 +204,10 @@ class _Lines:
         return n_read
 
 
-def _iter_blocks(lines: _Lines, n_threads: int, skip_rows: int) -> Iterator[TextBlock]:
+def _iter_blocks(
+    lines: _Lines, n_threads: int, skip_rows: int, layout: tuple[bool, bool] | None = None
+) -> Iterator[TextBlock]:
     n_rows = 0  # passed so far
-    layout: tuple[bool, bool] | None = None
     for text in lines:
         layout = layout or cpu.svmlight_layout(text)
         if n_rows < skip_rows:
