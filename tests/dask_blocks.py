@@ -1,27 +1,22 @@
 """Dask arrays made of given blocks of rows."""
 
-from itertools import pairwise
+from itertools import count, pairwise
 
 import dask.array as da
 import numpy as np
-from dask import delayed
 
 from checks import bits
+
+COUNT = count()  # for names
 
 
 def from_blocks(blocks, meta=None, known=True):
     """A dask array of these blocks; its rows may be unknown, and it may say that it is dense."""
-    width, dtype = blocks[0].shape[1], blocks[0].dtype.newbyteorder("=")
-    rows = [block.shape[0] if known else np.nan for block in blocks]
-    lazy = [
-        delayed(block, name=f"block-{id(block)}-{i}", traverse=False)
-        for i, block in enumerate(blocks)
-    ]
-    parts = [
-        da.from_delayed(block, (n, width), dtype=dtype, meta=meta)
-        for block, n in zip(lazy, rows, strict=True)
-    ]
-    return da.concatenate(parts, allow_unknown_chunksizes=True)
+    rows = tuple(block.shape[0] if known else np.nan for block in blocks)
+    dtype = blocks[0].dtype.newbyteorder("=")
+    name = f"blocks-{next(COUNT)}"
+    graph = {(name, i, 0): block for i, block in enumerate(blocks)}
+    return da.Array(graph, name, (rows, (blocks[0].shape[1],)), dtype=dtype, meta=meta)
 
 
 def cut(X, sizes):

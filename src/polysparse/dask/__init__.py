@@ -15,8 +15,9 @@ try:
 except ImportError as error:
     raise ImportError("polysparse.dask needs Dask: pip install 'polysparse[dask]'.") from error
 
+from polysparse.dask.reading import read
 from polysparse.dask.sizes import register_sizes
 
-__all__: list[str] = []
+__all__ = ["read"]
 
 register_sizes()
