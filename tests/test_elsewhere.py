@@ -1,5 +1,8 @@
 """Containers whose values are elsewhere are recognised without importing their libraries."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -29,3 +32,17 @@ def test_what_is_elsewhere_is_refused_where_it_cannot_be_handed_over():
 def test_an_operator_needs_its_matrix_here():
     with pytest.raises(TypeError, match="its values are elsewhere"):
         PolynomialOperator(Array())
+
+
+def test_without_dask_the_extra_is_named():
+    program = "import sys; sys.modules['dask'] = None; import polysparse.dask"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr.endswith(
+        "ImportError: polysparse.dask needs Dask: pip install 'polysparse[dask]'.\n"
+    )
+
+
+def test_polysparse_does_not_import_dask():
+    program = "import sys, polysparse; polysparse.expand([[1.0]]); print('dask' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False\n"
