@@ -3,6 +3,7 @@
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
@@ -212,6 +213,21 @@ def test_a_block_of_another_width_is_refused():
         ObservedPolynomialFeatures().fit(rows)
     with pytest.raises(ValueError, match="X has 5 features"):
         PolynomialFeatures().fit(X).transform(rows).compute()
+
+
+def test_names_of_features_are_missed_once():
+    """Blocks have no names, as a sparse matrix has none; scikit-learn says so."""
+    transformer = PolynomialFeatures().fit(pd.DataFrame(X.toarray(), columns=list("abcdefg")))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        result = transformer.transform(lazily(X, [20, 40]))
+    assert everything(result.compute()) == everything(PolynomialFeatures().fit_transform(X))
+
+
+@pytest.mark.parametrize("method", ["collisions", "candidates"])
+def test_what_needs_the_rows_here_says_so(method):
+    arguments = [[0]] if method == "candidates" else []
+    with pytest.raises(TypeError, match="its values are elsewhere"):
+        getattr(HashedPolynomialFeatures(), method)(lazily(X, [60]), *arguments)
 
 
 def test_a_transformer_that_is_not_fitted_is_refused():

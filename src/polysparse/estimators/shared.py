@@ -24,7 +24,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.names import find_clash
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.elsewhere import handler_of, require_here
 from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.matrix.canonical import (
     VALUE_DTYPES,
@@ -260,8 +260,10 @@ def as_checked(X: Any, n_jobs: int | None) -> Any:
     """Return a sparse X in a form that scikit-learn has no reason to convert.
 
     Conversions of scikit-learn and SciPy follow indices without a check, so that a malformed matrix
-    could crash them. CSR of floats is not converted, and is inspected once, later.
+    could crash them. CSR of floats is not converted, and is inspected once, later. TypeError is
+    raised if X is not in this process: scikit-learn would fetch it.
     """
+    require_here(X)
     if not sparse.issparse(X) or X.ndim != 2 or (X.format == "csr" and X.dtype in VALUE_DTYPES):
         return X
     dtype = np.dtype(np.float64) if X.dtype == object else None  # as scikit-learn converts it
