@@ -199,3 +199,10 @@ def test_input_is_not_changed(space):
     polysparse.plan(own, columns=columns)
     list(polysparse.iter_expand(own, columns=columns))
     assert bits(own) == before
+
+
+def test_no_rows_need_no_look_up(monkeypatch):
+    monkeypatch.setattr("polysparse.engine.cpu._lookup", None)
+    empty = polysparse.expand(sparse.csr_array((0, 7)), columns=[0, 5])
+    assert empty.shape == (0, 2)
+    assert empty.indptr.tolist() == [0]

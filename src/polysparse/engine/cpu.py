@@ -198,6 +198,9 @@ def _fill_all(
 def _fill_chosen(
     columns: Columns, offsets: NDArray[Any], x: CsrRows, out: CsrArrays, *how: int
 ) -> int:
+    if len(offsets) == 1:  # there are no rows, and a look-up takes long to build
+        out[0][:] = 0
+        return 0
     basis = _native_basis(columns.basis)
     return _kernels.fill_chosen(basis, _lookup(columns), offsets, x.indices, x.data, *out, *how)
 
