@@ -25,6 +25,8 @@ _PATHS = {
     "inspect": "polysparse.engine.cpu.inspect",
     "allocate": "polysparse.matrix.output.allocate",
     "fill rows": "polysparse.engine.cpu.fill",
+    "look up": "polysparse.engine.cpu._lookup",  # chosen columns
+    "look through": "polysparse.files.pieces.Piece.extent",  # a piece of a file
     "apply": "polysparse.operator.products.apply",
     "apply transposed": "polysparse.operator.products.apply_transposed",
 }

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import polysparse
 from checks import bits
-from inside import lower
+from inside import before, lower, raising
 from polysparse.cli import main
 from polysparse.dask import read
 from polysparse.files.source import FileFault
@@ -30,6 +30,11 @@ def written(tmp_path, content=TEXT, name="in.svmlight"):
     path = tmp_path / name
     path.write_bytes(content)
     return path
+
+
+def forbid_a_pass(patch):
+    """No file may be read before its blocks are."""
+    before(patch, "look through", raising(AssertionError("the file was read")))
 
 
 def assert_holds(lazy, expected, labels=None):
@@ -82,10 +87,10 @@ def test_rows_are_known_only_after_a_pass(tmp_path, monkeypatch):
     lazy = read(path, block_bytes=20, **known)
     assert np.isnan(lazy.shape[0])
     assert lazy.shape[1] == 5
-    monkeypatch.setattr("polysparse.files.pieces.Piece.extent", None)
+    forbid_a_pass(monkeypatch)
     read(path, **known)
     for one in known:
-        with pytest.raises(TypeError):
+        with pytest.raises(AssertionError, match="the file was read"):
             read(path, **{one: known[one]})
 
 
@@ -169,7 +174,7 @@ def test_parquet_is_cut_between_row_groups(tmp_path, block_bytes, n_blocks):
 
 def test_parquet_states_its_rows_if_not_its_width(tmp_path, monkeypatch):
     write_parquet(tmp_path / "in.parquet")
-    monkeypatch.setattr("polysparse.files.pieces.Piece.extent", None)
+    forbid_a_pass(monkeypatch)
     lazy = read(tmp_path / "in.parquet", n_features=12, block_bytes=1)
     assert lazy.chunks == ((50, 50, 20), (12,))
 
@@ -181,7 +186,7 @@ def test_what_polysparse_wrote(tmp_path, monkeypatch, name, dtype):
     lower(monkeypatch, PART_BYTES=2000)
     arguments = ["expand", tmp_path / "in.svmlight", tmp_path / name, "--dtype", dtype, "--quiet"]
     assert main([str(a) for a in arguments]) == 0
-    monkeypatch.setattr("polysparse.files.pieces.Piece.extent", None)  # everything is stated
+    forbid_a_pass(monkeypatch)  # everything is stated
     lazy = read(tmp_path / name, labels=True, block_bytes=1)
     expected = polysparse.expand(X.astype(dtype))
     assert lazy[0].dtype == dtype
