@@ -11,7 +11,7 @@ from checks import DEGREES, assert_is_law
 from column_kinds import SPACES, X, every_space
 from csr_zoo import FORMATS, ZOO, random_dense, raw_csr
 from dask_blocks import everything, from_blocks, lazily
-from inside import before, lower
+from inside import before, lower, set_available_memory
 from polysparse import HashedPolynomialFeatures
 
 SIZES = {
@@ -201,6 +201,19 @@ def test_max_bytes_holds_for_a_block():
     with pytest.raises(MemoryError, match=r"smaller blocks, by X\.rechunk") as refused:
         lazy.compute(scheduler="synchronous")
     assert "X.blocks[1]" in refused.value.__notes__[0]
+
+
+@every_space
+def test_the_available_memory_is_that_of_a_block(monkeypatch, space):
+    columns, sizes = SPACES[space](), [15] * 4
+    largest = max(polysparse.plan(X[i : i + 15], columns=columns).nbytes for i in range(0, 60, 15))
+    whole = polysparse.expand(X, columns=columns)
+    lower(monkeypatch, ALWAYS_GRANTED=0)
+    set_available_memory(monkeypatch, largest)
+    with pytest.raises(MemoryError, match="are available"):
+        polysparse.expand(X, columns=columns)
+    lazy = polysparse.expand(lazily(X, sizes), columns=columns)
+    assert everything(lazy.compute(scheduler="threads")) == everything(whole)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import polysparse
 from checks import bits
-from inside import before, lower, raising
+from inside import fail_at, lower
 from polysparse.cli import main
 from polysparse.dask import read
 from polysparse.files.source import FileFault
@@ -34,7 +34,7 @@ def written(tmp_path, content=TEXT, name="in.svmlight"):
 
 def forbid_a_pass(patch):
     """No file may be read before its blocks are."""
-    before(patch, "look through", raising(AssertionError("the file was read")))
+    fail_at(patch, "look through", AssertionError("the file was read"))
 
 
 def assert_holds(lazy, expected, labels=None):

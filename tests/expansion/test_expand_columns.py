@@ -10,7 +10,7 @@ import polysparse
 from checks import DEGREES, assert_is_restricted, bits, nbytes, zoo_law
 from column_kinds import SPACES, X, every_space, selected_space
 from csr_zoo import ZOO, random_dense, raw_csr
-from inside import before, lower, raising
+from inside import fail_at, lower
 from polysparse import HashedPolynomialFeatures, MonomialBasis
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
@@ -202,7 +202,7 @@ def test_input_is_not_changed(space):
 
 
 def test_no_rows_need_no_look_up(monkeypatch):
-    before(monkeypatch, "look up", raising(AssertionError("it was built")))
+    fail_at(monkeypatch, "look up", AssertionError("it was built"))
     empty = polysparse.expand(sparse.csr_array((0, 7)), columns=[0, 5])
     assert empty.shape == (0, 2)
     assert empty.indptr.tolist() == [0]
