@@ -58,17 +58,27 @@ def settled(client, lazy):
         distributed.wait(lazy)
 
 
+def sizes_seen(client, lazy):
+    """What the workers say that the blocks of an array take, once they are there."""
+    kept = client.persist(lazy)
+    settled(client, kept)
+    keys = [key for (key,) in kept.__dask_keys__()]
+    seen = client.run_on_scheduler(
+        lambda dask_scheduler: {key: t.nbytes for key, t in dask_scheduler.tasks.items()}
+    )
+    return [seen[key] for key in keys]
+
+
 def test_workers_know_the_sizes_of_what_they_hold(client):
     client.restart()  # so that nothing of polysparse is loaded
-    expanded = client.persist(polysparse.expand(lazily(X, [100, 300])))
-    settled(client, expanded)
-    seen = client.run_on_scheduler(
-        lambda dask_scheduler: [
-            t.nbytes for t in dask_scheduler.tasks.values() if str(t.key).startswith("('expand")
-        ]
-    )
-    assert len(seen) == 2
+    seen = sizes_seen(client, polysparse.expand(lazily(X, [100, 300])))
     assert sum(seen) == pytest.approx(nbytes(polysparse.expand(X)), rel=0.01)
+
+
+def test_workers_that_load_polysparse_know_the_sizes_of_all_blocks(tmp_path):
+    with two_workers(tmp_path, preload=["polysparse.dask"]) as client:
+        seen = sizes_seen(client, lazily(X, [100, 300]).map_blocks(abs, meta=X[:0, :0]))
+    assert sum(seen) == pytest.approx(nbytes(X), rel=0.05)
 
 
 def test_an_expansion_larger_than_the_workers_finishes_by_way_of_the_disk(tmp_path):
