@@ -1,5 +1,7 @@
 """expand of dask arrays: the bits of expand on the whole matrix, and nothing before it is asked."""
 
+import pickle
+
 import dask
 import dask.array as da
 import numpy as np
@@ -165,6 +167,13 @@ def test_the_same_call_gives_the_same_name():
         for _ in range(2)
     }
     assert len(names) == 10
+
+
+@every_space
+def test_a_lazy_result_can_be_pickled(space):
+    columns = SPACES[space]()
+    lazy = pickle.loads(pickle.dumps(polysparse.expand(lazily(X, [20, 40]), columns=columns)))
+    assert everything(lazy.compute()) == everything(polysparse.expand(X, columns=columns))
 
 
 def test_in_other_processes(client):
