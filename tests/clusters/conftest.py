@@ -1,6 +1,36 @@
 """Clusters that tests share: they take seconds to start."""
 
+import os
+import shutil
+import sys
+
 import pytest
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """A Spark session of two threads in one process, small enough for a laptop."""
+    sql = pytest.importorskip("pyspark.sql")
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("Spark needs Java 17 or later, and there is no java on the path.")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.local.dir": folder / "local",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.warehouse.dir": folder / "warehouse",
+        "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
+    }
+    builder = sql.SparkSession.builder.master("local[2]").appName("polysparse tests")
+    for name, value in settings.items():
+        builder = builder.config(name, str(value))
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")  # errors that tests wait for
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")
