@@ -32,6 +32,7 @@ from scipy import sparse
 
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.matrix.output import as_csr
+from polysparse.spark.schema import column_named
 
 # type, size, indices and values. Spark compares Arrow types strictly, with what may be null.
 VECTOR = to_arrow_type(VectorUDT())
@@ -68,7 +69,7 @@ def on_rows(
                 yield _beside(piece, pa.nulls(len(piece), pa.string()))
 
     both = StructType().add("value", result).add("fault", StringType())
-    made = F.arrow_udf(work, returnType=both)(F.col(column))
+    made = F.arrow_udf(work, returnType=both)(column_named(column))
     return unless_fault(made["value"], made["fault"])
 
 

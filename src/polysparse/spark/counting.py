@@ -1,0 +1,81 @@
+"""In how many rows each column of an expansion occurs, counted where the rows are.
+
+Every partition counts its rows and divides its columns, by their remainders, into parts. The
+counts of a part then meet on one worker, where they become final: only columns that are kept go to
+the driver, which has the last word on them. Counts are integers: sums have no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.observation.tally import ColumnTally
+from polysparse.spark.schema import column_named
+from polysparse.spark.vectors import VectorFault, as_rows, unless_fault
+
+N_PARTS = 64
+
+Limits = tuple[int, int | None]  # min_count and max_columns
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # rising columns, and how often each occurs
+
+
+def choose_columns(dataset: DataFrame, column: str, basis: MonomialBasis, limits: Limits) -> Counts:
+    """Return the columns that occur in enough rows, and their counts."""
+    lists = "columns array<bigint>, counts array<bigint>"
+    counted = dataset.select(column_named(column)).mapInArrow(
+        partial(count_rows, column, basis), f"part int, {lists}, fault string"
+    )
+    part = unless_fault(F.col("part"), F.col("fault")).alias("part")
+    parts = counted.select(part, "columns", "counts").repartition(N_PARTS, "part")
+    chosen = parts.mapInArrow(partial(choose_in_part, basis, limits), f"part int, {lists}")
+    return _tally_of(basis, chosen.toArrow().to_batches()).chosen(*limits)
+
+
+def count_rows(
+    column: str, basis: MonomialBasis, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the counts of a partition, a part at a time, on a worker."""
+    tally = ColumnTally(basis)
+    try:
+        for batch in batches:
+            tally.count(as_rows(batch.column(0), column, basis.n_features))
+    except VectorFault as fault:
+        nothing = np.empty(0, np.int64)
+        yield _as_row(0, (nothing, nothing)).append_column("fault", pa.array([str(fault)]))
+        return
+    columns, counts = tally.chosen(1, None)
+    parts = (columns % N_PARTS).astype(np.uint8)
+    order = np.argsort(parts, kind="stable")  # columns of a part still rise
+    ends = np.cumsum(np.bincount(parts, minlength=N_PARTS))
+    for part, own in enumerate(np.split(order, ends[:-1])):
+        row = _as_row(part, (columns[own], counts[own]))
+        yield row.append_column("fault", pa.nulls(1, pa.string()))
+
+
+def choose_in_part(
+    basis: MonomialBasis, limits: Limits, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield those columns of a part that may be kept, on a worker."""
+    yield _as_row(0, _tally_of(basis, batches).chosen(*limits))
+
+
+def _as_row(part: int, counts: Counts) -> pa.RecordBatch:
+    lists = [pa.ListArray.from_arrays([0, len(each)], pa.array(each)) for each in counts]
+    return pa.RecordBatch.from_arrays([pa.array([part], pa.int32()), *lists],
+                                      names=["part", "columns", "counts"])  # fmt: skip
+
+
+def _tally_of(basis: MonomialBasis, batches: Iterable[pa.RecordBatch]) -> ColumnTally:
+    tally = ColumnTally(basis)
+    for batch in batches:
+        for columns, counts in zip(batch.column("columns"), batch.column("counts"), strict=True):
+            tally.add(columns.values.to_numpy(), counts.values.to_numpy())
+    return tally

@@ -1,0 +1,118 @@
+"""Expanding: a Transformer that gives every row its products, in columns that a subclass names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.ml import Transformer
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, ColumnSpace
+from polysparse.expansion.by_blocks import iter_expand_columns
+from polysparse.machine import format_count
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.spark.errors import illegal_arguments
+from polysparse.spark.params import PolynomialParams
+from polysparse.spark.schema import (
+    MOST_NAMES,
+    count_features,
+    feature_names,
+    metadata_of,
+    stated_features,
+    vector_field,
+    with_vectors,
+)
+from polysparse.spark.vectors import as_vectors, on_rows
+
+# No limit but that of a vector, which has fewer than 2**31 values. Blocks that are reused are small
+# enough for the cache, unless a single row is larger.
+MOST_BYTES = 2**36
+
+Rows = Callable[[CanonicalCsr], Iterator[pa.Array]]
+
+
+class Expanding(PolynomialParams, Transformer):  # type: ignore[misc]
+    """The methods that transformers and models share."""
+
+    def column_space(self, n_features: int) -> ColumnSpace:
+        """Return the columns of the output, for vectors of so many features."""
+        raise NotImplementedError
+
+    def n_features_in(self, dataset: DataFrame) -> int | None:
+        """Return the number of features of all rows; None if there are no rows."""
+        return count_features(dataset, self.getInputCol())
+
+    def column_names(self, space: ColumnSpace, features: list[str] | None) -> Sequence[str] | None:
+        """Return the names of all columns, or None if they have none."""
+        return None
+
+    def row_expander(self, space: ColumnSpace) -> Rows:
+        """Return the function that expands rows on a worker."""
+        return partial(expand_rows, space)
+
+    def transformSchema(self, schema: StructType) -> StructType:
+        """Return the schema of what `transform` returns for a dataset of a schema.
+
+        Parameters
+        ----------
+        schema : StructType
+            Schema of a dataset. IllegalArgumentException is raised if it lacks the input column, or
+            if that does not hold vectors, or if its metadata state more features than can be
+            expanded.
+
+        Returns
+        -------
+        StructType
+            The same with the output column.
+        """
+        field = vector_field(schema, self.getInputCol())
+        n_features = stated_features(field)
+        metadata = {} if n_features is None else self._output(field, n_features)[1]
+        return with_vectors(schema, self.getOutputCol(), metadata)
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        self.transformSchema(dataset.schema)
+        column, out = self.getInputCol(), self.getOutputCol()
+        n_features = self.n_features_in(dataset)
+        space, metadata = self._output(vector_field(dataset.schema, column), n_features or 0)
+        made = on_rows(self.row_expander(space), VectorUDT(), column, n_features)
+        known = {} if n_features is None else metadata
+        return dataset.withColumn(out, made.alias(out, metadata=known))
+
+    def _output(self, field: StructField, n_features: int) -> tuple[ColumnSpace, dict[str, Any]]:
+        """Return the columns of the output and its metadata; raise if a vector cannot hold them."""
+        with illegal_arguments():
+            space = self.column_space(n_features)
+            if space.n_columns > MAX_COMPACT_COLUMNS:
+                raise ValueError(
+                    f"The {n_features:,} features of column {field.name!r} would have "
+                    f"{format_count(space.n_columns)} products of degree={self.getDegree()}; a "
+                    f"vector of Spark has at most {MAX_COMPACT_COLUMNS:,} columns. "
+                    "HashedPolynomialFeatures has n_columns columns, whatever the number of "
+                    "products; ObservedPolynomialFeatures keeps only the products that occur, at "
+                    "most max_columns of them."
+                )
+            space.require_indexable()
+            names = None
+            if space.n_columns <= MOST_NAMES:
+                names = self.column_names(space, feature_names(field, n_features))
+        return space, metadata_of(space.n_columns, names)
+
+
+def expand_rows(space: ColumnSpace, x: CanonicalCsr) -> Iterator[pa.Array]:
+    """Yield the expansion of rows, on a worker, as vectors."""
+    for _, block in blocks_of(space, x):
+        yield as_vectors(block)
+
+
+def blocks_of(space: ColumnSpace, x: CanonicalCsr) -> Iterator[tuple[slice, Any]]:
+    """Yield blocks of the expansion, each of which is gone once the next is asked for.
+
+    They are made by as many threads as Spark gives a task, which it says in OMP_NUM_THREADS.
+    """
+    return iter_expand_columns(space, x, n_jobs=None, max_bytes=MOST_BYTES, reuse=True)

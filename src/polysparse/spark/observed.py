@@ -1,0 +1,153 @@
+"""ObservedPolynomialFeatures on Spark: only the products of features that occur in the data."""
+
+from __future__ import annotations
+
+from pyspark import keyword_only
+from pyspark.errors import IllegalArgumentException
+from pyspark.ml import Estimator
+from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.spaces import ChosenColumns
+from polysparse.estimators.observed import ObservedPolynomialFeatures as InPython
+from polysparse.spark.counting import choose_columns
+from polysparse.spark.errors import illegal_arguments
+from polysparse.spark.observed_model import ObservedParams, ObservedPolynomialFeaturesModel
+from polysparse.spark.params import PolynomialSetters
+from polysparse.spark.schema import count_features, stated_features, vector_field, with_vectors
+
+
+class ObservedPolynomialFeatures(
+    ObservedParams,
+    PolynomialSetters,
+    Estimator,  # type: ignore[misc]
+    DefaultParamsReadable,  # type: ignore[misc]
+    DefaultParamsWritable,  # type: ignore[misc]
+):
+    """Generate the polynomial and interaction features that occur in the data.
+
+    `fit` counts in how many rows each product occurs and keeps the products that occur often
+    enough, in a pass over the data that expands nothing. Columns, counts and values are those of
+    `polysparse.ObservedPolynomialFeatures`, bit for bit, however the rows are partitioned.
+
+    Parameters
+    ----------
+    degree : int or pair (min_degree, max_degree), default=2
+        Degrees of the features. If a single int is given, it is the maximum degree.
+    interactionOnly : bool, default=False
+        If True, only products of distinct input features are generated.
+    includeBias : bool, default=True
+        If True, a column of ones is included.
+    minCount : int, default=1
+        Keep only columns that are stored in at least this many rows.
+    maxColumns : int, optional
+        Keep at most this many columns: the most frequent ones. Among equally frequent ones, the
+        first are kept.
+    inputCol, outputCol : str
+        The column of vectors, and the column that the model adds.
+
+    See Also
+    --------
+    PolynomialFeatures : All columns.
+    HashedPolynomialFeatures : A fixed number of columns, and nothing to learn.
+
+    Notes
+    -----
+    A worker needs about 24 bytes for each distinct column in its partition, and the driver 16 for
+    each that is kept: set minCount or maxColumns where most occur only once.
+
+    Examples
+    --------
+    >>> from polysparse.spark import ObservedPolynomialFeatures
+    >>> from pyspark.ml.linalg import Vectors
+    >>> rows = [({0: 1.0, 2: 2.0},), ({0: 3.0},), ({0: 5.0, 2: 1.0},)]
+    >>> df = spark.createDataFrame([(Vectors.sparse(3, *row),) for row in rows], ["x"])
+    >>> poly = ObservedPolynomialFeatures(minCount=2, interactionOnly=True, inputCol="x")
+    >>> model = poly.setOutputCol("products").fit(df)
+    >>> model.columns, model.counts
+    (array([0, 1, 3, 5]), array([3, 3, 2, 2]))
+    >>> model.transform(df).first().products
+    SparseVector(4, {0: 1.0, 1: 1.0, 2: 2.0, 3: 2.0})
+    """
+
+    @keyword_only  # type: ignore[untyped-decorator]
+    def __init__(
+        self,
+        *,
+        degree: int | tuple[int, int] | list[int] = 2,
+        interactionOnly: bool = False,
+        includeBias: bool = True,
+        minCount: int = 1,
+        maxColumns: int | None = None,
+        inputCol: str | None = None,
+        outputCol: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._set_defaults()
+        self._set(**self._input_kwargs)
+
+    @keyword_only  # type: ignore[untyped-decorator]
+    def setParams(
+        self,
+        *,
+        degree: int | tuple[int, int] | list[int] = 2,
+        interactionOnly: bool = False,
+        includeBias: bool = True,
+        minCount: int = 1,
+        maxColumns: int | None = None,
+        inputCol: str | None = None,
+        outputCol: str | None = None,
+    ) -> ObservedPolynomialFeatures:
+        """Set the params that are given."""
+        return self._set(**self._input_kwargs)  # type: ignore[no-any-return]
+
+    def setMinCount(self, value: int) -> ObservedPolynomialFeatures:
+        """Set the value of minCount."""
+        return self._set(minCount=value)  # type: ignore[no-any-return]
+
+    def setMaxColumns(self, value: int | None) -> ObservedPolynomialFeatures:
+        """Set the value of maxColumns."""
+        return self._set(maxColumns=value)  # type: ignore[no-any-return]
+
+    def transformSchema(self, schema: StructType) -> StructType:
+        """Return the schema of what the model returns for a dataset of a schema.
+
+        Parameters
+        ----------
+        schema : StructType
+            Schema of a dataset. IllegalArgumentException is raised if it cannot be fitted to.
+
+        Returns
+        -------
+        StructType
+            The same with the output column, whose number of columns is not known yet.
+        """
+        n_features = stated_features(vector_field(schema, self.getInputCol()))
+        self._basis(n_features or 0)
+        return with_vectors(schema, self.getOutputCol(), {})
+
+    def _basis(self, n_features: int) -> MonomialBasis:
+        """Return the full expansion; raise if a param is not valid."""
+        with illegal_arguments():
+            same = InPython(
+                **self._shared(), min_count=self.getMinCount(), max_columns=self.getMaxColumns()
+            )
+            same.require_parameters()
+            basis = same.make_basis(n_features)
+            basis.require_indexable()
+        return basis
+
+    def _fit(self, dataset: DataFrame) -> ObservedPolynomialFeaturesModel:
+        self.transformSchema(dataset.schema)
+        column, limits = self.getInputCol(), (self.getMinCount(), self.getMaxColumns())
+        basis = self._basis(count_features(dataset, column) or 0)
+        columns, counts = choose_columns(dataset, column, basis, limits)
+        if len(columns) == 0:
+            raise IllegalArgumentException(
+                f"No product of the features in column {column!r} occurs in "
+                f"minCount={limits[0]} rows: lower minCount, or give more rows."
+            )
+        model = ObservedPolynomialFeaturesModel(ChosenColumns(basis, columns), counts)
+        return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]

@@ -1,0 +1,93 @@
+"""What a schema says about a column of vectors: its type, its number of features, their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from pyspark.errors import IllegalArgumentException
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+# Spark keeps a column's names in its schema, which travels with every plan.
+MOST_NAMES = 4096
+
+ML_ATTR = "ml_attr"  # MLlib's key for what it knows about a column
+
+
+def column_named(name: str) -> Column:
+    """Return a column by its name, which may have dots."""
+    escaped = name.replace("`", "``")
+    return F.col(f"`{escaped}`")
+
+
+def vector_field(schema: StructType, column: str) -> StructField:
+    """Return the field of a column; raise if it does not exist or does not hold vectors."""
+    if column not in schema.names:
+        there = ", ".join(map(repr, schema.names))
+        raise IllegalArgumentException(f"Column {column!r} does not exist. Available: {there}.")
+    field = schema[column]
+    if not isinstance(field.dataType, VectorUDT):
+        raise IllegalArgumentException(
+            f"Column {column!r} must hold vectors, but its type is "
+            f"{field.dataType.simpleString()}: VectorAssembler makes vectors of numbers."
+        )
+    return field
+
+
+def with_vectors(schema: StructType, column: str, metadata: dict[str, Any]) -> StructType:
+    """Return a schema with one more column, of vectors; raise if it has one of that name."""
+    if column in schema.names:
+        raise IllegalArgumentException(
+            f"Output column {column!r} already exists: set another outputCol."
+        )
+    more = StructField(column, VectorUDT(), nullable=True, metadata=metadata)
+    return StructType([*schema.fields, more])
+
+
+def stated_features(field: StructField) -> int | None:
+    """Return the number of features that the metadata of a column state, or None."""
+    n_features = (field.metadata.get(ML_ATTR) or {}).get("num_attrs")
+    names = _attributes(field)
+    return int(n_features) if n_features is not None else len(names) or None
+
+
+def count_features(dataset: DataFrame, column: str) -> int | None:
+    """Return the number of features by the metadata, else by the first row that is not null.
+
+    None is returned if no row has a vector. The rows of a stream cannot be looked at.
+    """
+    stated = stated_features(vector_field(dataset.schema, column))
+    if stated is not None:
+        return stated
+    if dataset.isStreaming:
+        raise IllegalArgumentException(
+            f"Column {column!r} of a stream has no metadata that state the number of features: "
+            "put a VectorSizeHint before this stage."
+        )
+    vectors = column_named(column)
+    first = dataset.select(vectors).where(vectors.isNotNull()).first()
+    return None if first is None else int(first[0].size)
+
+
+def feature_names(field: StructField, n_features: int) -> list[str] | None:
+    """Return the names of all features, some of them invented; None if none has a name."""
+    names = {each["idx"]: each["name"] for each in _attributes(field) if "name" in each}
+    return [names.get(j, f"x{j}") for j in range(n_features)] if names else None
+
+
+def _attributes(field: StructField) -> list[dict[str, Any]]:
+    kinds = (field.metadata.get(ML_ATTR) or {}).get("attrs") or {}
+    return list(chain.from_iterable(kinds.values()))
+
+
+def metadata_of(n_columns: int, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the metadata of a column of vectors, in the form that MLlib reads."""
+    about: dict[str, Any] = {"num_attrs": n_columns}
+    if names is not None:
+        named = [{"idx": j, "name": name} for j, name in enumerate(names)]
+        about["attrs"] = {"numeric": named}
+    return {ML_ATTR: about}
