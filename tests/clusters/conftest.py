@@ -8,11 +8,18 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
-    """A Spark session of two threads in one process, small enough for a laptop."""
-    sql = pytest.importorskip("pyspark.sql")
+def java():
+    """Skip tests where Spark cannot run."""
+    pytest.importorskip("pyspark")
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("Spark needs Java 17 or later, and there is no java on the path.")
+
+
+@pytest.fixture(scope="session")
+def spark(java, tmp_path_factory):
+    """A Spark session of two threads in one process, small enough for a laptop."""
+    from pyspark.sql import SparkSession
+
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     folder = tmp_path_factory.mktemp("spark")
@@ -24,7 +31,7 @@ def spark(tmp_path_factory):
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
     }
-    builder = sql.SparkSession.builder.master("local[2]").appName("polysparse tests")
+    builder = SparkSession.builder.master("local[2]").appName("polysparse tests")
     for name, value in settings.items():
         builder = builder.config(name, str(value))
     session = builder.getOrCreate()

@@ -21,7 +21,7 @@ from polysparse.observation.tally import ColumnTally
 from polysparse.spark.schema import column_named
 from polysparse.spark.vectors import VectorFault, as_rows, unless_fault
 
-N_PARTS = 64
+N_PARTS = 64  # more than are merged at once: Spark puts small ones together
 
 Limits = tuple[int, int | None]  # min_count and max_columns
 Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # rising columns, and how often each occurs
@@ -31,11 +31,11 @@ def choose_columns(dataset: DataFrame, column: str, basis: MonomialBasis, limits
     """Return the columns that occur in enough rows, and their counts."""
     lists = "columns array<bigint>, counts array<bigint>"
     counted = dataset.select(column_named(column)).mapInArrow(
-        partial(count_rows, column, basis), f"part int, {lists}, fault string"
+        partial(count_rows, column, basis), f"{lists}, part int, fault string"
     )
     part = unless_fault(F.col("part"), F.col("fault")).alias("part")
-    parts = counted.select(part, "columns", "counts").repartition(N_PARTS, "part")
-    chosen = parts.mapInArrow(partial(choose_in_part, basis, limits), f"part int, {lists}")
+    parts = counted.select("columns", "counts", part).repartition("part")
+    chosen = parts.mapInArrow(partial(choose_in_parts, basis, limits), lists)
     return _tally_of(basis, chosen.toArrow().to_batches()).chosen(*limits)
 
 
@@ -49,28 +49,32 @@ def count_rows(
             tally.count(as_rows(batch.column(0), column, basis.n_features))
     except VectorFault as fault:
         nothing = np.empty(0, np.int64)
-        yield _as_row(0, (nothing, nothing)).append_column("fault", pa.array([str(fault)]))
+        yield _as_row((nothing, nothing), part=0, fault=str(fault))
         return
     columns, counts = tally.chosen(1, None)
     parts = (columns % N_PARTS).astype(np.uint8)
     order = np.argsort(parts, kind="stable")  # columns of a part still rise
     ends = np.cumsum(np.bincount(parts, minlength=N_PARTS))
     for part, own in enumerate(np.split(order, ends[:-1])):
-        row = _as_row(part, (columns[own], counts[own]))
-        yield row.append_column("fault", pa.nulls(1, pa.string()))
+        if len(own):
+            yield _as_row((columns[own], counts[own]), part=part, fault=None)
 
 
-def choose_in_part(
+def choose_in_parts(
     basis: MonomialBasis, limits: Limits, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield those columns of a part that may be kept, on a worker."""
-    yield _as_row(0, _tally_of(basis, batches).chosen(*limits))
+    """Yield those columns of some parts that may be kept, on a worker."""
+    yield _as_row(_tally_of(basis, batches).chosen(*limits))
 
 
-def _as_row(part: int, counts: Counts) -> pa.RecordBatch:
-    lists = [pa.ListArray.from_arrays([0, len(each)], pa.array(each)) for each in counts]
-    return pa.RecordBatch.from_arrays([pa.array([part], pa.int32()), *lists],
-                                      names=["part", "columns", "counts"])  # fmt: skip
+def _as_row(counts: Counts, **more: int | str | None) -> pa.RecordBatch:
+    kinds = {"part": pa.int32(), "fault": pa.string()}
+    arrays = {
+        name: pa.ListArray.from_arrays([0, len(each)], pa.array(each))
+        for name, each in zip(("columns", "counts"), counts, strict=True)
+    }
+    arrays |= {name: pa.array([value], kinds[name]) for name, value in more.items()}
+    return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
 
 
 def _tally_of(basis: MonomialBasis, batches: Iterable[pa.RecordBatch]) -> ColumnTally:

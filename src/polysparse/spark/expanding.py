@@ -20,8 +20,8 @@ from polysparse.spark.errors import illegal_arguments
 from polysparse.spark.params import PolynomialParams
 from polysparse.spark.schema import (
     MOST_NAMES,
-    count_features,
     feature_names,
+    first_features,
     metadata_of,
     stated_features,
     vector_field,
@@ -43,9 +43,9 @@ class Expanding(PolynomialParams, Transformer):  # type: ignore[misc]
         """Return the columns of the output, for vectors of so many features."""
         raise NotImplementedError
 
-    def n_features_in(self, dataset: DataFrame) -> int | None:
-        """Return the number of features of all rows; None if there are no rows."""
-        return count_features(dataset, self.getInputCol())
+    def known_features(self, field: StructField) -> int | None:
+        """Return the number of features, as far as it is known without a look at the rows."""
+        return stated_features(field)
 
     def column_names(self, space: ColumnSpace, features: list[str] | None) -> Sequence[str] | None:
         """Return the names of all columns, or None if they have none."""
@@ -71,23 +71,31 @@ class Expanding(PolynomialParams, Transformer):  # type: ignore[misc]
             The same with the output column.
         """
         field = vector_field(schema, self.getInputCol())
-        n_features = stated_features(field)
-        metadata = {} if n_features is None else self._output(field, n_features)[1]
+        _, metadata = self._output(field, self.known_features(field))
         return with_vectors(schema, self.getOutputCol(), metadata)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         self.transformSchema(dataset.schema)
         column, out = self.getInputCol(), self.getOutputCol()
-        n_features = self.n_features_in(dataset)
-        space, metadata = self._output(vector_field(dataset.schema, column), n_features or 0)
+        field = vector_field(dataset.schema, column)
+        n_features = self.known_features(field)
+        if n_features is None:
+            n_features = first_features(dataset, column)
+        space, metadata = self._output(field, n_features)
         made = on_rows(self.row_expander(space), VectorUDT(), column, n_features)
-        known = {} if n_features is None else metadata
-        return dataset.withColumn(out, made.alias(out, metadata=known))
+        return dataset.withColumn(out, made.alias(out, metadata=metadata))
 
-    def _output(self, field: StructField, n_features: int) -> tuple[ColumnSpace, dict[str, Any]]:
-        """Return the columns of the output and its metadata; raise if a vector cannot hold them."""
+    def _output(
+        self, field: StructField, n_features: int | None
+    ) -> tuple[ColumnSpace, dict[str, Any]]:
+        """Return the columns of the output and its metadata; raise if a vector cannot hold them.
+
+        Where the number of features is not known, only the params are checked.
+        """
         with illegal_arguments():
-            space = self.column_space(n_features)
+            space = self.column_space(n_features or 0)
+            if n_features is None:
+                return space, {}
             if space.n_columns > MAX_COMPACT_COLUMNS:
                 raise ValueError(
                     f"The {n_features:,} features of column {field.name!r} would have "

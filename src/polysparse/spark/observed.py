@@ -16,7 +16,7 @@ from polysparse.spark.counting import choose_columns
 from polysparse.spark.errors import illegal_arguments
 from polysparse.spark.observed_model import ObservedParams, ObservedPolynomialFeaturesModel
 from polysparse.spark.params import PolynomialSetters
-from polysparse.spark.schema import count_features, stated_features, vector_field, with_vectors
+from polysparse.spark.schema import first_features, stated_features, vector_field, with_vectors
 
 
 class ObservedPolynomialFeatures(
@@ -142,7 +142,10 @@ class ObservedPolynomialFeatures(
     def _fit(self, dataset: DataFrame) -> ObservedPolynomialFeaturesModel:
         self.transformSchema(dataset.schema)
         column, limits = self.getInputCol(), (self.getMinCount(), self.getMaxColumns())
-        basis = self._basis(count_features(dataset, column) or 0)
+        n_features = stated_features(vector_field(dataset.schema, column))
+        if n_features is None:
+            n_features = first_features(dataset, column)
+        basis = self._basis(n_features or 0)
         columns, counts = choose_columns(dataset, column, basis, limits)
         if len(columns) == 0:
             raise IllegalArgumentException(

@@ -18,7 +18,7 @@ from pyspark.ml.util import (
     MLWritable,
     MLWriter,
 )
-from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.arguments import as_ranks
@@ -26,7 +26,7 @@ from polysparse.columns.spaces import ChosenColumns, ColumnSpace
 from polysparse.spark.errors import illegal_arguments
 from polysparse.spark.expanding import Expanding
 from polysparse.spark.params import PolynomialParams, to_optional_int
-from polysparse.spark.schema import stated_features, vector_field
+from polysparse.spark.schema import stated_features
 
 
 class ObservedParams(PolynomialParams):
@@ -108,20 +108,20 @@ class ObservedPolynomialFeaturesModel(
         """The full expansion."""
         return self._space.basis
 
-    def n_features_in(self, dataset: DataFrame) -> int:
-        """Return the number of features that the metadata of a dataset state, or else that of fit.
+    def known_features(self, field: StructField) -> int:
+        """Return the number of features that the metadata of a column state, or else that of fit.
 
         Parameters
         ----------
-        dataset : DataFrame
-            A dataset with the input column.
+        field : StructField
+            The input column.
 
         Returns
         -------
         int
             The number of features.
         """
-        stated = stated_features(vector_field(dataset.schema, self.getInputCol()))
+        stated = stated_features(field)
         return self.basis.n_features if stated is None else stated
 
     def column_space(self, n_features: int) -> ChosenColumns:

@@ -55,14 +55,11 @@ def stated_features(field: StructField) -> int | None:
     return int(n_features) if n_features is not None else len(names) or None
 
 
-def count_features(dataset: DataFrame, column: str) -> int | None:
-    """Return the number of features by the metadata, else by the first row that is not null.
+def first_features(dataset: DataFrame, column: str) -> int | None:
+    """Return the size of the first vector; None if there is none.
 
-    None is returned if no row has a vector. The rows of a stream cannot be looked at.
+    That runs a job, of one row if the dataset is made row by row. A stream cannot be looked at.
     """
-    stated = stated_features(vector_field(dataset.schema, column))
-    if stated is not None:
-        return stated
     if dataset.isStreaming:
         raise IllegalArgumentException(
             f"Column {column!r} of a stream has no metadata that state the number of features: "
