@@ -1,0 +1,38 @@
+"""What the documentation shows on Spark runs as it is written."""
+
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import polysparse.spark
+
+ROOT = Path(__file__).parents[2]
+MODULES = [m.name for m in pkgutil.iter_modules(polysparse.spark.__path__, "polysparse.spark.")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(spark, name):
+    failed, _ = doctest.testmod(importlib.import_module(name), extraglobs={"spark": spark})
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", polysparse.spark.__all__)
+def test_public_names_are_documented_with_an_example(name):
+    assert ">>> " in getattr(polysparse.spark, name).__doc__
+
+
+@pytest.mark.parametrize("missing", ["pyspark", "pyarrow"])
+def test_a_missing_library_is_named_with_the_extra(missing):
+    code = f"import sys; sys.modules[{missing!r}] = None; import polysparse.spark"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: polysparse.spark needs {missing}: pip install 'polysparse[spark]'."
+    )
