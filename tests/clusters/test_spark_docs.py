@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,14 @@ MODULES = [m.name for m in pkgutil.iter_modules(polysparse.spark.__path__, "poly
 def test_examples_in_docstrings_run(spark, name):
     failed, _ = doctest.testmod(importlib.import_module(name), extraglobs={"spark": spark})
     assert failed == 0
+
+
+def test_the_example_of_the_page_runs(spark):
+    page = ROOT / "docs" / "scaling.md"
+    text = re.search(r"^## Spark\n(.*?)(?=^## )", page.read_text(), re.M | re.S)[1]
+    test = doctest.DocTestParser().get_doctest(text, {"spark": spark}, "scaling", str(page), 0)
+    assert 5 < len(test.examples) < 10
+    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 @pytest.mark.parametrize("name", polysparse.spark.__all__)
