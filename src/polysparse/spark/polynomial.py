@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
 from pyspark import keyword_only
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ColumnSpace
-from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.spark.expanding import Expanding, Rows, blocks_of
-from polysparse.spark.mllib_order import in_mllib_order, mllib_products
+from polysparse.spark.expanding import Expanding, Rows
+from polysparse.spark.mllib_order import expand_rows_as_mllib, mllib_products
 from polysparse.spark.params import PolynomialSetters
-from polysparse.spark.vectors import as_vectors
 
 
 class PolynomialFeatures(
@@ -192,9 +189,3 @@ class PolynomialFeatures(
                     f'{self.getOrDefault(name)}: set order="sklearn", or leave {name} out.'
                 )
         return True
-
-
-def expand_rows_as_mllib(space: ColumnSpace, x: CanonicalCsr) -> Iterator[pa.Array]:
-    """Yield the expansion of rows as MLlib's vectors."""
-    for rows, block in blocks_of(space, x):
-        yield as_vectors(in_mllib_order(x.rows(rows), block, space.basis.max_degree))
