@@ -54,9 +54,9 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
 
     Attributes
     ----------
-    columns_ : ndarray of int64 of shape (n_output_features_,)
+    columns_ : ndarray of int64 of shape (`n_output_features_`,)
         The columns of the full expansion that were kept, in increasing order.
-    counts_ : ndarray of int64 of shape (n_output_features_,)
+    counts_ : ndarray of int64 of shape (`n_output_features_`,)
         Number of rows in which each kept column was seen.
     basis_ : MonomialBasis
         The full expansion. It maps tuples to columns and back.
@@ -338,7 +338,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
 
         Returns
         -------
-        tuple of int, or ndarray of int64 of shape (n, basis_.highest)
+        tuple of int, or ndarray of int64 of shape (n, `basis_.highest`)
             A tuple for a single column. Otherwise a row per column, padded with -1 at the end if
             the product has fewer features.
 

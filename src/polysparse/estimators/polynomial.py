@@ -49,7 +49,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     basis_ : MonomialBasis
         The columns of the output. It maps tuples to columns and back, and gives the names and
         powers of any of them.
-    powers_ : ndarray of shape (n_output_features_, n_features_in_)
+    powers_ : ndarray of shape (`n_output_features_`, `n_features_in_`)
         Exponent of each input feature in each output column, as a dense array.
         `basis_.powers(columns)` is sparse.
     n_output_features_ : int
@@ -152,7 +152,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
 
         Returns
         -------
-        XP : {ndarray, sparse matrix, dask array} of shape (n_samples, n_output_features_)
+        XP : {ndarray, sparse matrix, dask array} of shape (n_samples, `n_output_features_`)
             The features: CSC for CSC input, CSR for other sparse input, otherwise a dense array.
             For a dask array a lazy one, whose blocks are such.
         """

@@ -114,7 +114,7 @@ class ReadableMixin:
     def to_onnx(self, path: str | os.PathLike[str], *, dtype: Any = np.float32) -> None:
         """Write the fitted model as an ONNX graph, for other programs to predict with.
 
-        The graph takes dense rows, as an input "X" of shape (N, n_features_in_). It multiplies
+        The graph takes dense rows, as an input "X" of shape (N, `n_features_in_`). It multiplies
         only the features of terms whose coefficient is not zero. A regression has an output
         "variable" of shape (N, 1), a classifier has "label" and "probabilities".
 
