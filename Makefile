@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
 CPP     := $(shell find src/kernels tests -name '*.hpp' -o -name '*.cpp')
 
-.PHONY: help demo test lint format bench paper sanitize soak peer-test test-cluster test-matrix bench-cluster wheel stubs clean
+.PHONY: help demo test lint format bench paper sanitize soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,22 @@ bench-cluster: $(VENV)/.cluster  ## Measure Dask and Spark
 paper: $(VENV)/.installed  ## Repeat the experiments of the paper, into docs/
 	$(BIN)/polysparse paper --out docs
 
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c "import tomllib; \
+	  x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
+	  print(*x['docs'])")
+	@touch $@
+
+SPHINX = $(BIN)/python -m sphinx -W --keep-going -q -d build/docs/doctrees
+
+docs: $(VENV)/.docs  ## Build the site into build/docs/html, run its examples, look for dead links
+	$(SPHINX) docs build/docs/html
+	$(BIN)/python -m pytest tests/docs
+
+docs-light: $(VENV)/.docs  ## The same, but without running the examples
+	$(SPHINX) -D plot_gallery=0 docs build/docs/html
+	$(BIN)/python -m pytest tests/docs
+
 sanitize: $(VENV)/.tools  ## Run the core under ASan, UBSan and TSan
 	VENV=$(VENV) sh tests/sanitize.sh
 
@@ -99,4 +115,4 @@ stubs: $(VENV)/.installed  ## Write the type stub of the compiled module
 	$(BIN)/python -m nanobind.stubgen -m polysparse._kernels -o src/polysparse/_kernels.pyi
 
 clean:  ## Remove everything that is built
-	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/api docs/gallery $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -36,9 +36,12 @@ def test_public_names_are_documented_with_an_example(name):
     assert ">>> " in getattr(polysparse, name).__doc__
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/columns.md", "docs/models.md"])
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if ">>> " in page.read_text()]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
 def test_examples_in_the_pages_run(page):
-    failed, tried = doctest.testfile(str(ROOT / page), module_relative=False)
+    failed, tried = doctest.testfile(str(page), module_relative=False)
     assert tried > 0
     assert failed == 0
 

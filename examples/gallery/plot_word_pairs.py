@@ -1,0 +1,65 @@
+"""
+Text: pairs of words
+====================
+
+In a review, "not" and "bad" together say something else than each alone. A linear model of single
+words cannot know; one of pairs of words can, and says which pairs.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.feature_extraction.text import CountVectorizer
+
+from polysparse import PolynomialLogisticRegression
+
+# %%
+# Reviews are generated: an opinion, which a word may turn round, among words that mean nothing.
+
+PRAISE, BLAME = ["good", "great", "lovely", "fine"], ["bad", "awful", "dull", "poor"]
+TURN = ["not", "never", "hardly"]
+rng = np.random.default_rng(0)
+filler = [f"word{n}" for n in range(300)]
+
+
+def review():
+    """Return a text, and whether it praises."""
+    praises, turned = rng.random(2) < 0.5
+    words = [*rng.choice(filler, 12), rng.choice(PRAISE if praises else BLAME)]
+    words += [rng.choice(TURN)] if turned else []
+    return " ".join(rng.permutation(words)), praises != turned
+
+
+texts, labels = zip(*(review() for _ in range(12_000)), strict=True)
+print(texts[0])
+
+# %%
+# Words are columns with names. Models of degree 1 and 2 are fitted to more and more of the reviews;
+# the last 4,000 are kept to judge them. The pairs are never built.
+
+count = CountVectorizer(binary=True)
+X = pd.DataFrame.sparse.from_spmatrix(
+    count.fit_transform(texts).astype(np.float64), columns=count.get_feature_names_out()
+)
+y = np.where(labels, "praise", "blame")
+sizes = [500, 1_000, 2_000, 4_000, 8_000]
+scores = {1: [], 2: []}
+for degree, reached in scores.items():
+    for size in sizes:
+        model = PolynomialLogisticRegression(C=0.1, degree=degree, interaction_only=True)
+        reached.append(model.fit(X[:size], y[:size]).score(X[-4_000:], y[-4_000:]))
+print(f"{X.shape[1]} words, {model.coef_.shape[1]:,} words and pairs")
+
+# %%
+# Single words are little better than chance. The heaviest terms are the pairs that were meant.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 5))
+for degree, label in ((1, "words"), (2, "words and pairs")):
+    left.plot(sizes, scores[degree], "o-", color=f"C{degree % 2}", label=label)
+left.set(xscale="log", xlabel="reviews", ylabel="accuracy", ylim=(0.45, 1.02))
+left.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
+left.minorticks_off()
+left.legend()
+model.plot_top_terms(24, ax=right)
+right.set_title("the heaviest terms: towards praise, or blame")
+plt.show()

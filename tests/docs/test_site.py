@@ -1,0 +1,104 @@
+"""The built site: every link leads somewhere, every image is there, nothing is loaded from afar."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import polysparse
+from browser import open_browser
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "build" / "docs" / "html"
+LOADED = {"img": "src", "script": "src", "source": "src", "iframe": "src"}
+
+
+class Page(HTMLParser):
+    """What a page links to, what it loads, and which places in it have names."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loads, self.names = [], [], set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.names |= {given[key] for key in ("id", "name") if given.get(key)}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        if tag == "link" and "stylesheet" in given.get("rel", ""):
+            self.loads.append(given["href"])
+        if given.get(LOADED.get(tag)):
+            self.loads.append(given[LOADED[tag]])
+        for choice in filter(None, given.get("srcset", "").split(",")):
+            self.loads.append(choice.split()[0])
+
+
+@pytest.fixture(scope="module")
+def pages():
+    if not (SITE / "index.html").exists():
+        pytest.skip("the site is not built: make docs")
+    paths = [path for path in SITE.rglob("*.html") if path.parent != SITE / "_static"]
+    return {path: Page(path) for path in sorted(paths)}
+
+
+def target_of(page, link):
+    """The file in the site that a link means, and the place in it; None for other sites."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return None
+    path = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    return path, unquote(parts.fragment)
+
+
+def test_links_inside_the_site_lead_somewhere(pages):
+    dead = []
+    for page, content in pages.items():
+        for link in content.links:
+            if (target := target_of(page, link)) is None:
+                continue
+            path, place = target
+            found = path.is_file() and path.is_relative_to(SITE)
+            if not found or (place and path in pages and place not in pages[path].names):
+                dead.append(f"{page.relative_to(SITE)}: {link}")
+    assert dead == []
+
+
+def test_images_styles_and_scripts_are_there(pages):
+    missing = []
+    for page, content in pages.items():
+        for link in content.loads:
+            target = target_of(page, link)
+            if not link.startswith("data:") and (target is None or not target[0].is_file()):
+                missing.append(f"{page.relative_to(SITE)}: {link}")
+    assert missing == []
+
+
+def test_every_page_can_be_reached(pages):
+    found, waiting = set(), [SITE / "index.html"]
+    while waiting:
+        page = waiting.pop()
+        if page in found or page not in pages:
+            continue
+        found.add(page)
+        targets = (target_of(page, link) for link in pages[page].links)
+        waiting += [target[0] for target in targets if target]
+    left = {page.relative_to(SITE).as_posix() for page in pages.keys() - found}
+    assert left <= {"genindex.html", "search.html"}
+
+
+def test_every_public_name_has_a_page_in_the_reference():
+    lines = map(str.strip, (ROOT / "docs" / "api.md").read_text().splitlines())
+    assert set(polysparse.__all__) <= set(lines)
+
+
+def test_searching_works_from_files(pages, tmp_path):
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    with open_browser(tmp_path) as browser:
+        browser.get(f"{(SITE / 'search.html').as_uri()}?q=unrank")
+        wait = WebDriverWait(browser, 20)
+        found = "return [...document.querySelectorAll('#search-results li a')].map((a) => a.href)"
+        links = wait.until(lambda browser: browser.execute_script(found))
+        assert any("mathematics.html" in link for link in links)
