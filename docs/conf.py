@@ -50,15 +50,17 @@ html_static_path = ["_static"]
 html_css_files = ["site.css", "bijection.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
+html_context = {"default_mode": "auto"}
+toc_object_entries_show_parents = "hide"
 html_theme_options = {
     "navbar_align": "left",
     "navigation_with_keys": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "speed": []},  # its tables are wide
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"index": [], "get-started": []}
+html_sidebars = {"index": [], "get-started": [], "speed": []}
 
 
 # --------------------------------------------------------------------------------------- gallery
@@ -87,6 +89,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
     "reset_modules": ("matplotlib", set_style),
     "backreferences_dir": "api/examples",
     "doc_module": ("polysparse",),
