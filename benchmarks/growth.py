@@ -21,6 +21,7 @@ import measure
 import polysparse
 from bench_core import random_csr, say
 from polysparse import PolynomialLogisticRegression
+from polysparse.machine import available_bytes, total_bytes
 from polysparse.paper.figures import RC
 
 EXPANDING, APPLYING = "expanding", "applying"
@@ -33,7 +34,8 @@ STYLE: dict[str, dict[str, Any]] = {
     APPLYING: {"color": "tab:blue", "marker": "o"},
 }
 N_FEATURES, N_STORED, C = 1_000, 20, 0.1
-SIZES = 1_000, 3_000, 10_000, 30_000, 100_000, 300_000
+SIZES = 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000
+EXPANDING_PEAK = 3.65  # of scikit-learn, over the expansion: docs/speed.md
 TOL = {EXPANDING: 1e-5, APPLYING: 1e-6}  # the gaps that these reach are written, too
 NAME = "models-growth"
 
@@ -76,13 +78,21 @@ def write_growth(folder: Path, quick: bool) -> None:
 
 
 def measure_size(n_rows: int) -> list[Point]:
-    """Both sides on so many rows, each in a process of its own."""
-    taken = {side: measure.in_new_process(fit, n_rows, side) for side in (EXPANDING, APPLYING)}
+    """Both sides on so many rows, each in a process of its own, if the expansion can be built."""
+    sides = (EXPANDING, APPLYING) if measure.in_new_process(can_expand, n_rows) else (APPLYING,)
+    taken = {side: measure.in_new_process(fit, n_rows, side) for side in sides}
     best = measure.in_new_process(best_objective, n_rows)
     return [
         Point(n_rows, side, seconds, peak, n_iter, value / best - 1)
         for side, (seconds, peak, n_iter, value) in taken.items()
     ]
+
+
+def can_expand(n_rows: int) -> bool:
+    """Whether scikit-learn's expansion of so many rows fits into the memory of this machine."""
+    X, _ = clicks(n_rows, N_FEATURES, N_STORED)
+    needed = EXPANDING_PEAK * polysparse.plan(X, include_bias=False).nbytes
+    return needed < (available_bytes() or total_bytes())
 
 
 def fit(n_rows: int, side: str) -> tuple[float, int, int, float]:
@@ -146,9 +156,10 @@ def draw(points: list[Point], folder: Path) -> None:
                 mine = [p for p in points if p.side == side]
                 x, y = [p.n_rows for p in mine], [getattr(p, what) for p in mine]
                 ax.plot(x, y, label=LABELS[side], **style)
+                ends = x[-1] < max(p.n_rows for p in points)
                 ax.annotate(
-                    formatter(y[-1]), (x[-1], y[-1]), (6, 0), textcoords="offset points",
-                    va="center", color=style["color"],
+                    formatter(y[-1]) + ("\nmore does not fit" if ends else ""), (x[-1], y[-1]),
+                    (6, 0), textcoords="offset points", va="center", color=style["color"],
                 )  # fmt: skip
             ax.set(xscale="log", yscale="log", xlabel="rows")
             ax.set_title(title)
