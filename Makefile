@@ -72,12 +72,8 @@ format: $(VENV)/.tools  ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
-bench: $(VENV)/.installed  ## Measure what the README claims
-	$(BIN)/python benchmarks/bench_core.py
-	$(BIN)/python benchmarks/bench_columns.py
-	$(BIN)/python benchmarks/bench_products.py
-	$(BIN)/python benchmarks/bench_models.py
-	$(BIN)/python benchmarks/bench_files.py
+bench: $(VENV)/.installed  ## Measure what the README claims, and write docs/speed.md
+	$(BIN)/python benchmarks/page.py
 
 bench-cluster: $(VENV)/.cluster  ## Measure Dask and Spark
 	$(BIN)/python benchmarks/bench_dask.py
