@@ -94,9 +94,9 @@ def test_every_public_name_has_a_page_in_the_reference():
 
 
 def test_searching_works_from_files(pages, tmp_path):
-    from selenium.webdriver.support.wait import WebDriverWait
-
     with open_browser(tmp_path) as browser:
+        from selenium.webdriver.support.wait import WebDriverWait
+
         browser.get(f"{(SITE / 'search.html').as_uri()}?q=unrank")
         wait = WebDriverWait(browser, 20)
         found = "return [...document.querySelectorAll('#search-results li a')].map((a) => a.href)"
