@@ -133,6 +133,17 @@ def visit_math(self: Any, node: nodes.math) -> None:
     raise nodes.SkipNode
 
 
+# ------------------------------------------------------------------------------------------ setup
+
+
+def trim_code(_app: Sphinx, doctree: nodes.document) -> None:
+    """Leave out the empty line that doctest needs at the end of a block in Markdown."""
+    for block in doctree.findall(nodes.literal_block):
+        block.rawsource = block.astext().rstrip()
+        block[:] = [nodes.Text(block.rawsource)]
+
+
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-skip-member", skip_member)
+    app.connect("doctree-read", trim_code)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

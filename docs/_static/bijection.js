@@ -7,7 +7,7 @@
   const root = document.getElementById("bijection");
   const form = root.querySelector("form"), svg = root.querySelector("svg");
   const says = root.querySelector(".bijection-says");
-  let basis, cells, chosen;
+  let basis, cells, chosen, room;
 
   // ------------------------------------------------------------------------------ arithmetic
 
@@ -62,7 +62,9 @@
     svg.replaceChildren();
     cells = new Map();
     const layers = degree === 2 ? [[]] : Array.from(tuples(1));
-    const widest = LABEL + Math.max(9, basis.features * 2) * SIZE;
+    const layer = LABEL + basis.features * SIZE;
+    room = root.clientWidth;
+    const widest = Math.max(layer, Math.min(2 * layer, room));
     let x = 0, y = 0, height = 0, width = 0;
     for (const lead of layers) {
       const own = Array.from(tuples(2, lead.length && lead[0] + basis.distinct));
@@ -206,5 +208,6 @@
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (move(event.key)) { event.preventDefault(); event.stopPropagation(); }
   });
+  window.addEventListener("resize", () => root.clientWidth !== room && draw());
   draw();
 })();
