@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+from functools import cached_property
 from typing import Any
 
 from docutils import nodes
@@ -104,22 +104,24 @@ sphinx_gallery_conf = {
 
 # ------------------------------------------------------------------------------------- reference
 
-# Methods that rooms of the house call on one another's objects.
-INSIDE = {
-    "as_rising", "bytes_per_value", "column_space", "degree_ends", "filled_index_dtype", "forget",
-    "keep", "limit", "make_basis", "make_design", "named_columns", "names_that_may_clash", "of",
-    "read", "read_sparse", "refuse", "reporter", "require_countable", "require_features",
-    "require_parameters", "require_room_for_all", "room_for", "scores", "with_found",
+# A method is part of the interface if its docstring has an example, or if it is one of these.
+USUAL = {
+    "decision_function", "fit", "forget_rejected", "get_feature_names_out", "load", "partial_fit",
+    "plot_top_terms", "predict", "predict_log_proba", "predict_proba", "save", "to_onnx", "to_text",
+    "transform",
 }  # fmt: skip
+INSIDE = {"bytes_per_value", "filled_index_dtype"}  # properties that rooms of the house read
 
 
 def skip_member(
     _app: Sphinx, _what: str, name: str, member: Any, skip: bool, _options: Any
 ) -> bool | None:
     """Leave out what is inherited from other packages, and what only this one calls."""
-    function = getattr(member, "fget", None) or getattr(member, "func", None) or member
-    module = getattr(inspect.unwrap(function), "__module__", None) or ""
-    return True if name in INSIDE or not module.startswith("polysparse") else None
+    is_property = isinstance(member, property | cached_property)
+    function = member if not is_property else getattr(member, "fget", None) or member.func
+    module = str(getattr(function, "__module__", ""))
+    is_shown = is_property or name in USUAL or ">>> " in (member.__doc__ or "")
+    return None if is_shown and name not in INSIDE and module.startswith("polysparse") else True
 
 
 # --------------------------------------------------------------------------------------- formulas
