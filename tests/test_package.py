@@ -36,7 +36,12 @@ def test_public_names_are_documented_with_an_example(name):
     assert ">>> " in getattr(polysparse, name).__doc__
 
 
-PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if ">>> " in page.read_text()]
+# tests/clusters/ runs what stands in scaling.md.
+PAGES = [
+    page
+    for page in sorted((ROOT / "docs").glob("*.md"))
+    if page.name != "scaling.md" and ">>> " in page.read_text()
+]
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
