@@ -93,12 +93,53 @@ def test_every_public_name_has_a_page_in_the_reference():
     assert set(polysparse.__all__) <= set(lines)
 
 
-def test_searching_works_from_files(pages, tmp_path):
-    with open_browser(tmp_path) as browser:
-        from selenium.webdriver.support.wait import WebDriverWait
+@pytest.fixture(scope="module")
+def browser(pages, tmp_path_factory):
+    with open_browser(tmp_path_factory.mktemp("home")) as browser:
+        yield browser
 
-        browser.get(f"{(SITE / 'search.html').as_uri()}?q=unrank")
-        wait = WebDriverWait(browser, 20)
-        found = "return [...document.querySelectorAll('#search-results li a')].map((a) => a.href)"
-        links = wait.until(lambda browser: browser.execute_script(found))
-        assert any("mathematics.html" in link for link in links)
+
+def wait_for(browser, script):
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(browser, 20).until(lambda browser: browser.execute_script(script))
+
+
+def test_searching_works_from_files(browser):
+    browser.get(f"{(SITE / 'search.html').as_uri()}?q=unrank")
+    found = "return [...document.querySelectorAll('#search-results li a')].map((a) => a.href)"
+    assert any("mathematics.html" in link for link in wait_for(browser, found))
+
+
+def test_code_is_copied_without_prompts_and_output(browser):
+    from selenium.webdriver import ActionChains, Keys
+
+    browser.get((SITE / "get-started.html").as_uri())
+    button = wait_for(browser, "return document.querySelector('.highlight-python .copybtn')")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    ActionChains(browser).move_to_element(button).click().perform()
+    wait_for(browser, "return document.querySelector('.copybtn.success')")
+    browser.execute_script(
+        "const text = document.createElement('textarea'); text.id = 'pasted';"
+        "document.querySelector('article').prepend(text); text.focus()"
+    )
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
+    lines = browser.find_element("id", "pasted").get_property("value").splitlines()
+    assert lines[0].startswith("from polysparse import PolynomialFeatures")
+    assert lines[-1] == "poly.get_feature_names_out()"
+
+
+CUT = """return [document.documentElement, ...document.querySelectorAll(".bd-article-container")]
+  .some((box) => box.scrollWidth > box.clientWidth + 1)"""
+
+
+def test_pages_fit_narrow_and_wide_windows(browser, pages):
+    too_wide, size = [], "Emulation.setDeviceMetricsOverride"
+    for page in pages:
+        browser.get(page.as_uri())
+        for width in (390, 1300):
+            metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            browser.execute_cdp_cmd(size, metrics)
+            if browser.execute_script(CUT):
+                too_wide.append(f"{page.relative_to(SITE)} at {width}")
+    assert too_wide == []
