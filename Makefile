@@ -85,7 +85,7 @@ paper: $(VENV)/.installed  ## Repeat the experiments of the paper, into docs/
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c "import tomllib; \
 	  x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
-	  print(*x['docs'])")
+	  print(*x['docs'], *x['dask'])")
 	@touch $@
 
 SPHINX = $(BIN)/python -m sphinx -W --keep-going -q -d build/docs/doctrees

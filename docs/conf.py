@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 from docutils import nodes
@@ -37,6 +38,9 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+# The reference needs no cluster: what is not installed is stood in for.
+ENGINES = ("dask", "distributed", "pyspark")
+autodoc_mock_imports = [name for name in ENGINES if find_spec(name) is None]
 autodoc_typehints = "none"  # numpydoc's sections have the types
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False  # the template lists them

@@ -1,5 +1,6 @@
 """The built site: every link leads somewhere, every image is there, nothing is loaded from afar."""
 
+import ast
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -86,6 +87,15 @@ def test_every_page_can_be_reached(pages):
         waiting += [target[0] for target in targets if target]
     left = {page.relative_to(SITE).as_posix() for page in pages.keys() - found}
     assert left <= {"genindex.html", "search.html"}
+
+
+@pytest.mark.parametrize("room", ["dask"])
+def test_every_public_name_of_a_cluster_has_a_page_in_the_reference(room):
+    """Read from the source, for their libraries may not be here."""
+    code = ast.parse((ROOT / "src" / "polysparse" / room / "__init__.py").read_text())
+    named = [n for n in code.body if isinstance(n, ast.Assign) and n.targets[0].id == "__all__"]
+    section = (ROOT / "docs" / "api.md").read_text().split(f"polysparse.{room}\n.. autosummary")[1]
+    assert set(ast.literal_eval(named[0].value)) <= set(section.partition("```")[0].split())
 
 
 def test_every_public_name_has_a_page_in_the_reference():
