@@ -3,16 +3,23 @@
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 
 import pytest
 
 
 @pytest.fixture(scope="session")
 def java():
-    """Skip tests where Spark cannot run."""
-    pytest.importorskip("pyspark")
-    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        pytest.skip("Spark needs Java 17 or later, and there is no java on the path.")
+    """Skip tests where Spark cannot run; fail them if CLUSTERS_REQUIRED is set."""
+    missing = None
+    if find_spec("pyspark") is None:
+        missing = "pyspark is not installed."
+    elif not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        missing = "Spark needs Java 17 or later, and there is no java on the path."
+    if missing and os.environ.get("CLUSTERS_REQUIRED"):
+        pytest.fail(missing)
+    elif missing:
+        pytest.skip(missing)
 
 
 @pytest.fixture(scope="session")
