@@ -45,3 +45,18 @@ def test_a_missing_library_is_named_with_the_extra(missing):
     assert done.stderr.splitlines()[-1] == (
         f"ImportError: polysparse.spark needs {missing}: pip install 'polysparse[spark]'."
     )
+
+
+def test_workers_need_no_scikit_learn():
+    tasks = "from polysparse.spark import counting, expanding, mllib_order"
+    code = f"import sys; {tasks}; print('sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(
+        AttributeError, match=r"module 'polysparse.spark' has no attribute 'nothing'"
+    ):
+        polysparse.spark.nothing  # noqa: B018
+    assert set(polysparse.spark.__all__) <= set(dir(polysparse.spark))

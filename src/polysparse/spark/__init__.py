@@ -13,6 +13,9 @@ ObservedPolynomialFeatures, ObservedPolynomialFeaturesModel
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 try:
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
@@ -21,10 +24,11 @@ except ImportError as error:
         f"polysparse.spark needs {error.name}: pip install 'polysparse[spark]'."
     ) from None
 
-from polysparse.spark.hashed import HashedPolynomialFeatures
-from polysparse.spark.observed import ObservedPolynomialFeatures
-from polysparse.spark.observed_model import ObservedPolynomialFeaturesModel
-from polysparse.spark.polynomial import PolynomialFeatures
+if TYPE_CHECKING:
+    from polysparse.spark.hashed import HashedPolynomialFeatures
+    from polysparse.spark.observed import ObservedPolynomialFeatures
+    from polysparse.spark.observed_model import ObservedPolynomialFeaturesModel
+    from polysparse.spark.polynomial import PolynomialFeatures
 
 __all__ = [
     "HashedPolynomialFeatures",
@@ -32,3 +36,21 @@ __all__ = [
     "ObservedPolynomialFeaturesModel",
     "PolynomialFeatures",
 ]
+
+# Workers import this package for what their tasks call. They need no stage, and no scikit-learn.
+_LAZY = {
+    "HashedPolynomialFeatures": "polysparse.spark.hashed",
+    "ObservedPolynomialFeatures": "polysparse.spark.observed",
+    "ObservedPolynomialFeaturesModel": "polysparse.spark.observed_model",
+    "PolynomialFeatures": "polysparse.spark.polynomial",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'polysparse.spark' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
