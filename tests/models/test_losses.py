@@ -4,20 +4,48 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
-from polysparse.models.losses import BinaryLoss, SoftmaxLoss
+from polysparse.models.intercepts import intercept_for
+from polysparse.models.losses import loss_for
 
 RNG = np.random.default_rng(0)
 N = 40
 WEIGHTS = RNG.uniform(0, 2, N)
 
 
+class BestLoss:
+    """The loss of rows with the intercept at its best, as a solver puts it together."""
+
+    def __init__(self, classes, weights, has_intercept):
+        self.classes = classes
+        shares = np.bincount(classes, weights)
+        self.loss = loss_for(classes, weights, len(shares))
+        self.intercepts = intercept_for(shares, has_intercept)
+
+    def at(self, scores, start):
+        intercept, sums = self.intercepts.best(lambda b: self.loss.sums(scores, b), start)
+        return BestPoint(self.intercepts, self.loss.point(scores, intercept), intercept, sums)
+
+
+class BestPoint:
+    def __init__(self, intercepts, point, intercept, sums):
+        self.intercepts, self.point, self.sums = intercepts, point, sums
+        self.value, self.intercept, self.residuals = sums.value, intercept, point.residuals
+
+    def best_shift(self, change):
+        cross = self.point.curve(change).sum(axis=0)
+        return self.intercepts.shift(self.sums.hessian, cross)
+
+    def curve(self, change):
+        return self.point.curve(change - self.best_shift(change))
+
+
 def make(kind, has_intercept=True, weights=WEIGHTS):
     """A loss, random scores and an intercept to begin with."""
     if kind == "binary":
-        y = np.arange(N) % 3 == 0
-        return BinaryLoss(y, weights, has_intercept), RNG.standard_normal(N), 0.0
+        y = (np.arange(N) % 3 == 0).astype(int)
+        return BestLoss(y, weights, has_intercept), RNG.standard_normal(N), 0.0
     y = np.arange(N) % 4
-    return SoftmaxLoss(y, weights, has_intercept), RNG.standard_normal((N, 4)), np.zeros(4)
+    return BestLoss(y, weights, has_intercept), RNG.standard_normal((N, 4)), np.zeros(4)
 
 
 every_loss = pytest.mark.parametrize("kind", ["binary", "softmax"])
@@ -31,9 +59,9 @@ def test_values_are_log_losses(kind, has_intercept):
     point = loss.at(scores, start)
     if kind == "binary":
         margins = np.column_stack([np.zeros(N), scores + point.intercept])
-        y = loss.is_second.astype(int)
     else:
-        margins, y = scores + point.intercept, loss.classes
+        margins = scores + point.intercept
+    y = loss.classes
     expected = np.sum(WEIGHTS * (logsumexp(margins, axis=1) - margins[np.arange(N), y]))
     assert point.value == pytest.approx(expected)
     likely = softmax(margins, axis=1)
@@ -75,7 +103,7 @@ def test_the_best_intercept_is_found_from_anywhere(scale, start):
     loss, scores, _ = make("binary")
     point = loss.at(scale * scores, start)
     assert abs(point.residuals.sum()) <= 1e-9 * WEIGHTS.sum() or scale > 30
-    fixed = BinaryLoss(loss.is_second, WEIGHTS, has_intercept=False)
+    fixed = BestLoss(loss.classes, WEIGHTS, has_intercept=False)
     values = [
         fixed.at(scale * scores + point.intercept + scale * change, 0.0).value
         for change in (-0.1, -1e-3, -1e-6, 0, 1e-6, 1e-3, 0.1)
@@ -95,7 +123,7 @@ def test_the_best_intercepts_are_found_from_afar(scale, start):
 @pytest.mark.parametrize("scale", [1e3, 1e6, 1e100])
 def test_intercepts_do_not_get_worse_with_huge_scores(scale):
     loss, scores, start = make("softmax")
-    fixed = SoftmaxLoss(loss.classes, WEIGHTS, has_intercept=False)
+    fixed = BestLoss(loss.classes, WEIGHTS, has_intercept=False)
     point = loss.at(scale * scores, start)
     assert point.value <= fixed.at(scale * scores, start).value
     assert np.isfinite(point.intercept).all()
@@ -115,3 +143,36 @@ def test_rows_without_weight_do_not_matter(kind):
     first, second = loss.at(scores, start), loss.at(other, start)
     assert second.value == pytest.approx(first.value)
     assert not second.residuals[25:].any()
+
+
+@every_loss
+def test_sums_along_a_change_are_derivatives(kind):
+    loss, scores, start = make(kind, has_intercept=False)
+    change = RNG.standard_normal(scores.shape)
+    old = loss.loss.point(scores, start)
+
+    def at(size):
+        return loss.loss.sums(scores, start, change, old, size, 0.25)
+
+    near, sums, far = at(0.5 - 1e-5), at(0.5), at(0.5 + 1e-5)
+    assert (far.value - near.value) / 2e-5 == pytest.approx(sums.along, rel=1e-6)
+    assert (far.along - near.along) / 2e-5 == pytest.approx(sums.square, rel=1e-6)
+    np.testing.assert_allclose((far.slopes - near.slopes) / 2e-5, sums.cross, atol=1e-6)
+    there = loss.loss.point(scores + 0.5 * (change - 0.25), start)
+    squares = change**2
+    assert sums.before == pytest.approx(np.sum(old.weights * squares))
+    assert sums.changed == pytest.approx(np.sum(np.abs(there.weights - old.weights) * squares))
+
+
+@every_loss
+def test_sums_of_blocks_of_rows_add_up(kind):
+    loss, scores, start = make(kind)
+    parts = [
+        loss_for(loss.classes[rows], WEIGHTS[rows], 2 if kind == "binary" else 4).sums(
+            scores[rows], start
+        )
+        for rows in (slice(0, 15), slice(15, 15), slice(15, N))
+    ]
+    whole = loss.loss.sums(scores, start)
+    for name, value in vars(parts[0] + parts[1] + parts[2]).items():
+        np.testing.assert_allclose(value, getattr(whole, name), rtol=1e-12, atol=1e-12)

@@ -10,8 +10,10 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.models import least_squares, newton
+from polysparse.models.blocks import Block, OneBlock
 from polysparse.models.design import Design
-from polysparse.models.losses import BinaryLoss, SoftmaxLoss
+from polysparse.models.intercepts import intercept_for
+from polysparse.models.objectives import LogLosses, SquaredErrors
 
 N = 2_000
 
@@ -33,36 +35,33 @@ def make_design(scale=None):
     return Design(AllColumns(basis), x, None), scores
 
 
+def log_losses(block):
+    shares = np.bincount(block.targets, block.weights)
+    return LogLosses(OneBlock(block), len(shares), intercept_for(shares, has_intercept=True))
+
+
 def logistic(tol, C=1.0, n_classes=2, scale=None):
     design, scores = make_design(scale)
     noise = np.random.default_rng(1).logistic(size=N)
     weights = np.full(N, C)
     if n_classes == 2:
-        loss, shape, start = BinaryLoss(scores > noise, weights, True), (), 0.0
+        classes, shape, start = (scores > noise).astype(int), (), 0.0
     else:
-        classes = np.digitize(scores + noise, [-1, 1])
-        loss, shape, start = SoftmaxLoss(classes, weights, True), (3,), np.zeros(3)
+        classes, shape, start = np.digitize(scores + noise, [-1, 1]), (3,), np.zeros(3)
     w = np.zeros((design.columns.n_columns, *shape))
-    fit = newton.minimise(design, loss, w, start, tol=tol, max_iter=100, report=lambda *_: None)
+    losses = log_losses(Block(design, classes, weights))
+    fit = newton.minimise(losses, w, start, tol=tol, max_iter=100, report=lambda *_: None)
     assert fit.has_converged
-    return fit, design.n_passes
+    return fit, losses.n_passes
 
 
 def ridge(tol, alpha=1.0, scale=None):
     design, scores = make_design(scale)
     y = scores + np.random.default_rng(1).standard_normal(N)
-    fit = least_squares.minimise(
-        design,
-        y,
-        np.ones(N),
-        alpha,
-        has_intercept=True,
-        tol=tol,
-        max_iter=5_000,
-        report=lambda *_: None,
-    )
+    errors = SquaredErrors(OneBlock(Block(design, y, np.ones(N))), has_intercept=True)
+    fit = least_squares.minimise(errors, alpha, tol=tol, max_iter=5_000, report=lambda *_: None)
     assert fit.has_converged
-    return fit, design.n_passes
+    return fit, errors.n_passes
 
 
 SOLVERS = {
@@ -102,10 +101,9 @@ def test_few_passes_are_needed(solver, most):
 def test_values_fall_from_iteration_to_iteration():
     design, scores = make_design()
     values = []
-    loss = BinaryLoss(scores > 0, np.full(N, 1e4), True)  # separable
+    block = Block(design, (scores > 0).astype(int), np.full(N, 1e4))  # separable
     newton.minimise(
-        design,
-        loss,
+        log_losses(block),
         np.zeros(design.columns.n_columns),
         0.0,
         tol=1e-6,

@@ -16,26 +16,16 @@ from polysparse.operator import products
 
 
 class Design:
-    """Products with an expansion, and how many passes over the data they took.
-
-    A pass is one product with the expansion and one with its transpose.
-    """
+    """Products with an expansion that is never built."""
 
     def __init__(self, columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> None:
         self.columns = columns
         self.x = x
         self.n_jobs = n_jobs
-        self.n_products = 0
         self.n_outputs = products.count_outputs(columns, x)
-
-    @property
-    def n_passes(self) -> float:
-        """Passes over the data so far."""
-        return self.n_products / 2
 
     def apply(self, coefficients: NDArray[Any]) -> NDArray[Any]:
         """Return the expansion times coefficients, of shape (n_columns,) or (n_columns, k)."""
-        self.n_products += 1
         table = _as_table(coefficients)
         out = products.apply(self.columns, self.x, table, self.n_outputs, self.n_jobs)
         return out.reshape(len(out), *coefficients.shape[1:])
@@ -47,30 +37,9 @@ class Design:
 
         It is written to `out`, if that is given: an earlier result that is not needed any more.
         """
-        self.n_products += 1
         return self._sum(self.columns, self.x, self.n_outputs, weights, out)
 
-    def centred_squares(self, weights: NDArray[Any], *, centred: bool) -> NDArray[Any]:
-        """Return the weighted sum of squares of each column, about its mean if it is centred."""
-        out = self._sum_squares(weights)
-        if centred:
-            sums = self.apply_transposed(weights)
-            total = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
-            with np.errstate(over="ignore", invalid="ignore"):
-                np.square(sums, out=sums)
-                np.divide(sums, total, out=sums)
-                np.subtract(out, sums, out=out)
-            np.maximum(out, 0, out=out)  # rounding
-        return out
-
-    def count_rows(self) -> NDArray[np.int64] | None:
-        """Return in how many rows each column occurs; None if columns are hashed."""
-        if isinstance(self.columns, HashedColumns):
-            return None
-        counts = self._sum_rows(self.columns, np.ones_like, np.ones(self.x.shape[0]))
-        return counts.astype(np.int64)
-
-    def _sum_squares(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def sum_squares(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return the weighted sum of squares of each column.
 
         For hashed columns that is true only if no products of the same row share a column.
@@ -81,6 +50,11 @@ class Design:
         with np.errstate(over="ignore"):  # the solvers refuse sums that are not finite
             return self._sum_rows(columns, np.square, weights)
 
+    def count_rows(self) -> NDArray[np.int64]:
+        """Return in how many rows each column occurs."""
+        counts = self._sum_rows(self.columns, np.ones_like, np.ones(self.x.shape[0]))
+        return counts.astype(np.int64)
+
     def _sum_rows(
         self, columns: ColumnSpace, function: Callable[..., Any], weights: NDArray[Any]
     ) -> NDArray[Any]:
@@ -89,7 +63,6 @@ class Design:
         Values are changed for some rows at a time, and take no more memory than the sums do, or a
         sixth of X.
         """
-        self.n_products += 1
         out, part = np.zeros((columns.n_columns, *weights.shape[1:])), None
         at_a_time = max(out.size, len(self.x.data) // 4, 2**20)
         for rows in batches_of_rows(self.x.indptr, at_a_time):

@@ -6,10 +6,9 @@ import math
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
-from polysparse.models.design import Design
 from polysparse.models.newton import FEWEST_STEPS, Fit, Report, require_finite
+from polysparse.models.objectives import SquaredErrors
 from polysparse.models.vectors import Vector, add_scaled, blocks_of, dot
 
 # The preconditioner is this power of the diagonal of the Hessian. To a relative gap of 1e-6 on a9a,
@@ -25,40 +24,22 @@ VECTORS = 5  # of coefficients, in memory at the peak
 
 
 def minimise(
-    design: Design,
-    errors: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    alpha: float,
-    *,
-    has_intercept: bool,
-    tol: float,
-    max_iter: int,
-    report: Report,
+    errors: SquaredErrors, alpha: float, *, tol: float, max_iter: int, report: Report
 ) -> Fit:
     """Minimise the weighted sum of squared errors plus alpha times the squared norm.
 
-    errors are the targets at first, and are changed in place.
     It has converged when less than tol / 2 of the value is estimated to be left to gain: k times
     the most that any of the last RECENT of k steps gained. report(iteration, value, norm of the
     gradient) is called for each iteration.
     """
-    total = float(weights.sum())
-
-    def centre(rows: NDArray[np.float64]) -> float:
-        """Take the weighted mean off the rows, and return it."""
-        mean = dot(weights, rows) / total if has_intercept else 0.0
-        rows -= mean
-        return mean
-
-    intercept = centre(errors)
-    scale = _precondition(design, weights, alpha, has_intercept)
+    value, scale = errors.begin()
+    _precondition(scale, alpha)
     w = np.zeros(len(scale))
     p = np.zeros(len(scale))
-    with np.errstate(over="ignore"):
-        value, norm, first, has_converged = dot(weights, errors * errors), 0.0, 0.0, False
+    norm, first, has_converged = 0.0, 0.0, False
     rounding, gains, residual = 1e-15 * value, deque[float](maxlen=RECENT), None
     for iteration in range(1, max_iter + 1):
-        residual = design.apply_transposed(weights * errors, residual)
+        residual = errors.gradient(w, residual)
         before, (norm, square) = norm, _take_penalty(residual, alpha, w, scale)
         first = first or norm
         if not math.isfinite(value + norm):
@@ -70,15 +51,12 @@ def minimise(
             has_converged = True
             break
         _turn(p, norm / before if before else 0.0, residual, scale)
-        gained = design.apply(p)
-        mean = centre(gained)
-        length = dot(weights, gained * gained) + alpha * dot(p, p)
+        length = errors.length(p) + alpha * dot(p, p)
         if not length > 0:  # as if there was nothing to gain: squares are below every float
             has_converged = True
             break
         size = norm / length
-        errors -= size * gained
-        intercept -= size * mean
+        errors.move(size)
         add_scaled(w, size, p)
         value -= size * norm
         gains.append(size * norm)
@@ -86,20 +64,16 @@ def minimise(
         if iteration >= FEWEST_STEPS and left <= max(tol / 2 * value, rounding):
             has_converged = True
             break
-    value = dot(weights, errors * errors) + alpha * dot(w, w)
-    return Fit(w, intercept, value, iteration, has_converged)
+    value = errors.end(w) + alpha * dot(w, w)
+    return Fit(w, errors.intercept, value, iteration, has_converged)
 
 
-def _precondition(
-    design: Design, weights: NDArray[np.float64], alpha: float, has_intercept: bool
-) -> Vector:
-    """Return what the gradient is divided by: a power of the diagonal of the Hessian."""
-    scale = design.centred_squares(weights, centred=has_intercept)
+def _precondition(scale: Vector, alpha: float) -> None:
+    """Make the diagonal of the Hessian what the gradient is divided by: a power of it."""
     require_finite(scale)
     np.add(scale, alpha, out=scale)
     scale[scale <= 0] = 1
     np.power(scale, POWER, out=scale)
-    return scale
 
 
 def _take_penalty(residual: Vector, alpha: float, w: Vector, scale: Vector) -> tuple[float, float]:

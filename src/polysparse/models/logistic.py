@@ -11,10 +11,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from polysparse.basis.degrees import Degree
+from polysparse.columns.spaces import ColumnSpace
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models import newton
+from polysparse.models.blocks import Block, Blocks, OneBlock
 from polysparse.models.design import Design
-from polysparse.models.losses import BinaryLoss, Loss, SoftmaxLoss
+from polysparse.models.intercepts import intercept_for
+from polysparse.models.objectives import LogLosses
 from polysparse.models.shared import PolynomialModel, RealRange, as_weights
 
 
@@ -155,58 +158,60 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         self.require_parameters()
         last = self.forget()
         x, y = self.read(X, y=y, reset=True)
-        classes, loss = self._make_loss(x.shape[0], y, sample_weight)
-        design = self.make_design(x, 1 if len(classes) == 2 else len(classes))
-        fit = newton.minimise(
-            design,
-            loss,
-            *self._start(design, classes, last if self.warm_start else {}),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            report=self.reporter(design),
-        )
-        self.keep(
-            design,
-            fit,
-            classes_=classes,
-            coef_=np.atleast_2d(np.ascontiguousarray(fit.coefficients.T)),
-            intercept_=np.atleast_1d(np.asarray(fit.intercept, dtype=np.float64)),
-            n_iter_=np.array([fit.n_iter], dtype=np.int32),
-        )
-        return self
-
-    def _make_loss(self, n_rows: int, y: Any, sample_weight: Any) -> tuple[NDArray[Any], Loss]:
-        """Return the classes of y and what to minimise."""
         check_classification_targets(y)
         classes, numbers = np.unique(y, return_inverse=True)
+        weights = as_weights(sample_weight, x.shape[0])
+        factors = self.class_factors(classes, sums_by_class(numbers, weights, len(classes)))
+        with np.errstate(over="ignore"):
+            weights = weights * factors[numbers]
+        columns = self.make_columns(x)
+        self.require_room(columns, count_outputs(classes))
+        block = Block(Design(columns, x, self.n_jobs), numbers, weights)
+        shares = sums_by_class(numbers, weights, len(classes))
+        self.fit_blocks(columns, OneBlock(block), classes, shares, last)
+        return self
+
+    def class_factors(
+        self, classes: NDArray[Any], sums: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what sample_weight is multiplied by for each class: C times its weight.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n_classes,)
+            The classes that occur, sorted.
+        sums : ndarray of float64 of shape (n_classes,)
+            The sum of sample_weight for each.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_classes,)
+            The factors. ValueError is raised if a class would have no weight.
+        """
         if len(classes) < 2:
             raise ValueError(
                 f"y has 1 class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes."
             )
-        weights = as_weights(sample_weight, n_rows)
-        factors = self._class_weights(classes, numbers, weights)
         with np.errstate(over="ignore"):
-            weights = weights * (self.C * factors)[numbers]
-        sums = np.bincount(numbers, weights)
-        if not (sums.min() > 0 and np.isfinite(sums.sum())):
+            factors: NDArray[np.float64] = self.C * self._class_weights(classes, sums)
+            weighted = sums * factors
+        if not (weighted.min() > 0 and np.isfinite(weighted.sum())):
             raise ValueError(
                 f"C={self.C} times sample_weight and class_weight is not above 0, or not finite: "
-                f"for the classes it is {sums.tolist()} in sum. Bring C and weights closer to 1."
+                f"for the classes it is {weighted.tolist()} in sum. Bring C and weights closer to "
+                "1."
             )
-        if len(classes) == 2:
-            return classes, BinaryLoss(numbers == 1, weights, bool(self.fit_intercept))
-        return classes, SoftmaxLoss(numbers, weights, bool(self.fit_intercept))
+        return factors
 
     def _class_weights(
-        self, classes: NDArray[Any], numbers: NDArray[np.int64], weights: NDArray[np.float64]
+        self, classes: NDArray[Any], sums: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the weight of each class; raise ValueError if a class has none at all."""
-        sums = np.bincount(numbers, weights)
         found = np.ones(len(classes))
         if self.class_weight == "balanced":
             found = sums.sum() / (len(classes) * np.where(sums > 0, sums, 1))
         elif self.class_weight is not None:
-            found = compute_class_weight(self.class_weight, classes=classes, y=classes[numbers])
+            found = compute_class_weight(self.class_weight, classes=classes, y=classes)
         valid = np.isfinite(found) & (found > 0) & (sums > 0)
         if not valid.all():
             which = int(np.argmin(valid))
@@ -217,20 +222,63 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
             )
         return found
 
+    def fit_blocks(
+        self,
+        columns: ColumnSpace,
+        blocks: Blocks,
+        classes: NDArray[Any],
+        shares: NDArray[np.float64],
+        last: dict[str, Any],
+    ) -> None:
+        """Fit the model to blocks of rows, wherever they are.
+
+        Parameters
+        ----------
+        columns : ColumnSpace
+            The columns of the model.
+        blocks : Blocks
+            The rows. Their targets are classes, counted from 0; `class_factors` are in the weights.
+        classes : ndarray of shape (n_classes,)
+            The classes, sorted.
+        shares : ndarray of float64 of shape (n_classes,)
+            The sums of weights of the classes.
+        last : dict
+            What the last fit has set, for `warm_start`.
+        """
+        losses = LogLosses(
+            blocks, len(classes), intercept_for(shares, has_intercept=bool(self.fit_intercept))
+        )
+        fit = newton.minimise(
+            losses,
+            *self._start(columns, classes, last if self.warm_start else {}),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            report=self.reporter(losses),
+        )
+        self.keep(
+            columns,
+            blocks,
+            fit,
+            classes_=classes,
+            coef_=np.atleast_2d(np.ascontiguousarray(fit.coefficients.T)),
+            intercept_=np.atleast_1d(np.asarray(fit.intercept, dtype=np.float64)),
+            n_iter_=np.array([fit.n_iter], dtype=np.int32),
+        )
+
     def _start(
-        self, design: Design, classes: NDArray[Any], last: dict[str, Any]
+        self, columns: ColumnSpace, classes: NDArray[Any], last: dict[str, Any]
     ) -> tuple[NDArray[np.float64], Any]:
         """Return the coefficients and the intercept to begin with: the last ones, if they fit."""
-        n_columns = design.columns.n_columns
         if (
             "coef_" in last
             and np.array_equal(last["classes_"], classes)
-            and last["column_space_"] == design.columns
+            and last["column_space_"] == columns
         ):
             coefficients, intercept = last["coef_"].T.copy(), last["intercept_"]
         else:
-            n_outputs = 1 if len(classes) == 2 else len(classes)
-            coefficients, intercept = np.zeros((n_columns, n_outputs)), np.zeros(n_outputs)
+            n_outputs = count_outputs(classes)
+            coefficients = np.zeros((columns.n_columns, n_outputs))
+            intercept = np.zeros(n_outputs)
         if not self.fit_intercept:
             intercept = np.zeros_like(intercept)
         if len(classes) == 2:
@@ -308,3 +356,15 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         scores -= scores.max(axis=1, keepdims=True)
         scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
         return scores
+
+
+def count_outputs(classes: NDArray[Any]) -> int:
+    """Return the number of coefficients for each column: one, or one for each of many classes."""
+    return 1 if len(classes) == 2 else len(classes)
+
+
+def sums_by_class(
+    numbers: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
+) -> NDArray[np.float64]:
+    """Return the sum of weights of each class."""
+    return np.bincount(numbers, weights, n_classes).astype(np.float64, copy=False)

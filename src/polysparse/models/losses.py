@@ -1,273 +1,268 @@
-"""The logistic losses of rows of scores, with the intercept always at its best.
-
-The intercept is not a variable of the solver: for given scores, the intercept with the least loss
-is found here, on numbers of rows alone. What is left is a function of the scores with a gradient
-and a Hessian of its own, in which a constant score has no effect.
-"""
+"""The logistic losses of rows of scores: values, gradients and curvatures, and sums of them."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.vectors import blocks_of, dot
+from polysparse.models.vectors import BLOCK, dot
 
 Rows = NDArray[np.float64]  # of shape (n_rows,), or (n_rows, n_classes)
 
-_ENOUGH = 1e-11  # of the sum of weights: what the gradient of the intercept may be
-_MOST_STEPS = 60  # after which the intercept is as good as it gets
-
 
 @dataclass(frozen=True)
-class BinaryPoint:
-    """The logistic loss of two classes at given scores.
+class Sums:
+    """Sums over rows, which add up over blocks of rows.
+
+    The first ones are about an intercept, or one for each class; the last ones about a change of
+    the scores of rows, if there is one.
 
     Attributes
     ----------
     value : float
         The loss.
-    intercept : float
-        The intercept, at its best.
-    residuals : ndarray of float64
-        The gradient: how the loss changes with each score.
-    weights : ndarray of float64
-        The diagonal of the Hessian for a fixed intercept.
-    total : float
-        The sum of weights; 0 if there is no intercept.
+    slopes : float, or ndarray of shape (n_classes,)
+        How the loss changes with the intercept.
+    hessian : float, or ndarray of shape (n_classes, n_classes)
+        How the slopes change with it.
+    expected : float, or ndarray of shape (n_classes,)
+        Weights of the classes, as they are predicted: of the second one if there are two.
+    lowest, highest : float
+        The least and the largest score, without the intercept.
+    along : float
+        How the loss changes along the change of scores.
+    cross : float, or ndarray of shape (n_classes,)
+        How the slopes change along it.
+    square : float
+        The curvature along it.
+    before, changed : float
+        The curvature along it without a shift, each class for itself, at an older point, and by how
+        much those of rows have changed since then.
     """
 
     value: float
-    intercept: float
+    slopes: Any
+    hessian: Any
+    expected: Any
+    lowest: float
+    highest: float
+    along: float = 0.0
+    cross: Any = 0.0
+    square: float = 0.0
+    before: float = 0.0
+    changed: float = 0.0
+
+    def __add__(self, other: Sums) -> Sums:
+        added = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        added["lowest"] = min(self.lowest, other.lowest)
+        added["highest"] = max(self.highest, other.highest)
+        return Sums(**added)
+
+
+@dataclass(frozen=True)
+class BinaryPoint:
+    """The logistic losses of rows of two classes at given scores.
+
+    Attributes
+    ----------
+    residuals : ndarray of float64 of shape (n_rows,)
+        The gradient: how the loss changes with each score.
+    weights : ndarray of float64 of shape (n_rows,)
+        The diagonal of the Hessian, which has nothing else.
+    """
+
     residuals: Rows
     weights: Rows
-    total: float
 
-    def curve(self, scores: Rows) -> Rows:
-        """Return the Hessian times other scores."""
-        out: Rows = scores - self.best_shift(scores)
-        out *= self.weights
-        return out
+    def curve(self, change: Rows) -> Rows:
+        """Return the Hessian times a change of scores."""
+        return self.weights * change
 
-    def best_shift(self, scores: Rows) -> float:
-        """Return by how much the intercept falls if these scores are added, to first order."""
-        return dot(self.weights, scores) / self.total if self.total > 0 else 0.0
+    @property
+    def hessian(self) -> float:
+        """The Hessian of the intercept."""
+        return float(self.weights.sum())
 
 
-class BinaryLoss:
-    """The logistic loss of two classes.
+class _Loss:
+    """What the losses share: sums over rows, made of a few rows at a time.
+
+    A subclass says by `_at` what a few rows are at given scores.
+    """
+
+    weights: Rows
+
+    def point(self, scores: Rows, intercept: Any) -> Any:
+        """Return the losses of rows at these scores."""
+        whole: dict[str, Rows] = {}
+        kind: Any = None
+        for rows in _few_rows(len(scores)):
+            _, point = self._at(scores[rows], intercept, rows)
+            kind = type(point)
+            for name, values in vars(point).items():
+                if name not in whole:
+                    whole[name] = np.empty((len(scores), *values.shape[1:]))
+                whole[name][rows] = values
+        return kind(**whole)
+
+    def sums(
+        self,
+        scores: Rows,
+        intercept: Any,
+        change: Rows | None = None,
+        old: Any = None,
+        size: float = 0.0,
+        shift: Any = 0.0,
+    ) -> Sums:
+        """Return sums over rows at these scores, or so many times a change, less a shift, further.
+
+        `old` is the point to compare the curvatures of rows with.
+        """
+        parts = []
+        for rows in _few_rows(len(scores)):
+            z, along = scores[rows], {}
+            if change is not None:
+                t = change[rows] - shift
+                z = z + size * t
+            value, point = self._at(z, intercept, rows)
+            if change is not None:
+                curved, before = point.curve(t), old.weights[rows]
+                squares = change[rows] * change[rows]
+                along = {
+                    "along": dot(point.residuals, t),
+                    "cross": curved.sum(axis=0),
+                    "square": dot(t, curved),
+                    "before": dot(before, squares),
+                    "changed": dot(np.abs(point.weights - before), squares),
+                }
+            slopes = point.residuals.sum(axis=0)
+            parts.append(
+                Sums(
+                    value,
+                    slopes,
+                    point.hessian,
+                    self._expected(point, slopes, rows),
+                    float(z.min(initial=np.inf)),
+                    float(z.max(initial=-np.inf)),
+                    **along,
+                )
+            )
+        return sum(parts[1:], parts[0])
+
+    def _at(self, scores: Rows, intercept: Any, rows: slice) -> tuple[float, Any]:
+        """Return the loss of a few rows, and their point."""
+        raise NotImplementedError
+
+    def _expected(self, point: Any, slopes: Any, rows: slice) -> Any:
+        """Return the weights of classes, as they are predicted."""
+        return np.einsum("i,i...->...", self.weights[rows], point.likely)
+
+
+class BinaryLoss(_Loss):
+    """The logistic losses of rows of two classes.
 
     Parameters
     ----------
-    is_second : ndarray of bool of shape (n_rows,)
-        Whether a row is of the second class.
+    classes : ndarray of shape (n_rows,)
+        The class of each row: 0 or 1, False or True.
     weights : ndarray of float64 of shape (n_rows,)
-        Non-negative weights of the rows, positive for some rows of each class.
-    has_intercept : bool
-        Whether there is an intercept; otherwise it stays 0.
+        Non-negative weights of the rows.
     """
 
-    def __init__(self, is_second: NDArray[np.bool_], weights: Rows, has_intercept: bool) -> None:
-        self.is_second = is_second
+    def __init__(self, classes: NDArray[Any], weights: Rows) -> None:
+        self.is_second = classes.astype(np.bool_, copy=False)
         self.weights = weights
-        self.has_intercept = has_intercept
-        self.first, self.second = float(weights[~is_second].sum()), float(weights[is_second].sum())
-        self.total = self.first + self.second
-        self.prior = math.log(self.second) - math.log(self.first)
 
-    def at(self, scores: Rows, intercept: float, out: Rows | None = None) -> BinaryPoint:
-        """Return the loss at these scores. The best intercept is sought from the one given.
+    def _at(self, scores: Rows, intercept: float, rows: slice) -> tuple[float, BinaryPoint]:
+        is_second, weights = self.is_second[rows], self.weights[rows]
+        margins = scores + intercept
+        small = np.exp(-np.abs(margins))
+        share = 1 / (1 + small)
+        likely = np.where(margins >= 0, share, small * share)
+        # log(1 + exp(-|margin|)), and |margin| if the row is on the wrong side
+        losses = np.log1p(small) + np.maximum(np.where(is_second, -margins, margins), 0)
+        point = BinaryPoint(weights * (likely - is_second), weights * (small * share * share))
+        return dot(weights, losses), point
 
-        The residuals are written to `out`, if it is given.
-        """
-        residuals = np.empty_like(scores) if out is None else out
-        weights = np.empty_like(scores)
-        # A mean of sigmoids lies between those of the least and of the largest score.
-        low, high = self.prior - float(scores.max()), self.prior - float(scores.min())
-        if self.has_intercept:
-            intercept = min(max(intercept, low), high)
-        for _ in range(_MOST_STEPS):
-            value = self._fill(scores, intercept, residuals, weights)
-            slope, curvature = float(residuals.sum()), float(weights.sum())
-            if not self.has_intercept or abs(slope) <= _ENOUGH * self.total:
-                break
-            low, high = (low, min(high, intercept)) if slope > 0 else (max(low, intercept), high)
-            intercept = self._next(intercept, slope, curvature, low, high)
-        total = curvature if self.has_intercept else 0.0
-        return BinaryPoint(value, intercept, residuals, weights, total)
-
-    def _fill(self, scores: Rows, intercept: float, residuals: Rows, weights: Rows) -> float:
-        """Write the gradient and the diagonal of the Hessian, and return the loss."""
-        value = 0.0
-        rows = scores, self.is_second, self.weights, residuals, weights
-        for z, is_second, row_weights, r, w in blocks_of(*rows):
-            margins = z + intercept
-            small = np.exp(-np.abs(margins))
-            share = 1 / (1 + small)
-            likely = np.where(margins >= 0, share, small * share)
-            np.multiply(row_weights, likely - is_second, out=r)
-            np.multiply(row_weights, small * share * share, out=w)
-            # log(1 + exp(-|margin|)), and |margin| if the row is on the wrong side
-            losses = np.log1p(small) + np.maximum(np.where(is_second, -margins, margins), 0)
-            value += dot(row_weights, losses)
-        return value
-
-    def _next(
-        self, intercept: float, slope: float, curvature: float, low: float, high: float
-    ) -> float:
-        """Return Newton's guess for the logit of the mean, or the middle if it is no better.
-
-        That logit is almost a line, so that a step is hardly ever too long.
-        """
-        first, second = self.first - slope, self.second + slope
-        if min(first, second) > 0 and curvature > 0:
-            error = math.log(second) - math.log(first) - self.prior
-            guess = intercept - error * first * second / (self.total * curvature)
-            if low < guess < high:
-                return guess
-        return (low + high) / 2
+    def _expected(self, point: BinaryPoint, slopes: Any, rows: slice) -> float:
+        return float(slopes + dot(self.weights[rows], self.is_second[rows]))
 
 
 @dataclass(frozen=True)
 class SoftmaxPoint:
-    """The logistic loss of several classes at given scores.
+    """The logistic losses of rows of several classes at given scores.
 
     Attributes
     ----------
-    value, intercept, residuals, weights
-        As those of BinaryPoint, with a column or a number for each class.
+    residuals, weights : ndarray of float64 of shape (n_rows, n_classes)
+        As those of BinaryPoint, with a column for each class.
     row_weights : ndarray of float64 of shape (n_rows,)
         Weights of the rows.
     likely : ndarray of float64 of shape (n_rows, n_classes)
         Probabilities of the classes.
-    hessian : ndarray of float64 of shape (n_classes, n_classes), or None
-        The Hessian of the intercepts, if there are any.
     """
 
-    value: float
-    intercept: NDArray[np.float64]
     residuals: Rows
     weights: Rows
     row_weights: Rows
     likely: Rows
-    hessian: NDArray[np.float64] | None
 
-    def curve(self, scores: Rows) -> Rows:
-        """Return the Hessian times other scores."""
-        if self.hessian is not None:
-            scores = scores - self.best_shift(scores)
-        return self._curve(scores)
-
-    def _curve(self, scores: Rows) -> Rows:
-        means = np.einsum("ic,ic->i", self.likely, scores)
-        out: Rows = scores - means[:, None]
+    def curve(self, change: Rows) -> Rows:
+        """Return the Hessian times a change of scores."""
+        means = np.einsum("ic,ic->i", self.likely, change)
+        out: Rows = change - means[:, None]
         out *= self.likely
         out *= self.row_weights[:, None]
         return out
 
-    def best_shift(self, scores: Rows) -> NDArray[np.float64]:
-        """Return by how much the intercepts fall if these scores are added, to first order."""
-        if self.hessian is None:
-            return np.zeros(scores.shape[1])
-        return _solve(self.hessian, self._curve(scores).sum(axis=0))
+    @property
+    def hessian(self) -> Rows:
+        """The Hessian of the intercepts."""
+        weighted = self.row_weights[:, None] * self.likely
+        out: Rows = np.diag(weighted.sum(axis=0)) - np.einsum("ic,id->cd", weighted, self.likely)
+        return out
 
 
-class SoftmaxLoss:
-    """The logistic loss of several classes.
+class SoftmaxLoss(_Loss):
+    """The logistic losses of rows of several classes.
 
     Parameters
     ----------
     classes : ndarray of int64 of shape (n_rows,)
         The class of each row, counted from 0.
     weights : ndarray of float64 of shape (n_rows,)
-        Non-negative weights of the rows, positive for some rows of each class.
-    has_intercept : bool
-        Whether there is an intercept for each class; otherwise they stay 0.
+        Non-negative weights of the rows.
     """
 
-    def __init__(self, classes: NDArray[np.int64], weights: Rows, has_intercept: bool) -> None:
+    def __init__(self, classes: NDArray[np.int64], weights: Rows) -> None:
         self.classes = classes
         self.weights = weights
-        self.has_intercept = has_intercept
-        self.total = float(weights.sum())
-        self.shares = np.bincount(classes, weights)
 
-    def at(
-        self, scores: Rows, intercept: NDArray[np.float64], out: Rows | None = None
-    ) -> SoftmaxPoint:
-        """Return the loss at these scores. The best intercept is sought from the one given.
-
-        Newton's steps are taken while they help, else one of iterative scaling. `out` is not used.
-        """
-        point = self._at(scores, intercept)
-        for _ in range(_MOST_STEPS if self.has_intercept else 0):
-            slopes = point.residuals.sum(axis=0)
-            if np.abs(slopes).max() <= _ENOUGH * self.total:
-                break
-            newer = self._at(scores, point.intercept - _solve(point.hessian, slopes))
-            if not _is_better(newer, point):
-                newer = self._at(scores, self._rescaled(point))
-                if not _is_better(newer, point):
-                    break
-            point = newer
-        return point
-
-    def _rescaled(self, point: SoftmaxPoint) -> NDArray[np.float64]:
-        """Return intercepts after a step of iterative scaling, which never raises the loss."""
-        expected = np.einsum("i,ic->c", self.weights, point.likely)
-        expected = np.maximum(expected, np.finfo(np.float64).tiny)
-        out: Rows = point.intercept + np.log(self.shares) - np.log(expected)
-        return out
-
-    def _at(self, scores: Rows, intercept: NDArray[np.float64]) -> SoftmaxPoint:
+    def _at(self, scores: Rows, intercept: Rows, rows: slice) -> tuple[float, SoftmaxPoint]:
+        classes, row_weights = self.classes[rows], self.weights[rows]
         margins = scores + intercept
         margins -= margins.max(axis=1, keepdims=True)
         likely = np.exp(margins)
         sums = likely.sum(axis=1)
         likely /= sums[:, None]
-        rows = np.arange(len(scores))
-        value = dot(self.weights, np.log(sums) - margins[rows, self.classes])
-        weighted = self.weights[:, None] * likely
-        weights = weighted * (1 - likely)
-        hessian = None
-        if self.has_intercept:
-            hessian = np.diag(weighted.sum(axis=0)) - np.einsum("ic,id->cd", weighted, likely)
-        residuals = weighted
-        residuals[rows, self.classes] -= self.weights
-        return SoftmaxPoint(
-            value, _without_mean(intercept), residuals, weights, self.weights, likely, hessian
-        )
+        each = np.arange(len(scores))
+        value = dot(row_weights, np.log(sums) - margins[each, classes])
+        residuals = row_weights[:, None] * likely
+        weights = residuals * (1 - likely)
+        residuals[each, classes] -= row_weights
+        return value, SoftmaxPoint(residuals, weights, row_weights, likely)
 
 
-def _is_better(new: SoftmaxPoint, old: SoftmaxPoint) -> bool:
-    """Return whether the loss is lower, or the same but for rounding, and flatter."""
-    if abs(new.value - old.value) > 1e-12 * old.value:
-        return new.value < old.value
-    steepest = (float(np.abs(each.residuals.sum(axis=0)).max()) for each in (new, old))
-    return next(steepest) < next(steepest)
+def loss_for(classes: NDArray[Any], weights: Rows, n_classes: int) -> BinaryLoss | SoftmaxLoss:
+    """Return the losses of rows of two or more classes, counted from 0."""
+    return (BinaryLoss if n_classes == 2 else SoftmaxLoss)(classes, weights)
 
 
-def _solve(hessian: Rows | None, slopes: Rows) -> Rows:
-    """Return the step of intercepts that changes slopes by these.
-
-    Adding a constant to all intercepts has no effect, so that the Hessian is singular: the step
-    sums to 0. Nor has any other change much, if all probabilities are 0 or 1: the step is bounded.
-    """
-    assert hessian is not None
-    n, total = len(slopes), float(np.trace(hessian))
-    if not total > 1e-200:
-        return np.zeros(n)
-    full = hessian + total / n + np.eye(n) * (1e-12 * total)
-    return _without_mean(np.linalg.solve(full, slopes).astype(np.float64))
-
-
-def _without_mean(intercept: Rows) -> Rows:
-    """Return equivalent intercepts that sum to 0: adding a constant to all has no effect."""
-    out: Rows = intercept - intercept.mean()
-    return out
-
-
-Point = BinaryPoint | SoftmaxPoint
-Loss = BinaryLoss | SoftmaxLoss
+def _few_rows(n_rows: int) -> Iterator[slice]:
+    """Yield slices of rows that stay in cache, at least one, from the first to the last."""
+    for start in range(0, max(n_rows, 1), BLOCK):
+        yield slice(start, min(start + BLOCK, n_rows))

@@ -2,7 +2,8 @@
 
 Each step is found by conjugate gradients. Their products give the scores of the step too, so the
 search along it reads rows alone: an iteration takes as many passes as conjugate gradients do, and
-one and a half for the gradient and the preconditioner.
+one and a half for the gradient and the preconditioner. Blocks of rows that are elsewhere take one
+more: they are told of coefficients alone.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.design import Design
-from polysparse.models.losses import Loss, Point, Rows
+from polysparse.models.objectives import LogLosses
 from polysparse.models.vectors import Vector, add_scaled, blocks_of, dot
 
 # The preconditioner is 1 - SHARE + SHARE * diagonal of the Hessian, about the means of columns. On
@@ -62,8 +62,7 @@ Report = Callable[[int, float, float], None]
 
 
 def minimise(
-    design: Design,
-    loss: Loss,
+    losses: LogLosses,
     coefficients: NDArray[np.float64],
     intercept: Any,
     *,
@@ -71,85 +70,77 @@ def minimise(
     max_iter: int,
     report: Report,
 ) -> Fit:
-    """Minimise a loss plus half the squared norm of the coefficients, which are changed in place.
+    """Minimise losses plus half the squared norm of the coefficients, which are changed in place.
 
     It has converged when less than tol / 2 of the value is estimated to be left to gain, and
     curvatures hardly changed. report(iteration, value, norm of the gradient) is called for each
     iteration.
     """
     w = coefficients.reshape(-1)
-    scores = design.apply(coefficients)
-    point = loss.at(scores, intercept)
-    value = point.value + dot(w, w) / 2
+    losses.begin(coefficients, intercept)
+    value = losses.value + dot(w, w) / 2
     slack, small, has_converged = MOST_SLACK, 0.0, False
     for iteration in range(1, max_iter + 1):
-        residual = design.apply_transposed(point.residuals)
+        residual, scale = losses.model()
         require_finite(residual)
         np.add(residual, coefficients, out=residual)
         np.negative(residual, out=residual)
         report(iteration, value, float(np.sqrt(dot(residual, residual))))
-        step = _find_step(design, loss, point, residual, slack, small)
-        del residual
+        _precondition(scale)
+        step = _find_step(losses, residual, scale, slack, small)
+        del residual, scale
         d = step.coefficients.reshape(-1)
-        size, newer = _search(loss, point, scores, step, dot(w, d), dot(d, d))
-        curved = _change_of_curvature(point, newer, step.scores)
-        point = newer
+        size = _search(losses, step, dot(w, d), dot(d, d))
         add_scaled(w, size, d)
-        add_scaled(scores.reshape(-1), size, step.scores.reshape(-1))
-        value = point.value + dot(w, w) / 2
+        curved = losses.move(coefficients)
+        value = losses.value + dot(w, w) / 2
         if curved <= SMALL_CHANGE and step.left <= tol / 2 * value:
             has_converged = True
             break
         slack = min(MOST_SLACK, max(LEAST_SLACK, SLACK * curved))
         small = tol / 2 * value if curved <= SMALL_CHANGE else 0.0
         del step, d
-    return Fit(coefficients, point.intercept, value, iteration, has_converged)
+    return Fit(coefficients, losses.intercept, value, iteration, has_converged)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A change of coefficients, and the change of scores that it makes.
+    """A change of coefficients.
 
     `slope` is that of the objective at the start. `left` estimates how much lower the quadratic
     model is at its minimum; infinite if it is not known.
     """
 
     coefficients: NDArray[np.float64]
-    scores: Rows
     slope: float
     left: float
 
 
 def _find_step(
-    design: Design,
-    loss: Loss,
-    point: Point,
+    losses: LogLosses,
     residual: NDArray[np.float64],
+    scale: NDArray[np.float64],
     slack: float,
     small: float,
 ) -> Step:
-    """Minimise the quadratic model at a point by preconditioned conjugate gradients.
+    """Minimise the quadratic model where losses are by preconditioned conjugate gradients.
 
     They end when what is left to gain is estimated to be `small`, or the share `slack` of what was
     gained. residual, the negative gradient, is overwritten.
     """
-    scale = _precondition(design, loss, point)
-    out, scores = np.zeros_like(residual), np.zeros_like(point.residuals)
-    direction = np.divide(residual, scale)
+    out, direction = np.zeros_like(residual), np.divide(residual, scale)
     r, m, p, d = (v.reshape(-1) for v in (residual, scale, direction, out))
     norm = dot(r, p)
     least, gained, product = 1e-30 * norm, 0.0, None
     gains = deque[float](maxlen=RECENT)
     for k in range(1, MOST_STEPS + 1):
         if not norm > least:
-            return Step(out, scores, -2 * gained, 0.0)
-        change = design.apply(direction)
-        product = design.apply_transposed(point.curve(change), product)
+            return Step(out, -2 * gained, 0.0)
+        product = losses.curve(direction, product)
         np.add(product, direction, out=product)
         h = product.reshape(-1)
         size = norm / dot(p, h)
-        change *= size
-        scores += change
+        losses.advance(size)
         gain = size * norm / 2
         before, norm = norm, _advance(size, p, h, r, d, m)
         gained += gain
@@ -158,16 +149,14 @@ def _find_step(
         if (k >= FEWEST_STEPS) if left <= small else (k * gain <= slack * gained):
             break
         _turn(p, norm / before, h)
-    return Step(out, scores, -2 * gained, left if k >= FEWEST_STEPS else np.inf)
+    return Step(out, -2 * gained, left if k >= FEWEST_STEPS else np.inf)
 
 
-def _precondition(design: Design, loss: Loss, point: Point) -> NDArray[np.float64]:
-    """Return what the gradient is divided by."""
-    scale = design.centred_squares(point.weights, centred=loss.has_intercept)
+def _precondition(scale: NDArray[np.float64]) -> None:
+    """Make the diagonal of the Hessian what the gradient is divided by."""
     require_finite(scale)
     np.multiply(scale, SHARE, out=scale)
     np.add(scale, 1, out=scale)
-    return scale
 
 
 def _advance(size: float, p: Vector, h: Vector, r: Vector, d: Vector, m: Vector) -> float:
@@ -190,41 +179,25 @@ def _turn(p: Vector, share: float, h: Vector) -> None:
         p_part += h_part
 
 
-def _search(
-    loss: Loss, point: Point, scores: Rows, step: Step, along: float, length: float
-) -> tuple[float, Point]:
-    """Return how far to go, and the loss there; only rows are read.
+def _search(losses: LogLosses, step: Step, along: float, length: float) -> float:
+    """Return how far to go; only rows are read.
 
     The slope rises along a step, because the objective is convex: Newton's method for its root,
-    within bounds. The residuals of `point` are overwritten.
+    within bounds.
     """
-    change = step.scores
-    start: Any = point.intercept
-    shift: Any = point.best_shift(change)
-    low, high, size = 0.0, np.inf, 1.0
+    losses.look_along(step.coefficients)
+    low, high, next_size = 0.0, np.inf, 1.0
     for _ in range(MOST_TRIALS):
-        trial = size * change
-        trial += scores
-        newer = loss.at(trial, start - size * shift, point.residuals)
-        del trial
-        slope = dot(newer.residuals, change) + along + size * length
+        size = next_size
+        slope, curvature = losses.trial(size)
+        slope += along + size * length
         if abs(slope) <= FLAT * abs(step.slope):
             break
         low, high = (size, high) if slope < 0 else (low, size)
-        size -= slope / (dot(change, newer.curve(change)) + length)
-        if not low < size < high:
-            size = 2 * low + 1 if np.isinf(high) else (low + high) / 2
-    return size, newer
-
-
-def _change_of_curvature(old: Point, new: Point, change: Rows) -> float:
-    """Return how much the curvature of rows changed, as a share, weighted by a change of scores."""
-    total = changed = 0.0
-    for t, before, after in blocks_of(*(v.reshape(-1) for v in (change, old.weights, new.weights))):
-        squares = t * t
-        total += dot(before, squares)
-        changed += dot(np.abs(after - before), squares)
-    return changed / total if total > 0 else 0.0
+        next_size = size - slope / (curvature + length)
+        if not low < next_size < high:
+            next_size = 2 * low + 1 if np.isinf(high) else (low + high) / 2
+    return size
 
 
 def require_finite(sums: NDArray[np.float64]) -> None:

@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from polysparse.basis.degrees import Degree
+from polysparse.columns.spaces import ColumnSpace
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models import least_squares
+from polysparse.models.blocks import Block, Blocks, OneBlock
+from polysparse.models.design import Design
+from polysparse.models.objectives import SquaredErrors
 from polysparse.models.shared import PolynomialModel, RealRange, as_weights
 
 
@@ -138,19 +142,38 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         self.forget()
         x, y = self.read(X, y=y, reset=True, y_numeric=True)
         weights = as_weights(sample_weight, x.shape[0])
-        design = self.make_design(x)
+        columns = self.make_columns(x)
+        self.require_room(columns)
+        block = Block(Design(columns, x, self.n_jobs), y.astype(np.float64, copy=False), weights)
+        self.fit_blocks(columns, OneBlock(block))
+        return self
+
+    def fit_blocks(self, columns: ColumnSpace, blocks: Blocks) -> None:
+        """Fit the model to blocks of rows, wherever they are.
+
+        Parameters
+        ----------
+        columns : ColumnSpace
+            The columns of the model.
+        blocks : Blocks
+            The rows.
+        """
+        errors = SquaredErrors(blocks, bool(self.fit_intercept))
         fit = least_squares.minimise(
-            design,
-            y.astype(np.float64),
-            weights,
+            errors,
             float(self.alpha),
-            has_intercept=bool(self.fit_intercept),
             tol=self.tol,
             max_iter=self.max_iter,
-            report=self.reporter(design),
+            report=self.reporter(errors),
         )
-        self.keep(design, fit, coef_=fit.coefficients, intercept_=fit.intercept, n_iter_=fit.n_iter)
-        return self
+        self.keep(
+            columns,
+            blocks,
+            fit,
+            coef_=fit.coefficients,
+            intercept_=fit.intercept,
+            n_iter_=fit.n_iter,
+        )
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict targets.

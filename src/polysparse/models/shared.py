@@ -22,8 +22,10 @@ from polysparse.estimators.shared import IntegerRange, read_sparse
 from polysparse.machine import format_count, require_memory
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.output import as_csr
-from polysparse.models.design import Design
+from polysparse.models import contributions
+from polysparse.models.blocks import Blocks
 from polysparse.models.newton import Fit
+from polysparse.models.objectives import Objective
 from polysparse.models.readable import ReadableMixin
 from polysparse.observation.tally import ColumnTally
 from polysparse.operator.polynomial_operator import PolynomialOperator
@@ -49,7 +51,7 @@ class RealRange:
 class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     """The parameters and attributes that all models have.
 
-    A subclass fits by a solver, which sees X as a Design.
+    A subclass fits by a solver, which sees X as sums over its rows.
     """
 
     n_features_in_: int
@@ -119,33 +121,19 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------- fitting
 
-    def make_design(self, x: CanonicalCsr, n_outputs: int = 1) -> Design:
-        """Return what a solver needs of X, if there is memory for the coefficients.
+    def make_columns(self, x: CanonicalCsr) -> ColumnSpace:
+        """Return the columns of the model, which never include the bias.
 
         Parameters
         ----------
         x : CanonicalCsr
             The data.
-        n_outputs : int, default=1
-            Number of coefficients for each column.
 
         Returns
         -------
-        Design
-            The expansion, which is never built.
+        ColumnSpace
+            The columns.
         """
-        columns = self._make_columns(x)
-        n = columns.n_columns * n_outputs
-        require_memory(
-            8 * self.n_vectors * n,
-            f"{format_count(n)} coefficients, {self.n_vectors} times for the solver,",
-            self._ways_out(columns),
-        )
-        columns.require_indexable()
-        return Design(columns, x, self.n_jobs)
-
-    def _make_columns(self, x: CanonicalCsr) -> ColumnSpace:
-        """Return the columns of the model, which never include the bias."""
         n_features = x.shape[1]
         if not isinstance(self.columns, str):
             return without_bias(self._fitted_transformer(x).column_space(n_features))
@@ -172,6 +160,24 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             as_csr(x.shape, x.indptr, x.indices, x.data, is_array=x.is_array)
         )
 
+    def require_room(self, columns: ColumnSpace, n_outputs: int = 1) -> None:
+        """Raise MemoryError if there is no memory for the coefficients of these columns.
+
+        Parameters
+        ----------
+        columns : ColumnSpace
+            The columns of the model.
+        n_outputs : int, default=1
+            Number of coefficients for each column.
+        """
+        n = columns.n_columns * n_outputs
+        require_memory(
+            8 * self.n_vectors * n,
+            f"{format_count(n)} coefficients, {self.n_vectors} times for the solver,",
+            self._ways_out(columns),
+        )
+        columns.require_indexable()
+
     def _ways_out(self, columns: ColumnSpace) -> str:
         if isinstance(columns, HashedColumns):
             return "Lower n_columns of the transformer."
@@ -185,10 +191,12 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             "number of columns; or lower the degree, or set interaction_only=True."
         )
 
-    def keep(self, design: Design, fit: Fit, **fitted: Any) -> None:
+    def keep(self, columns: ColumnSpace, blocks: Blocks, fit: Fit, **fitted: Any) -> None:
         """Set the attributes of a fitted model, and warn if the solver was stopped."""
-        column_counts = design.count_rows()
-        self.column_space_ = design.columns
+        column_counts = None
+        if not isinstance(columns, HashedColumns):
+            (column_counts,) = blocks.total(contributions.count_rows)
+        self.column_space_ = columns
         self.column_counts_ = column_counts
         self.objective_ = fit.value
         for name, value in fitted.items():
@@ -198,10 +206,10 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations: "
                 "raise max_iter or tol, or scale X.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def reporter(self, design: Design) -> Any:
+    def reporter(self, objective: Objective) -> Any:
         """Return a function that prints a line for an iteration, if `verbose` is set."""
         start = time.perf_counter()
 
@@ -210,7 +218,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
                 seconds = time.perf_counter() - start
                 print(
                     f"{type(self).__name__} {iteration:4d}  objective {value:.8g}  "
-                    f"gradient {gradient:.3g}  passes {design.n_passes:g}  {seconds:.2f} s"
+                    f"gradient {gradient:.3g}  passes {objective.n_passes:g}  {seconds:.2f} s"
                 )
 
         return report

@@ -1,0 +1,111 @@
+"""What a block of rows contributes to a fit: functions of the block and of what all blocks share.
+
+Those that return rows are for `Blocks.keep`, those that return a tuple of sums for `Blocks.total`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.models.blocks import Block
+from polysparse.models.losses import Rows, loss_for
+from polysparse.models.vectors import dot
+
+
+def scores(block: Block, coefficients: NDArray[Any]) -> Rows:
+    """Return the expansion times coefficients."""
+    return block.design.apply(coefficients)
+
+
+def count_rows(block: Block) -> tuple[Any, ...]:
+    """Return in how many rows each column occurs."""
+    return (block.design.count_rows(),)
+
+
+# ------------------------------------------------------------------------------- logistic losses
+
+
+def log_losses(block: Block, z: Rows, n_classes: int, **at: Any) -> tuple[Any, ...]:
+    """Return sums of the losses at scores z."""
+    return (loss_for(block.targets, block.weights, n_classes).sums(z, **at),)
+
+
+def log_losses_along(
+    block: Block, z: Rows, change: Rows, old: Any, n_classes: int, **at: Any
+) -> tuple[Any, ...]:
+    """Return sums of the losses at a change of scores z, and how they change along it."""
+    loss = loss_for(block.targets, block.weights, n_classes)
+    return (loss.sums(z, change=change, old=old, **at),)
+
+
+def point(block: Block, z: Rows, n_classes: int, intercept: Any) -> Any:
+    """Return the gradients and curvatures of rows at scores z."""
+    return loss_for(block.targets, block.weights, n_classes).point(z, intercept)
+
+
+def model(block: Block, at: Any, is_centred: bool) -> tuple[Any, ...]:
+    """Return the gradient at a point, the weighted sums of squares and of columns, and of rows."""
+    gradient = block.design.apply_transposed(at.residuals)
+    squares = block.design.sum_squares(at.weights)
+    sums = block.design.apply_transposed(at.weights) if is_centred else 0.0
+    return gradient, squares, sums, at.weights.sum(axis=0)
+
+
+def cross(block: Block, at: Any, change: Rows) -> tuple[Any, ...]:
+    """Return how the slopes of intercepts change along a change of scores."""
+    return (at.curve(change).sum(axis=0),)
+
+
+def curve(
+    block: Block, at: Any, change: Rows, shift: Any, out: NDArray[Any] | None = None
+) -> tuple[Any, ...]:
+    """Return the Hessian at a point times the direction that makes a change of scores."""
+    return (block.design.apply_transposed(at.curve(change - shift), out),)
+
+
+# ------------------------------------------------------------------------------- squared errors
+
+
+def errors(block: Block, z: Rows) -> Rows:
+    """Return targets less scores z."""
+    out: Rows = block.targets - z
+    return out
+
+
+def targets(block: Block) -> Rows:
+    """Return a copy of the targets."""
+    return block.targets.astype(np.float64)
+
+
+def weighted_sum(block: Block, rows: Rows) -> tuple[Any, ...]:
+    """Return the sum of weights times rows."""
+    return (dot(block.weights, rows),)
+
+
+def squares(block: Block, rows: Rows, shift: float = 0.0) -> tuple[Any, ...]:
+    """Return the weighted sum of squares of rows less a shift."""
+    rows = rows - shift
+    with np.errstate(over="ignore"):
+        return (dot(block.weights, rows * rows),)
+
+
+def column_sums(block: Block, is_centred: bool) -> tuple[Any, ...]:
+    """Return the weighted sums of squares of columns and of columns, and the sum of weights."""
+    squares = block.design.sum_squares(block.weights)
+    sums = block.design.apply_transposed(block.weights) if is_centred else 0.0
+    return squares, sums, float(block.weights.sum())
+
+
+def transposed(
+    block: Block, rows: Rows, shift: float = 0.0, out: NDArray[Any] | None = None
+) -> tuple[Any, ...]:
+    """Return the transposed expansion times weighted rows less a shift."""
+    return (block.design.apply_transposed(block.weights * (rows - shift), out),)
+
+
+def squares_and_transposed(block: Block, rows: Rows, shift: float) -> tuple[Any, ...]:
+    """Return what `squares` and `transposed` do."""
+    return squares(block, rows, shift) + transposed(block, rows, shift)
