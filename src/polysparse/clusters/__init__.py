@@ -1,4 +1,4 @@
-"""What Dask and Spark share: what a block of rows contributes to a fit, and how it is summed.
+"""What Dask and Spark share: a fit to rows that a cluster holds, and the order of its sums.
 
-It uses models, and knows neither Dask nor Spark.
+It uses models, and knows neither Dask nor Spark: they give a Cluster.
 """

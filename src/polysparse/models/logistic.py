@@ -12,13 +12,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.elsewhere import handler_of
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models import newton
 from polysparse.models.blocks import Block, Blocks, OneBlock
 from polysparse.models.design import Design
 from polysparse.models.intercepts import intercept_for
 from polysparse.models.objectives import LogLosses
-from polysparse.models.shared import PolynomialModel, RealRange, as_weights
+from polysparse.models.shared import Extent, PolynomialModel, RealRange, as_weights, counter_of
 
 
 class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: ignore[misc]
@@ -155,16 +156,19 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         self : object
             Fitted model.
         """
+        if (away := handler_of(X)) is not None:
+            return away.fit(self, X, y, sample_weight)  # type: ignore[no-any-return]
         self.require_parameters()
         last = self.forget()
         x, y = self.read(X, y=y, reset=True)
-        check_classification_targets(y)
+        require_classes(y)
         classes, numbers = np.unique(y, return_inverse=True)
         weights = as_weights(sample_weight, x.shape[0])
+        Extent.of(weights).require_valid()
         factors = self.class_factors(classes, sums_by_class(numbers, weights, len(classes)))
         with np.errstate(over="ignore"):
             weights = weights * factors[numbers]
-        columns = self.make_columns(x)
+        columns = self.make_columns(x.shape[1], counter_of(x, self.n_jobs))
         self.require_room(columns, count_outputs(classes))
         block = Block(Design(columns, x, self.n_jobs), numbers, weights)
         shares = sums_by_class(numbers, weights, len(classes))
@@ -300,6 +304,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
             With two classes, the log odds of the second one.
         """
+        if (away := handler_of(X)) is not None:
+            return away.predict(self, X, "decision_function")  # type: ignore[no-any-return]
         scores = self.scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -316,6 +322,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of shape (n_samples,)
             The most probable class of each row.
         """
+        if (away := handler_of(X)) is not None:
+            return away.predict(self, X, "predict")  # type: ignore[no-any-return]
         scores = self.decision_function(X)
         which = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[which.astype(np.intp)]
@@ -333,6 +341,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
+        if (away := handler_of(X)) is not None:
+            return away.predict(self, X, "predict_proba")  # type: ignore[no-any-return]
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -348,6 +358,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples, n_classes)
             Logarithms of probabilities, in the order of `classes_`.
         """
+        if (away := handler_of(X)) is not None:
+            return away.predict(self, X, "predict_log_proba")  # type: ignore[no-any-return]
         scores = self.decision_function(X)
         if scores.ndim == 1:
             # log(1 + exp(s)), with an exponential that cannot overflow
@@ -368,3 +380,8 @@ def sums_by_class(
 ) -> NDArray[np.float64]:
     """Return the sum of weights of each class."""
     return np.bincount(numbers, weights, n_classes).astype(np.float64, copy=False)
+
+
+def require_classes(y: Any) -> None:
+    """Raise ValueError if y is no column of classes."""
+    check_classification_targets(y)

@@ -10,12 +10,13 @@ from sklearn.base import RegressorMixin
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.elsewhere import handler_of
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models import least_squares
 from polysparse.models.blocks import Block, Blocks, OneBlock
 from polysparse.models.design import Design
 from polysparse.models.objectives import SquaredErrors
-from polysparse.models.shared import PolynomialModel, RealRange, as_weights
+from polysparse.models.shared import Extent, PolynomialModel, RealRange, as_weights, counter_of
 
 
 class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
@@ -138,11 +139,14 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         self : object
             Fitted model.
         """
+        if (away := handler_of(X)) is not None:
+            return away.fit(self, X, y, sample_weight)  # type: ignore[no-any-return]
         self.require_parameters()
         self.forget()
         x, y = self.read(X, y=y, reset=True, y_numeric=True)
         weights = as_weights(sample_weight, x.shape[0])
-        columns = self.make_columns(x)
+        Extent.of(weights).require_valid()
+        columns = self.make_columns(x.shape[1], counter_of(x, self.n_jobs))
         self.require_room(columns)
         block = Block(Design(columns, x, self.n_jobs), y.astype(np.float64, copy=False), weights)
         self.fit_blocks(columns, OneBlock(block))
@@ -188,4 +192,6 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         ndarray of float64 of shape (n_samples,)
             Predicted targets.
         """
+        if (away := handler_of(X)) is not None:
+            return away.predict(self, X, "predict")  # type: ignore[no-any-return]
         return self.scores(X)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -18,10 +19,10 @@ from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
 from polysparse.estimators.hashed import HashedPolynomialFeatures
+from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.estimators.shared import IntegerRange, read_sparse
 from polysparse.machine import format_count, require_memory
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.matrix.output import as_csr
 from polysparse.models import contributions
 from polysparse.models.blocks import Blocks
 from polysparse.models.newton import Fit
@@ -121,44 +122,39 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------- fitting
 
-    def make_columns(self, x: CanonicalCsr) -> ColumnSpace:
+    def make_columns(
+        self, n_features: int, count: Callable[[MonomialBasis], ColumnTally]
+    ) -> ColumnSpace:
         """Return the columns of the model, which never include the bias.
 
         Parameters
         ----------
-        x : CanonicalCsr
-            The data.
+        n_features : int
+            Number of input features.
+        count : callable
+            Counts the columns of a basis that occur in the data, if that is needed.
 
         Returns
         -------
         ColumnSpace
             The columns.
         """
-        n_features = x.shape[1]
-        if not isinstance(self.columns, str):
-            return without_bias(self._fitted_transformer(x).column_space(n_features))
-        basis = MonomialBasis(
-            n_features, self.degree, interaction_only=self.interaction_only, include_bias=False
-        )
-        if self.columns == "hashed":
-            return without_bias(
-                HashedPolynomialFeatures(
-                    self.degree, interaction_only=self.interaction_only
-                ).column_space(n_features)
-            )
-        if self.columns == "observed":
-            tally = ColumnTally(basis)
-            tally.count(x, self.n_jobs)
-            return ChosenColumns(basis, tally.chosen(1, None, self.n_jobs)[0])
+        columns: Any = self.columns
+        if not isinstance(columns, str):
+            is_observed = isinstance(columns, ObservedPolynomialFeatures)
+            if is_observed and not columns.__sklearn_is_fitted__():
+                return without_bias(_observe(columns, n_features, count))
+            return without_bias(columns.column_space(n_features))
+        parameters: dict[str, Any] = {
+            "degree": self.degree,
+            "interaction_only": self.interaction_only,
+        }
+        if columns == "hashed":
+            return without_bias(HashedPolynomialFeatures(**parameters).column_space(n_features))
+        basis = MonomialBasis(n_features, **parameters, include_bias=False)
+        if columns == "observed":
+            return ChosenColumns(basis, count(basis).chosen(1, None, self.n_jobs)[0])
         return AllColumns(basis)
-
-    def _fitted_transformer(self, x: CanonicalCsr) -> Any:
-        """Return the transformer if it is fitted, else a clone that is fitted to X."""
-        if self.columns.__sklearn_is_fitted__():
-            return self.columns
-        return clone(self.columns).fit(
-            as_csr(x.shape, x.indptr, x.indices, x.data, is_array=x.is_array)
-        )
 
     def require_room(self, columns: ColumnSpace, n_outputs: int = 1) -> None:
         """Raise MemoryError if there is no memory for the coefficients of these columns.
@@ -258,6 +254,24 @@ def _is_transformer(columns: Any) -> bool:
     return hasattr(columns, "column_space") and not isinstance(columns, type)
 
 
+def _observe(
+    transformer: ObservedPolynomialFeatures,
+    n_features: int,
+    count: Callable[[MonomialBasis], ColumnTally],
+) -> ColumnSpace:
+    """Return the columns that a transformer would keep, which is not changed."""
+    transformer.require_parameters()
+    basis = transformer.make_basis(n_features)
+    limits = transformer.min_count, transformer.max_columns
+    ranks, _ = count(basis).chosen(*limits, transformer.n_jobs)
+    if len(ranks) == 0:
+        raise ValueError(
+            f"No column occurs in min_count={transformer.min_count} rows: lower min_count, unless "
+            "X has no such product."
+        )
+    return ChosenColumns(basis, ranks)
+
+
 def without_bias(columns: ColumnSpace) -> ColumnSpace:
     """Return the same columns without the bias, whose place an intercept takes."""
     old = columns.basis
@@ -277,22 +291,59 @@ def without_bias(columns: ColumnSpace) -> ColumnSpace:
     return AllColumns(basis)
 
 
+@dataclass(frozen=True)
+class Extent:
+    """The least, the largest and the sum of weights, which add up over blocks of rows."""
+
+    least: float
+    most: float
+    total: float
+
+    @classmethod
+    def of(cls, weights: NDArray[np.float64]) -> Extent:
+        """Return the extent of weights, of which there may be none."""
+        least, most = weights.min(initial=np.inf), weights.max(initial=-np.inf)
+        with np.errstate(over="ignore"):
+            return cls(float(least), float(most), float(weights.sum()))
+
+    def __add__(self, other: Extent) -> Extent:
+        least, most = min(self.least, other.least), max(self.most, other.most)
+        return Extent(least, most, self.total + other.total)
+
+    def require_valid(self) -> None:
+        """Raise ValueError if rows cannot have such weights."""
+        if self.least < 0 or not 0 < self.total < np.inf:
+            raise ValueError(
+                "sample_weight must be finite, not negative, and not zero for all rows; got "
+                f"weights from {self.least} to {self.most}."
+            )
+
+
 def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """Read weights of rows: None, a number, or one for each row."""
+    """Read weights of rows: None, a number, or one for each row. They may not be valid."""
     if sample_weight is None or isinstance(sample_weight, Real):
-        weights = np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
-    else:
-        weights = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-        )
+        return np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
+    weights: NDArray[np.float64] = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype=np.float64,
+        ensure_min_samples=0,
+        input_name="sample_weight",
+    )
     if weights.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}; one weight for each of the {n_rows} rows of "
             "X is needed."
         )
-    if weights.min(initial=0) < 0 or not 0 < weights.sum() < np.inf:
-        raise ValueError(
-            "sample_weight must be finite, not negative, and not zero for all rows; got weights "
-            f"from {weights.min()} to {weights.max()}."
-        )
     return weights
+
+
+def counter_of(x: CanonicalCsr, n_jobs: int | None) -> Callable[[MonomialBasis], ColumnTally]:
+    """Return a function that counts which columns of a basis occur in x."""
+
+    def count(basis: MonomialBasis) -> ColumnTally:
+        tally = ColumnTally(basis)
+        tally.count(x, n_jobs)
+        return tally
+
+    return count

@@ -1,0 +1,167 @@
+"""Models on dask arrays: fitted to the blocks where they are, and lazy predictions."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask import delayed
+from dask.base import tokenize
+from sklearn.utils.validation import check_is_fitted
+
+from polysparse.clusters import fitting
+from polysparse.clusters.fitting import TOGETHER, threads_in_task
+from polysparse.clusters.rows import Rows
+from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like
+from polysparse.models.blocks import Function, add_in_order
+from polysparse.models.ridge import PolynomialRidge
+from polysparse.models.shared import as_weights
+
+# Dask warns of larger graphs, as they are sent for each pass. Ours has the coefficients, once.
+LIMITS = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+
+
+class DaskCluster:
+    """Whoever computes dask arrays now: threads of this process, or a client's workers.
+
+    What is kept is persisted, so that Dask makes it again if a worker is lost.
+    """
+
+    def share(self, value: Any) -> Any:
+        """Send a value to the workers once."""
+        (sent,) = dask.persist(_in_graph(value))
+        return sent
+
+    def keep(self, function: Function, /, *kept: Any, once: bool = False, **shared: Any) -> Any:
+        """Keep function(*kept, **shared) of every block."""
+        blocks = self._map(function, kept, shared)
+        if once:
+            return blocks
+        with dask.config.set(LIMITS):
+            return list(dask.persist(*blocks))
+
+    def total(self, function: Function, /, *kept: Any, **shared: Any) -> tuple[Any, ...]:
+        """Return the sums over all blocks: a tree, in the order of the blocks."""
+        parts = self._map(function, kept, shared)
+        while True:
+            groups = [parts[i : i + TOGETHER] for i in range(0, len(parts), TOGETHER)]
+            parts = [delayed(add_in_order)(group) for group in groups]
+            if len(parts) == 1:
+                break
+        with dask.config.set(LIMITS):
+            (sums,) = dask.compute(*parts)
+        return sums  # type: ignore[no-any-return]
+
+    def _map(self, function: Function, kept: tuple[Any, ...], shared: dict[str, Any]) -> Any:
+        large = {name: _in_graph(v) for name, v in shared.items() if isinstance(v, np.ndarray)}
+        call = delayed(function, name=function.__name__, pure=False)
+        return [call(*parts, **(shared | large)) for parts in zip(*kept, strict=True)]
+
+
+def _in_graph(value: Any) -> Any:
+    """Return a value as one node of a graph, which is as it is now."""
+    value = np.copy(value) if isinstance(value, np.ndarray) else value
+    return delayed(value, name=f"shared-{tokenize(object())}", traverse=False)
+
+
+# ----------------------------------------------------------------------------------------- fitting
+
+
+def fit(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Fit a model to a dask array. Its blocks are computed once, and kept for the time of the fit.
+
+    y, and sample_weight if it is no number, are dask arrays with blocks of as many rows, or in this
+    process, if Dask knows how many rows the blocks of X have.
+    """
+    X = as_row_blocks(X)
+    reader = type(model)(n_jobs=threads_in_task(model.n_jobs))
+    reader.n_features_in_ = X.shape[1]
+    blocks = X.to_delayed().ravel()
+    targets = _like_rows("y", y, X)
+    weights = [sample_weight] * len(blocks)
+    if sample_weight is not None and np.ndim(sample_weight) > 0:
+        weights = _like_rows("sample_weight", sample_weight, X)
+    cluster = DaskCluster()
+    numbers = [(i, 0) for i in range(len(blocks))]
+    how = [reader] * len(blocks)
+    rows = cluster.keep(read_block, blocks, targets, weights, how, numbers)
+    fitting.fit(model, cluster, rows, X.shape[1])
+    return model
+
+
+def _like_rows(name: str, values: Any, X: Any) -> Any:
+    """Return the blocks of a column, which are those of the rows of X."""
+    rows = X.chunks[0]
+    is_known = not any(map(math.isnan, rows))
+    if not isinstance(values, da.Array):
+        if not is_known:
+            raise ValueError(
+                f"{name} is no dask array, and Dask does not know how many rows the blocks of X "
+                "have: X.compute_chunk_sizes() finds it out, which computes X."
+            )
+        values = da.from_array(np.asarray(values), chunks=-1)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; got shape {values.shape}.")
+    if is_known and not any(map(math.isnan, values.chunks[0])):
+        if values.shape[0] != X.shape[0]:
+            raise ValueError(f"{name} has {values.shape[0]} rows, and X has {X.shape[0]}.")
+        values = values.rechunk((rows,))
+    elif values.numblocks[0] != len(rows):
+        raise ValueError(
+            f"{name} has {values.numblocks[0]} blocks, and X has {len(rows)}: both need the same "
+            "rows in each block. compute_chunk_sizes() finds out how many rows blocks have, so that "
+            "they can be divided alike."
+        )
+    return values.to_delayed()
+
+
+def read_block(X: Any, y: Any, sample_weight: Any, reader: Any, number: tuple[int, ...]) -> Rows:
+    """Read a block as a model does."""
+    with errors_of_block(number):
+        y_numeric = isinstance(reader, PolynomialRidge)
+        x, y = reader.read(X, y=y, reset=False, y_numeric=y_numeric, ensure_min_samples=0)
+        return Rows(x, y, as_weights(sample_weight, x.shape[0]))
+
+
+# -------------------------------------------------------------------------------------- predicting
+
+
+def predict(model: Any, X: Any, method: str) -> Any:
+    """Return what a method of a fitted model gives for a dask array; nothing is computed."""
+    check_is_fitted(model)
+    X = as_row_blocks(X)
+    light = copy(model)
+    light.n_jobs, light.column_counts_ = threads_in_task(model.n_jobs), None
+    vars(light).pop("feature_names_in_", None)  # blocks have no names to compare
+    meta = getattr(light, method)(rows_like(X, 1))[:0]
+    token = tokenize(X.name, method, light.coef_, light.intercept_, light.column_space_.describe())
+    shape: dict[str, Any] = {"drop_axis": 1}
+    if meta.ndim == 2:
+        shape = {"chunks": (X.chunks[0], (meta.shape[1],))}
+    return da.map_blocks(
+        predict_block,
+        X,
+        same=delayed(light, name=f"{method}-same-{token}", traverse=False),
+        method=method,
+        name=f"{method}-{token}",
+        meta=meta,
+        dtype=meta.dtype,
+        **shape,
+    )
+
+
+def predict_block(
+    block: Any, same: Any, method: str, block_id: tuple[int, ...] | None = None
+) -> Any:
+    """Predict the rows of a block."""
+    with errors_of_block(block_id):
+        if block.shape[0] == 0:
+            one = np.zeros((1, block.shape[1]))
+            return getattr(same, method)(one)[:0]
+        return getattr(same, method)(block)
