@@ -131,3 +131,23 @@ def set_passes(patch, *passes):
 def pretend_terminal(patch):
     """Pretend that standard error is a terminal."""
     patch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+
+
+def at_iteration(patch, iteration, action):
+    """Call action() once, when a model has come to an iteration of its fit."""
+
+    def wrapper(reporter):
+        def make(*arguments):
+            report, left = reporter(*arguments), [action]
+
+            def call(number, *values):
+                report(number, *values)
+                if number == iteration and left:
+                    left.pop()()
+
+            return call
+
+        return make
+
+    path = "polysparse.models.shared.PolynomialModel.reporter"
+    patch.setattr(path, wrapper(resolve_name(path)))

@@ -1,4 +1,4 @@
-"""A fit to rows that a cluster holds: each pass is one job, which sums what the blocks contribute."""
+"""A fit to rows that a cluster holds: a pass is a job, which sums what the blocks contribute."""
 
 from __future__ import annotations
 

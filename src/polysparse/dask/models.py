@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import dask
 import dask.array as da
 import numpy as np
 from dask import delayed
 from dask.base import tokenize
+from dask.delayed import Delayed
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.clusters import fitting
+from polysparse.clusters.calls import Call
 from polysparse.clusters.fitting import TOGETHER, threads_in_task
 from polysparse.clusters.rows import Rows
 from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like
@@ -23,6 +27,17 @@ from polysparse.models.shared import as_weights
 
 # Dask warns of larger graphs, as they are sent for each pass. Ours has the coefficients, once.
 LIMITS = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+
+
+class Kept(list[Any]):
+    """The delayed results of a call, one for each block."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Stands for one of the arguments of a task."""
+
+    number: int
 
 
 class DaskCluster:
@@ -38,34 +53,66 @@ class DaskCluster:
 
     def keep(self, function: Function, /, *kept: Any, once: bool = False, **shared: Any) -> Any:
         """Keep function(*kept, **shared) of every block."""
-        blocks = self._map(function, kept, shared)
+        call = Call.now(function, kept, shared)
         if once:
-            return blocks
+            return call
         with dask.config.set(LIMITS):
-            return list(dask.persist(*blocks))
+            return Kept(dask.persist(*_tasks(call)))
 
     def total(self, function: Function, /, *kept: Any, **shared: Any) -> tuple[Any, ...]:
         """Return the sums over all blocks: a tree, in the order of the blocks."""
-        parts = self._map(function, kept, shared)
+        parts = _tasks(Call.now(function, kept, shared))
         while True:
             groups = [parts[i : i + TOGETHER] for i in range(0, len(parts), TOGETHER)]
-            parts = [delayed(add_in_order)(group) for group in groups]
+            parts = [ADD(group) for group in groups]
             if len(parts) == 1:
                 break
         with dask.config.set(LIMITS):
-            (sums,) = dask.compute(*parts)
+            (sums,) = dask.compute(*parts, optimize_graph=False)
         return sums  # type: ignore[no-any-return]
 
-    def _map(self, function: Function, kept: tuple[Any, ...], shared: dict[str, Any]) -> Any:
-        large = {name: _in_graph(v) for name, v in shared.items() if isinstance(v, np.ndarray)}
-        call = delayed(function, name=function.__name__, pure=False)
-        return [call(*parts, **(shared | large)) for parts in zip(*kept, strict=True)]
+
+def _tasks(call: Call) -> list[Any]:
+    """Return a delayed task for each block, which makes a call and those that it needs.
+
+    What all tasks share is one node of the graph.
+    """
+    found: list[Any] = []
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, Call):
+            shared = {name: placed(each) for name, each in value.shared.items()}
+            return Call(value.function, tuple(map(placed, value.arguments)), shared)
+        if not isinstance(value, Kept | Delayed):
+            return value
+        found.append(value)
+        return Place(len(found) - 1)
+
+    node = _in_graph(placed(call))
+    n_blocks = next(len(each) for each in found if isinstance(each, Kept))
+    return [
+        MAKE(node, *(each[i] if isinstance(each, Kept) else each for each in found))
+        for i in range(n_blocks)
+    ]
+
+
+def make_call(call: Call, *arguments: Any) -> Any:
+    """Make a call, in a task."""
+
+    def find(value: Any) -> Any:
+        if isinstance(value, Call):
+            return value.make(find)
+        return arguments[value.number] if isinstance(value, Place) else value
+
+    return call.make(find)
 
 
 def _in_graph(value: Any) -> Any:
-    """Return a value as one node of a graph, which is as it is now."""
-    value = np.copy(value) if isinstance(value, np.ndarray) else value
-    return delayed(value, name=f"shared-{tokenize(object())}", traverse=False)
+    """Return a value as one node of a graph."""
+    return delayed(value, name=f"shared-{uuid4().hex}", traverse=False)
+
+
+MAKE, ADD = delayed(make_call, pure=False), delayed(add_in_order, pure=False)
 
 
 # ----------------------------------------------------------------------------------------- fitting
@@ -87,8 +134,8 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
         weights = _like_rows("sample_weight", sample_weight, X)
     cluster = DaskCluster()
     numbers = [(i, 0) for i in range(len(blocks))]
-    how = [reader] * len(blocks)
-    rows = cluster.keep(read_block, blocks, targets, weights, how, numbers)
+    given = map(Kept, (blocks, targets, weights, numbers))
+    rows = cluster.keep(read_block, *given, reader=reader)
     fitting.fit(model, cluster, rows, X.shape[1])
     return model
 
@@ -115,13 +162,13 @@ def _like_rows(name: str, values: Any, X: Any) -> Any:
     elif values.numblocks[0] != len(rows):
         raise ValueError(
             f"{name} has {values.numblocks[0]} blocks, and X has {len(rows)}: both need the same "
-            "rows in each block. compute_chunk_sizes() finds out how many rows blocks have, so that "
-            "they can be divided alike."
+            "rows in each block. If Dask knows the rows of blocks, by compute_chunk_sizes(), it "
+            "divides them alike."
         )
     return values.to_delayed()
 
 
-def read_block(X: Any, y: Any, sample_weight: Any, reader: Any, number: tuple[int, ...]) -> Rows:
+def read_block(X: Any, y: Any, sample_weight: Any, number: tuple[int, ...], reader: Any) -> Rows:
     """Read a block as a model does."""
     with errors_of_block(number):
         y_numeric = isinstance(reader, PolynomialRidge)

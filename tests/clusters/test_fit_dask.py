@@ -1,0 +1,209 @@
+"""A model that is fitted to a dask array is the one that is fitted to the whole matrix."""
+
+import os
+import signal
+
+import dask.array as da
+import numpy as np
+import pytest
+from scipy import sparse
+
+from csr_zoo import random_csr
+from dask_blocks import from_blocks, lazily
+from dask_cluster import two_workers
+from inside import at_iteration
+from model_data import COLUMNS, classes_for, numbers_for
+from polysparse import PolynomialLogisticRegression, PolynomialRidge
+
+X = random_csr(150, 7, 0.5)
+WEIGHTS = np.arange(150) % 3.0
+SIZES = {
+    "one": [150],
+    "some": [40, 1, 60, 49],
+    "empty ones": [0, 70, 0, 80, 0],
+    "many": [12] * 12 + [6],
+}
+TARGETS = {"two": classes_for(X, 2), "three": classes_for(X, 3), "ridge": numbers_for(X)}
+every_target = pytest.mark.parametrize("target", TARGETS)
+
+
+def make(target, tol=1e-20, **parameters):
+    if target == "ridge":
+        return PolynomialRidge(tol=1e-14, **parameters)
+    return PolynomialLogisticRegression(tol=tol, max_iter=500, **parameters)
+
+
+def assert_same(found, wanted):
+    scale = np.abs(wanted.coef_).max()
+    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-10 * scale)
+    np.testing.assert_allclose(found.intercept_, wanted.intercept_, rtol=0, atol=1e-10 * scale)
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-10)
+    assert found.column_space_ == wanted.column_space_
+    np.testing.assert_array_equal(found.column_counts_, wanted.column_counts_)
+    np.testing.assert_array_equal(getattr(found, "classes_", 0), getattr(wanted, "classes_", 0))
+
+
+@every_target
+@pytest.mark.parametrize("sizes", SIZES)
+def test_blocks_of_any_sizes(target, sizes):
+    y = TARGETS[target]
+    found = make(target).fit(lazily(X, SIZES[sizes]), y, WEIGHTS)
+    assert_same(found, make(target).fit(X, y, WEIGHTS))
+
+
+@every_target
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_columns(target, columns):
+    y = TARGETS[target]
+    found = make(target, columns=COLUMNS[columns]()).fit(lazily(X, SIZES["some"]), y)
+    assert_same(found, make(target, columns=COLUMNS[columns]()).fit(X, y))
+
+
+@every_target
+def test_workers_of_a_cluster_give_the_bits_of_threads(target, client):
+    rows = lazily(X, SIZES["some"])
+    here = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
+    with client.as_current():
+        found = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
+    assert found.coef_.tobytes() == here.coef_.tobytes()
+    assert found.objective_ == here.objective_
+
+
+@every_target
+def test_without_an_intercept(target):
+    y = TARGETS[target]
+    found = make(target, fit_intercept=False).fit(lazily(X, SIZES["some"]), y)
+    assert_same(found, make(target, fit_intercept=False).fit(X, y))
+
+
+@pytest.mark.parametrize("target", ["two", "three"])
+def test_class_weights_and_a_warm_start(target):
+    y, parameters = TARGETS[target], {"class_weight": "balanced", "warm_start": True}
+    found, wanted = make(target, **parameters), make(target, **parameters)
+    for C in (1.0, 0.9):
+        found.set_params(C=C).fit(lazily(X, SIZES["some"]), y, WEIGHTS)
+        assert_same(found, wanted.set_params(C=C).fit(X, y, WEIGHTS))
+
+
+def test_rows_that_dask_cannot_count_and_dense_blocks():
+    y, weights = (
+        lazily(v[:, None], SIZES["some"], known=False)[:, 0] for v in (TARGETS["two"], WEIGHTS)
+    )
+    wanted = make("two").fit(X, TARGETS["two"], WEIGHTS)
+    assert_same(make("two").fit(lazily(X, SIZES["some"], known=False), y, weights), wanted)
+    dense = lazily(X.toarray(), SIZES["some"])
+    assert_same(make("two").fit(dense, da.from_array(TARGETS["two"], chunks=50), WEIGHTS), wanted)
+
+
+def test_names_of_classes_some_of_which_are_in_one_block():
+    y = np.array(["no", "yes", "maybe so"], dtype=object)[np.sort(TARGETS["three"])]
+    found = make("three").fit(lazily(X, SIZES["some"]), y)
+    assert_same(found, make("three").fit(X, y))
+    assert list(found.classes_) == ["maybe so", "no", "yes"]
+
+
+@every_target
+def test_predictions_are_lazy_and_those_of_the_whole(target):
+    model = make(target).fit(X, TARGETS[target])
+    methods = ["predict"]
+    if target != "ridge":
+        methods += ["decision_function", "predict_proba", "predict_log_proba"]
+    for sizes in SIZES.values():
+        for method in methods:
+            lazy = getattr(model, method)(lazily(X, sizes))
+            assert isinstance(lazy, da.Array)
+            wanted = getattr(model, method)(X)
+            assert lazy.shape == wanted.shape
+            assert lazy.dtype == wanted.dtype
+            assert lazy.compute().tobytes() == wanted.tobytes()
+
+
+def test_a_prediction_computes_nothing_when_it_is_made():
+    def fail(block):
+        raise AssertionError("a block was computed")
+
+    rows = lazily(X, SIZES["some"])
+    model = make("two").fit(X, TARGETS["two"])
+    lazy = model.predict(rows.map_blocks(fail, meta=rows._meta))
+    with pytest.raises(AssertionError, match="a block was computed"):
+        lazy.compute()
+
+
+def test_every_block_is_computed_once():
+    computed = []
+
+    def note(block, block_id=None):
+        computed.append(block_id[0])
+        return block
+
+    rows = lazily(X, SIZES["some"])
+    make("two").fit(rows.map_blocks(note, meta=rows._meta), TARGETS["two"])
+    assert sorted(computed) == [0, 1, 2, 3]
+
+
+def test_a_line_for_each_iteration(capsys):
+    model = make("two", verbose=1).fit(lazily(X, SIZES["some"]), TARGETS["two"])
+    assert len(capsys.readouterr().out.splitlines()) == model.n_iter_[0]
+
+
+@pytest.mark.parametrize("target", ["two", "ridge"])
+def test_a_fit_survives_the_loss_of_a_worker(target, tmp_path, monkeypatch):
+    rows, killed = lazily(X, SIZES["some"]), []
+    wanted = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
+    with two_workers(tmp_path) as client, client.as_current():
+
+        def kill_one():
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+        at_iteration(monkeypatch, 3, kill_one)
+        found = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
+    assert len(killed) == 1
+    assert found.coef_.tobytes() == wanted.coef_.tobytes()
+    assert found.objective_ == wanted.objective_
+
+
+# ----------------------------------------------------------------------------------------- refusals
+
+
+def refused(message, X=X, y=TARGETS["two"], weights=None, **parameters):
+    model = make("two", **parameters)
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(X, y, weights)
+    assert not hasattr(model, "coef_")
+    return caught.value
+
+
+def test_another_number_of_rows():
+    rows = lazily(X, SIZES["some"])
+    refused("y has 149 rows, and X has 150", rows, TARGETS["two"][1:])
+    refused("sample_weight has 3 rows, and X has 150", rows, weights=[1, 2, 3])
+    refused(
+        "y is no dask array, and Dask does not know how many rows",
+        lazily(X, SIZES["some"], known=False),
+    )
+    unknown = lazily(TARGETS["two"][:, None], SIZES["many"], known=False)[:, 0]
+    refused("y has 13 blocks, and X has 4", rows, unknown)
+
+
+def test_a_block_with_another_number_of_features():
+    blocks = [X[:100], sparse.csr_array(X[100:, :6])]
+    error = refused("X has 6 features, but .* is expecting 7", from_blocks(blocks, X[:0, :0]))
+    assert "X.blocks[1]" in error.__notes__[0]
+
+
+def test_values_that_are_not_finite():
+    bad = X.toarray()
+    bad[100, 3] = np.nan
+    error = refused("contains NaN", lazily(bad, SIZES["some"]))
+    assert "X.blocks[2]" in error.__notes__[0]
+
+
+def test_weights_and_classes():
+    rows = lazily(X, SIZES["some"])
+    refused("sample_weight must be finite, not negative", rows, weights=WEIGHTS - 1)
+    refused("not zero for all rows", rows, weights=0 * WEIGHTS)
+    refused("y has 1 class, 7", rows, np.full(150, 7))
+    refused("Unknown label type: continuous", rows, TARGETS["ridge"])
+    refused("C must be a finite number above 0", rows, C=-1)
+    refused("X has no rows", lazily(X[:0], [0]), TARGETS["two"][:0])
