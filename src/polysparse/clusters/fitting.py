@@ -110,6 +110,8 @@ def _fit_classes(
     last: dict[str, Any],
 ) -> None:
     (found,) = cluster.total(of_rows.count_classes, rows)
+    if found.fault is not None:
+        raise ValueError(found.fault)
     classes = found.classes
     factors = model.class_factors(classes, found.sums)
     columns = model.make_columns(n_features, _counter(model, cluster, rows))

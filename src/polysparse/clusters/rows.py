@@ -51,14 +51,20 @@ class Aims:
 
 @dataclass(frozen=True)
 class ClassSums:
-    """The classes that occur, sorted, and the sum of weights of each; they add up over blocks."""
+    """The classes that occur, sorted, and the sum of weights of each; they add up over blocks.
+
+    `fault` says why y has no classes, if it has none.
+    """
 
     classes: NDArray[Any]
     sums: NDArray[np.float64]
+    fault: str | None = None
 
     def __add__(self, other: ClassSums) -> ClassSums:
-        if len(other.classes) == 0 or len(self.classes) == 0:  # whose dtype may be another
-            return self if len(other.classes) == 0 else other
+        if self.fault or len(other.classes) == 0:  # whose dtype may be another
+            return self
+        if other.fault or len(self.classes) == 0:
+            return other
         classes = np.unique(np.concatenate([self.classes, other.classes]))
         sums = np.zeros(len(classes))
         for each in (self, other):
@@ -93,13 +99,16 @@ def count_columns(rows: Rows, basis: MonomialBasis, n_jobs: int) -> tuple[Any, .
 
 
 def count_classes(rows: Rows) -> tuple[Any, ...]:
-    """Return the classes that occur and their weights; raise ValueError if y has none."""
-    if len(rows.y):
+    """Return the classes that occur and their weights, or why y has none."""
+    classes, numbers = np.unique(rows.y, return_inverse=True)
+    sums = sums_by_class(numbers, rows.weights, len(classes))
+    try:
         with warnings.catch_warnings():  # of many classes among few rows
             warnings.simplefilter("ignore")
-            require_classes(rows.y)
-    classes, numbers = np.unique(rows.y, return_inverse=True)
-    return (ClassSums(classes, sums_by_class(numbers, rows.weights, len(classes))),)
+            require_classes(classes)
+    except ValueError as error:
+        return (ClassSums(classes[:1], sums[:1], str(error)),)
+    return (ClassSums(classes, sums),)
 
 
 def numbers_as_aims(rows: Rows) -> Aims:

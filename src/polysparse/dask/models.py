@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -19,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from polysparse.clusters import fitting
 from polysparse.clusters.calls import Call
 from polysparse.clusters.fitting import TOGETHER, threads_in_task
+from polysparse.clusters.predicting import travelling
 from polysparse.clusters.rows import Rows
 from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like
 from polysparse.models.blocks import Function, add_in_order
@@ -183,9 +183,7 @@ def predict(model: Any, X: Any, method: str) -> Any:
     """Return what a method of a fitted model gives for a dask array; nothing is computed."""
     check_is_fitted(model)
     X = as_row_blocks(X)
-    light = copy(model)
-    light.n_jobs, light.column_counts_ = threads_in_task(model.n_jobs), None
-    vars(light).pop("feature_names_in_", None)  # blocks have no names to compare
+    light = travelling(model)
     meta = getattr(light, method)(rows_like(X, 1))[:0]
     token = tokenize(X.name, method, light.coef_, light.intercept_, light.column_space_.describe())
     shape: dict[str, Any] = {"drop_axis": 1}

@@ -324,7 +324,21 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         """
         if (away := handler_of(X)) is not None:
             return away.predict(self, X, "predict")  # type: ignore[no-any-return]
-        scores = self.decision_function(X)
+        return self.classes_of(self.decision_function(X))
+
+    def classes_of(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the most probable class of each row, by the scores of `decision_function`.
+
+        Parameters
+        ----------
+        scores : ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
+            The scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The classes.
+        """
         which = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[which.astype(np.intp)]
 
@@ -360,14 +374,18 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         """
         if (away := handler_of(X)) is not None:
             return away.predict(self, X, "predict_log_proba")  # type: ignore[no-any-return]
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            # log(1 + exp(s)), with an exponential that cannot overflow
-            rest = np.log1p(np.exp(-np.abs(scores)))
-            return -np.column_stack([np.maximum(scores, 0) + rest, np.maximum(-scores, 0) + rest])
-        scores -= scores.max(axis=1, keepdims=True)
-        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return scores
+        return log_probabilities(self.decision_function(X))
+
+
+def log_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return logarithms of probabilities of classes, by the scores of `decision_function`."""
+    if scores.ndim == 1:
+        # log(1 + exp(s)), with an exponential that cannot overflow
+        rest = np.log1p(np.exp(-np.abs(scores)))
+        return -np.column_stack([np.maximum(scores, 0) + rest, np.maximum(-scores, 0) + rest])
+    scores = scores - scores.max(axis=1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return scores
 
 
 def count_outputs(classes: NDArray[Any]) -> int:

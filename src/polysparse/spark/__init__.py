@@ -9,6 +9,8 @@ HashedPolynomialFeatures
     A fixed number of columns, and nothing to learn.
 ObservedPolynomialFeatures, ObservedPolynomialFeaturesModel
     Only the columns that occur in the data.
+PolynomialLogisticRegression, PolynomialRidge, and their models
+    Fitted to rows where they are, and predicting, without an expansion.
 """
 
 from __future__ import annotations
@@ -26,15 +28,24 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from polysparse.spark.hashed import HashedPolynomialFeatures
+    from polysparse.spark.logistic import (
+        PolynomialLogisticRegression,
+        PolynomialLogisticRegressionModel,
+    )
     from polysparse.spark.observed import ObservedPolynomialFeatures
     from polysparse.spark.observed_model import ObservedPolynomialFeaturesModel
     from polysparse.spark.polynomial import PolynomialFeatures
+    from polysparse.spark.ridge import PolynomialRidge, PolynomialRidgeModel
 
 __all__ = [
     "HashedPolynomialFeatures",
     "ObservedPolynomialFeatures",
     "ObservedPolynomialFeaturesModel",
     "PolynomialFeatures",
+    "PolynomialLogisticRegression",
+    "PolynomialLogisticRegressionModel",
+    "PolynomialRidge",
+    "PolynomialRidgeModel",
 ]
 
 # Workers import this package for what their tasks call. They need no stage, and no scikit-learn.
@@ -43,6 +54,10 @@ _LAZY = {
     "ObservedPolynomialFeatures": "polysparse.spark.observed",
     "ObservedPolynomialFeaturesModel": "polysparse.spark.observed_model",
     "PolynomialFeatures": "polysparse.spark.polynomial",
+    "PolynomialLogisticRegression": "polysparse.spark.logistic",
+    "PolynomialLogisticRegressionModel": "polysparse.spark.logistic",
+    "PolynomialRidge": "polysparse.spark.ridge",
+    "PolynomialRidgeModel": "polysparse.spark.ridge",
 }
 
 

@@ -11,11 +11,16 @@ from pyspark.errors import IllegalArgumentException
 # The rooms above name arguments of Python; stages have params.
 PARAMS = {
     "alternate_sign": "alternateSign",
+    "class_weight": "classWeight",
+    "fit_intercept": "fitIntercept",
     "include_bias": "includeBias",
     "interaction_only": "interactionOnly",
     "max_columns": "maxColumns",
+    "max_iter": "maxIter",
     "min_count": "minCount",
     "n_columns": "nColumns",
+    "sample_weight": "weightCol",
+    "y": "labelCol",
 }
 _ARGUMENT = re.compile(rf"\b({'|'.join(PARAMS)})\b")
 

@@ -1,0 +1,49 @@
+"""What the estimators share: fitting a model in Python to a dataset, block by block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.errors import IllegalArgumentException
+from pyspark.sql import DataFrame
+from pyspark.sql.types import NumericType, StructType
+
+from polysparse.clusters import fitting
+from polysparse.spark.cluster import SparkCluster
+from polysparse.spark.errors import illegal_arguments
+from polysparse.spark.model_params import ModelParams
+from polysparse.spark.packing import pack
+from polysparse.spark.schema import count_features, vector_field
+
+
+def require_fittable(stage: ModelParams, schema: StructType) -> None:
+    """Raise IllegalArgumentException if a column is missing, or of the wrong type."""
+    vector_field(schema, stage.getFeaturesCol())
+    for column in filter(None, (stage.getLabelCol(), _weight_column(stage))):
+        if column not in schema.names:
+            there = ", ".join(map(repr, schema.names))
+            raise IllegalArgumentException(f"Column {column!r} does not exist. Available: {there}.")
+        kind = schema[column].dataType
+        if not isinstance(kind, NumericType):
+            raise IllegalArgumentException(
+                f"Column {column!r} must hold numbers, but its type is {kind.simpleString()}: "
+                "StringIndexer makes numbers of strings."
+            )
+
+
+def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
+    """Fit a model in Python to a dataset, whose rows stay where they are."""
+    require_fittable(stage, dataset.schema)
+    features = stage.getFeaturesCol()
+    with illegal_arguments():
+        model.require_parameters()
+        n_features = count_features(dataset, features)
+        if n_features is None:
+            raise ValueError(f"Column {features!r} has no rows to fit a model to.")
+        blocks = pack(dataset, features, stage.getLabelCol(), _weight_column(stage), n_features)
+        with SparkCluster(blocks) as cluster:
+            fitting.fit(model, cluster, cluster.rows, n_features)
+
+
+def _weight_column(stage: ModelParams) -> str | None:
+    return stage.getWeightCol() if stage.isDefined(stage.weightCol) else None

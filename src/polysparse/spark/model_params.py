@@ -1,0 +1,205 @@
+"""The params of the models, and the estimators in Python that they describe."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param.shared import (
+    HasFeaturesCol,
+    HasFitIntercept,
+    HasLabelCol,
+    HasMaxIter,
+    HasPredictionCol,
+    HasTol,
+    HasWeightCol,
+)
+
+from polysparse.estimators.hashed import HashedPolynomialFeatures
+from polysparse.estimators.observed import ObservedPolynomialFeatures
+from polysparse.spark.params import to_degree, to_optional_int
+
+Self = TypeVar("Self", bound="ModelParams")
+
+
+class ModelParams(
+    HasFeaturesCol,  # type: ignore[misc]
+    HasLabelCol,  # type: ignore[misc]
+    HasPredictionCol,  # type: ignore[misc]
+    HasWeightCol,  # type: ignore[misc]
+    HasFitIntercept,  # type: ignore[misc]
+    HasTol,  # type: ignore[misc]
+    HasMaxIter,  # type: ignore[misc]
+):
+    """The params that both models have."""
+
+    degree = Param(
+        Params._dummy(),
+        "degree",
+        "degrees of the products: the highest one (>= 1), or a pair of the lowest and the highest",
+        typeConverter=to_degree,
+    )
+    interactionOnly = Param(
+        Params._dummy(),
+        "interactionOnly",
+        "whether only products of distinct features are used",
+        typeConverter=TypeConverters.toBoolean,
+    )
+    columns = Param(
+        Params._dummy(),
+        "columns",
+        'which products have a coefficient: "all", "observed", those that occur, or "hashed"',
+        typeConverter=TypeConverters.toString,
+    )
+    minCount = Param(
+        Params._dummy(),
+        "minCount",
+        "of observed products, use only those that occur in at least this many rows (>= 1)",
+        typeConverter=TypeConverters.toInt,
+    )
+    maxColumns = Param(
+        Params._dummy(),
+        "maxColumns",
+        "of observed products, use at most this many, the most frequent ones; None for all",
+        typeConverter=to_optional_int,
+    )
+    nColumns = Param(
+        Params._dummy(),
+        "nColumns",
+        "number of columns that products are hashed to (>= 1)",
+        typeConverter=TypeConverters.toInt,
+    )
+    verbose = Param(
+        Params._dummy(),
+        "verbose",
+        "if not 0, the driver prints a line for each iteration",
+        typeConverter=TypeConverters.toInt,
+    )
+
+    def getDegree(self) -> int | list[int]:
+        """Return the value of degree, or its default."""
+        return self.getOrDefault(self.degree)  # type: ignore[no-any-return]
+
+    def getInteractionOnly(self) -> bool:
+        """Return the value of interactionOnly, or its default."""
+        return self.getOrDefault(self.interactionOnly)  # type: ignore[no-any-return]
+
+    def getColumns(self) -> str:
+        """Return the value of columns, or its default."""
+        return self.getOrDefault(self.columns)  # type: ignore[no-any-return]
+
+    def getMinCount(self) -> int:
+        """Return the value of minCount, or its default."""
+        return self.getOrDefault(self.minCount)  # type: ignore[no-any-return]
+
+    def getMaxColumns(self) -> int | None:
+        """Return the value of maxColumns, or its default."""
+        return self.getOrDefault(self.maxColumns)  # type: ignore[no-any-return]
+
+    def getNColumns(self) -> int:
+        """Return the value of nColumns, or its default."""
+        return self.getOrDefault(self.nColumns)  # type: ignore[no-any-return]
+
+    def getVerbose(self) -> int:
+        """Return the value of verbose, or its default."""
+        return self.getOrDefault(self.verbose)  # type: ignore[no-any-return]
+
+    def setFeaturesCol(self: Self, value: str) -> Self:
+        """Set the value of featuresCol."""
+        return self._set(featuresCol=value)  # type: ignore[no-any-return]
+
+    def setPredictionCol(self: Self, value: str) -> Self:
+        """Set the value of predictionCol."""
+        return self._set(predictionCol=value)  # type: ignore[no-any-return]
+
+    def _set_defaults(self) -> None:
+        self._setDefault(
+            degree=2,
+            interactionOnly=False,
+            columns="all",
+            minCount=1,
+            maxColumns=None,
+            nColumns=2**20,
+            fitIntercept=True,
+            tol=1e-6,
+            verbose=0,
+        )
+
+    def _shared(self) -> dict[str, Any]:
+        """Return the arguments that both models in Python have."""
+        terms: dict[str, Any] = {
+            "degree": self.getDegree(),
+            "interaction_only": self.getInteractionOnly(),
+        }
+        columns: Any = self.getColumns()
+        if columns == "observed":
+            columns = ObservedPolynomialFeatures(
+                **terms,
+                min_count=self.getMinCount(),
+                max_columns=self.getMaxColumns(),
+                include_bias=False,
+            )
+        elif columns == "hashed":
+            columns = HashedPolynomialFeatures(
+                **terms, n_columns=self.getNColumns(), include_bias=False
+            )
+        return {
+            **terms,
+            "columns": columns,
+            "fit_intercept": self.getFitIntercept(),
+            "tol": self.getTol(),
+            "max_iter": self.getMaxIter(),
+            "verbose": self.getVerbose(),
+        }
+
+
+class ModelSetters(ModelParams):
+    """The setters of what a fitted model cannot change any more."""
+
+    def setDegree(self: Self, value: int | tuple[int, int] | list[int]) -> Self:
+        """Set the value of degree."""
+        return self._set(degree=value)  # type: ignore[no-any-return]
+
+    def setInteractionOnly(self: Self, value: bool) -> Self:
+        """Set the value of interactionOnly."""
+        return self._set(interactionOnly=value)  # type: ignore[no-any-return]
+
+    def setColumns(self: Self, value: str) -> Self:
+        """Set the value of columns."""
+        return self._set(columns=value)  # type: ignore[no-any-return]
+
+    def setMinCount(self: Self, value: int) -> Self:
+        """Set the value of minCount."""
+        return self._set(minCount=value)  # type: ignore[no-any-return]
+
+    def setMaxColumns(self: Self, value: int | None) -> Self:
+        """Set the value of maxColumns."""
+        return self._set(maxColumns=value)  # type: ignore[no-any-return]
+
+    def setNColumns(self: Self, value: int) -> Self:
+        """Set the value of nColumns."""
+        return self._set(nColumns=value)  # type: ignore[no-any-return]
+
+    def setFitIntercept(self: Self, value: bool) -> Self:
+        """Set the value of fitIntercept."""
+        return self._set(fitIntercept=value)  # type: ignore[no-any-return]
+
+    def setTol(self: Self, value: float) -> Self:
+        """Set the value of tol."""
+        return self._set(tol=value)  # type: ignore[no-any-return]
+
+    def setMaxIter(self: Self, value: int) -> Self:
+        """Set the value of maxIter."""
+        return self._set(maxIter=value)  # type: ignore[no-any-return]
+
+    def setVerbose(self: Self, value: int) -> Self:
+        """Set the value of verbose."""
+        return self._set(verbose=value)  # type: ignore[no-any-return]
+
+    def setLabelCol(self: Self, value: str) -> Self:
+        """Set the value of labelCol."""
+        return self._set(labelCol=value)  # type: ignore[no-any-return]
+
+    def setWeightCol(self: Self, value: str) -> Self:
+        """Set the value of weightCol."""
+        return self._set(weightCol=value)  # type: ignore[no-any-return]

@@ -1,0 +1,153 @@
+"""A dataset as blocks of rows for a fit: packed once, and kept by Spark in a compact form.
+
+A block is the arrays of a CSR matrix, of labels and of weights, as bytes. Indices are as narrow as
+their number allows, and values are float32 where that changes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark import RDD, StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from polysparse.clusters.rows import Rows
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.spark.schema import column_named
+from polysparse.spark.vectors import VectorFault, as_rows, unless_fault
+
+MOST_BYTES = 2**26  # of a block, unless a batch is larger
+
+ARRAYS = ("indptr", "indices", "data", "y", "weights")
+Packed = tuple[Any, ...]  # the number of features, then dtype and bytes of each array
+
+
+def pack(
+    dataset: DataFrame, features: str, label: str, weight: str | None, n_features: int
+) -> RDD[Packed]:
+    """Return the rows of a dataset as blocks, which Spark keeps. Nothing is computed yet."""
+    y = column_named(label).cast("double")
+    weights = F.lit(1.0) if weight is None else column_named(weight).cast("double")
+    given = dataset.select(column_named(features), y.alias("y"), weights.alias("weights"))
+    names = features, label, weight or "weights"
+    schema = ", ".join(f"{name}_type string, {name} binary" for name in ARRAYS)
+    blocks = given.mapInArrow(partial(pack_rows, names, n_features), f"{schema}, fault string")
+    checked: list[Column] = [F.col(name) for name in blocks.columns[:-1]]
+    checked[-1] = unless_fault(checked[-1], F.col("fault"))
+    # As they are: Spark would otherwise compress them and read them again for each pass.
+    rows = blocks.select(*checked).rdd.map(partial(_packed, n_features))
+    return rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+
+
+def _packed(n_features: int, row: Any) -> Packed:
+    return n_features, *(bytes(each) if isinstance(each, bytearray) else each for each in row)
+
+
+def pack_rows(
+    names: tuple[str, ...], n_features: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the blocks of a partition, at least one, on a worker."""
+    gathered: list[Rows] = []
+    try:
+        for batch in batches:
+            gathered.append(read_batch(batch, names, n_features))
+            if sum(map(_size, gathered)) >= MOST_BYTES:
+                yield _as_row(join(gathered, n_features))
+                gathered = []
+    except VectorFault as fault:
+        yield _as_row(join([], n_features), str(fault))
+        return
+    yield _as_row(join(gathered, n_features))
+
+
+def read_batch(batch: pa.RecordBatch, names: tuple[str, ...], n_features: int) -> Rows:
+    """Read features, labels and weights; raise VectorFault if some are missing or not finite."""
+    x = as_rows(batch.column(0), names[0], n_features)
+    columns = [x.data]
+    for array, name in zip(batch.columns[1:], names[1:], strict=True):
+        if array.null_count:
+            raise VectorFault(
+                f"Column {name!r} has a row that is null, where a number is needed: drop such "
+                f"rows, with dataset.na.drop(subset=[{name!r}])."
+            )
+        columns.append(array.to_numpy())
+    for values, name in zip(columns, names, strict=True):
+        if not np.isfinite(values).all():
+            raise VectorFault(f"Column {name!r} has a value that is NaN or infinite.")
+    return Rows(x, columns[1], columns[2])
+
+
+def join(parts: list[Rows], n_features: int) -> Rows:
+    """Return the rows of some blocks, one after the other, in a single block."""
+    lengths = [np.zeros(1, np.int64), *(np.diff(part.x.indptr) for part in parts)]
+
+    def joined(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+        return np.concatenate([np.empty(0, dtype), *arrays])
+
+    x = CanonicalCsr(
+        (sum(part.x.shape[0] for part in parts), n_features),
+        np.cumsum(np.concatenate(lengths)),
+        joined([part.x.indices for part in parts], np.int32),
+        joined([part.x.data for part in parts], np.float64),
+        is_array=True,
+    )
+    return Rows(
+        x,
+        joined([part.y for part in parts], np.float64),
+        joined([part.weights for part in parts], np.float64),
+    )
+
+
+def _size(rows: Rows) -> int:
+    return rows.x.indices.nbytes + rows.x.data.nbytes
+
+
+def _as_row(rows: Rows, fault: str | None = None) -> pa.RecordBatch:
+    """Return a block as a row of Arrow's."""
+    x = rows.x
+    arrays = {}
+    narrow = (
+        _narrow_integers(x.indptr),
+        _narrow_integers(x.indices),
+        _narrow_floats(x.data),
+        rows.y,
+        _narrow_floats(rows.weights),
+    )
+    for name, array in zip(ARRAYS, narrow, strict=True):
+        arrays[f"{name}_type"] = pa.array([array.dtype.str])
+        arrays[name] = pa.array([array.tobytes()], pa.binary())
+    arrays["fault"] = pa.array([fault], pa.string())
+    return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+
+def _narrow_integers(values: NDArray[Any]) -> NDArray[Any]:
+    most = int(values.max(initial=0))
+    return values.astype(np.min_scalar_type(most))
+
+
+def _narrow_floats(values: NDArray[np.float64]) -> NDArray[Any]:
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    return narrow if np.array_equal(narrow, values) else values
+
+
+def unpack(packed: Packed) -> Rows:
+    """Return the rows of a block. They were checked before they were packed."""
+    n_features, *parts = packed
+    indptr, indices, data, y, weights = (
+        np.frombuffer(raw, dtype) for dtype, raw in zip(parts[::2], parts[1::2], strict=True)
+    )
+    x = CanonicalCsr(
+        (len(indptr) - 1, n_features),
+        indptr.astype(np.int32 if len(data) < 2**31 else np.int64),
+        indices.astype(np.int32),
+        data.astype(np.float64, copy=False),
+        is_array=True,
+    )
+    return Rows(x, y, weights.astype(np.float64, copy=False))
