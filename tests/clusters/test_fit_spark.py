@@ -1,0 +1,250 @@
+"""A model that is fitted to a Spark dataset is the one that is fitted to the whole matrix."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+pytest.importorskip("pyspark")
+
+import polysparse
+import polysparse.spark as on_spark
+from csr_zoo import random_csr
+from expand_on_cluster import dense_rows
+from model_data import classes_for, numbers_for
+from polysparse.spark.packing import join, pack_rows, unpack
+from spark_frames import frame_of, vectors_of
+
+X = random_csr(90, 6, 0.5)
+WEIGHTS = 1 + np.arange(90) % 3.0
+TARGETS = {
+    "two": classes_for(X, 2).astype(float),
+    "three": 10 * classes_for(X, 3).astype(float) - 5,  # any numbers are classes
+    "ridge": numbers_for(X),
+}
+TOL = 1e-2  # few passes: iterates are the same but for rounding
+
+
+def frame(spark, target, n_partitions=2):
+    """Numbered rows with labels and weights; one partition more is empty."""
+    from pyspark.sql import functions as F
+
+    numbers = [(i, float(TARGETS[target][i]), float(WEIGHTS[i])) for i in range(90)]
+    labels = spark.createDataFrame(numbers, ["id", "label", "weight"])
+    rows = frame_of(spark, vectors_of(X, dense_rows={3, 4, 50})).join(labels, "id")
+    rows = rows.withColumnRenamed("x", "features").withColumn("part", F.col("id") % n_partitions)
+    return rows.repartitionByRange(n_partitions + 1, "part").drop("part").cache()
+
+
+def make(target, **params):
+    kind = on_spark.PolynomialRidge if target == "ridge" else on_spark.PolynomialLogisticRegression
+    return kind(**{"tol": TOL, "weightCol": "weight", **params})
+
+
+def in_python(target, **parameters):
+    kind = (
+        polysparse.PolynomialRidge if target == "ridge" else polysparse.PolynomialLogisticRegression
+    )
+    return kind(tol=TOL, **parameters).fit(X, TARGETS[target], WEIGHTS)
+
+
+def assert_same(found, wanted):
+    scale = np.abs(wanted.coef_).max()
+    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-10 * scale)
+    np.testing.assert_allclose(found.intercept_, wanted.intercept_, rtol=0, atol=1e-10 * scale)
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-10)
+    assert found.column_space_ == wanted.column_space_
+    np.testing.assert_array_equal(found.column_counts_, wanted.column_counts_)
+
+
+@pytest.fixture(scope="module", params=list(TARGETS))
+def fitted(request, spark):
+    """A target, rows, and the model that is fitted to them."""
+    rows = frame(spark, request.param)
+    return request.param, rows, make(request.param).fit(rows)
+
+
+def test_the_model_is_that_of_the_whole_matrix(fitted):
+    target, _, stage = fitted
+    assert_same(stage.model, in_python(target))
+
+
+def test_predictions_are_those_of_the_model_in_python(fitted):
+    target, rows, stage = fitted
+    out = stage.transform(rows).orderBy("id").collect()
+    columns = ["id", "features", "label", "weight"]
+    columns += (
+        ["prediction"] if target == "ridge" else ["rawPrediction", "probability", "prediction"]
+    )
+    assert out[0].asDict().keys() == set(columns)
+    np.testing.assert_array_equal([row.prediction for row in out], stage.model.predict(X))
+    if target != "ridge":
+        probabilities = np.array([row.probability.toArray() for row in out])
+        assert probabilities.tobytes() == stage.model.predict_proba(X).tobytes()
+        raw = np.array([row.rawPrediction.toArray() for row in out])
+        scores = stage.model.decision_function(X)
+        np.testing.assert_array_equal(
+            raw, np.column_stack([-scores, scores]) if target == "two" else scores
+        )
+
+
+def test_a_model_is_saved_without_pickle_and_loaded(fitted, tmp_path):
+    _, rows, stage = fitted
+    stage.setPredictionCol("guess").write().overwrite().save(str(tmp_path / "model"))
+    stage.setPredictionCol("prediction")
+    again = type(stage).load(str(tmp_path / "model"))
+    assert again.uid == stage.uid
+    assert again.getPredictionCol() == "guess"
+    assert again.coefficients.tobytes() == stage.coefficients.tobytes()
+    assert again.transform(rows).first().guess == stage.transform(rows).first().prediction
+    assert again.copy().coefficients.tobytes() == stage.coefficients.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("params", "parameters"),
+    [
+        (
+            {"columns": "observed", "minCount": 20, "fitIntercept": False},
+            {
+                "columns": polysparse.ObservedPolynomialFeatures(min_count=20),
+                "fit_intercept": False,
+            },
+        ),
+        (
+            {"columns": "hashed", "nColumns": 12, "classWeight": "balanced"},
+            {
+                "columns": polysparse.HashedPolynomialFeatures(n_columns=12, include_bias=False),
+                "class_weight": "balanced",
+            },
+        ),
+    ],
+)
+def test_columns_and_weights(spark, params, parameters):
+    found = make("two", **params).fit(frame(spark, "two"))
+    assert_same(found.model, in_python("two", **parameters))
+
+
+def test_many_partitions_are_summed_as_a_tree_in_their_order(spark):
+    rows = frame(spark, "ridge", n_partitions=9)
+    once, again = (make("ridge", maxIter=100, degree=1).fit(rows) for _ in range(2))
+    assert once.coefficients.tobytes() == again.coefficients.tobytes()
+    assert_same(once.model, in_python("ridge", degree=1))
+
+
+def test_a_pipeline_and_a_cross_validator(spark, tmp_path):
+    from pyspark.ml import Pipeline, PipelineModel
+    from pyspark.ml.evaluation import BinaryClassificationEvaluator
+    from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+
+    rows = frame(spark, "two")
+    stage = make("two", degree=1)
+    pipeline = Pipeline(stages=[stage])
+    pipeline.save(str(tmp_path / "pipeline"))
+    assert Pipeline.load(str(tmp_path / "pipeline")).getStages()[0].getTol() == TOL
+    grid = ParamGridBuilder().addGrid(stage.C, [1e-6, 1.0]).build()
+    search = CrossValidator(
+        estimator=pipeline,
+        estimatorParamMaps=grid,
+        evaluator=BinaryClassificationEvaluator(),
+        numFolds=2,
+    )
+    best = search.fit(rows).bestModel
+    assert best.stages[0].getC() == 1.0
+    best.save(str(tmp_path / "model"))
+    again = PipelineModel.load(str(tmp_path / "model"))
+    assert again.stages[0].coefficients.tobytes() == best.stages[0].coefficients.tobytes()
+
+
+@pytest.mark.usefixtures("java")
+def test_a_fit_survives_the_death_of_an_executor(tmp_path):
+    program = Path(__file__).parents[1] / "fit_on_cluster.py"
+    done = subprocess.run(
+        [sys.executable, program, tmp_path], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert len(report["killed"]) == 1
+    assert report["killed"][0] in report["executors"]
+    rows = sparse.csr_array(dense_rows()[:600])
+    wanted = polysparse.PolynomialLogisticRegression(tol=1e-3).fit(rows, report["labels"])
+    assert report["objective"] == pytest.approx(wanted.objective_, rel=1e-10)
+    scale = np.abs(wanted.coef_).max()
+    np.testing.assert_allclose(report["coefficients"], wanted.coef_[0], rtol=0, atol=1e-9 * scale)
+
+
+# ----------------------------------------------------------------------------------------- refusals
+
+
+def test_columns_that_are_missing_or_of_another_type(spark):
+    from pyspark.errors import IllegalArgumentException
+    from pyspark.sql import functions as F
+
+    rows = frame(spark, "two")
+    for params, message in (
+        ({"labelCol": "other"}, "Column 'other' does not exist"),
+        ({"weightCol": "other"}, "Column 'other' does not exist"),
+        ({"featuresCol": "label"}, "Column 'label' must hold vectors"),
+        ({"C": -1.0}, "C must be a finite number above 0; got -1.0"),
+        ({"maxIter": 0}, r"maxIter must be an int \(at least 1\)"),
+        ({"columns": "some"}, "columns must be"),
+        ({"classWeight": "other"}, "classWeight"),
+    ):
+        with pytest.raises(IllegalArgumentException, match=message):
+            make("two", **params).fit(rows)
+    with pytest.raises(IllegalArgumentException, match="Column 'label' must hold numbers"):
+        make("two").fit(rows.withColumn("label", F.col("label").cast("string")))
+    with pytest.raises(IllegalArgumentException, match="Unknown label type: continuous"):
+        make("two").fit(rows.withColumn("label", F.col("label") + F.rand(0)))
+    with pytest.raises(IllegalArgumentException, match=r"labelCol has 1 class, 1\.0"):
+        make("two").fit(rows.withColumn("label", F.lit(1.0)))
+    with pytest.raises(IllegalArgumentException, match="no rows to fit"):
+        make("two").fit(rows.where("id < 0"))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("label", None, "Column 'label' has a row that is null"),
+        ("weight", float("nan"), "Column 'weight' has a value that is NaN or infinite"),
+        ("features", None, "Column 'features' has a row that is null"),
+    ],
+)
+def test_faults_in_rows_are_errors_of_spark(spark, column, value, message):
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    rows = frame(spark, "two")
+    kind = rows.schema[column].dataType
+    bad = F.when(F.col("id") == 7, F.lit(value).cast(kind)).otherwise(F.col(column))
+    with pytest.raises(PySparkException, match=message) as caught:
+        make("two").fit(rows.withColumn(column, bad))
+    assert "Traceback" not in str(caught.value)
+
+
+def test_blocks_are_packed_without_loss():
+    import pyarrow as pa
+
+    from polysparse.spark.vectors import as_vectors
+
+    batches = [
+        pa.record_batch(
+            [as_vectors(X[rows]), pa.array(TARGETS["ridge"][rows]), pa.array(WEIGHTS[rows])],
+            names=["x", "y", "weights"],
+        )
+        for rows in (slice(0, 30), slice(30, 30), slice(30, 90))
+    ]
+    (row,) = pack_rows(("x", "y", "weights"), 6, iter(batches))
+    *arrays, fault = (each[0].as_py() for each in row.columns)
+    assert fault is None
+    rows = unpack((6, *arrays))
+    assert rows.x.data.tobytes() == X.data.tobytes()
+    np.testing.assert_array_equal(rows.x.indices, X.indices)
+    np.testing.assert_array_equal(rows.x.indptr, X.indptr)
+    assert rows.y.tobytes() == TARGETS["ridge"].tobytes()
+    assert rows.weights.tobytes() == WEIGHTS.tobytes()
+    assert arrays[2] == "|u1"  # six features
+    assert join([], 6).x.shape == (0, 6)
