@@ -78,6 +78,7 @@ bench: $(VENV)/.installed  ## Measure what the README claims, and write docs/spe
 bench-cluster: $(VENV)/.cluster  ## Measure Dask and Spark
 	$(BIN)/python benchmarks/bench_dask.py
 	$(BIN)/python benchmarks/bench_spark.py
+	$(BIN)/python benchmarks/bench_cluster_fit.py
 
 paper: $(VENV)/.installed  ## Repeat the experiments of the paper, into docs/
 	$(BIN)/polysparse paper --out docs

@@ -62,7 +62,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         If True, `fit` begins with the last solution, if columns and classes are the same.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
-        OMP_NUM_THREADS. The result does not depend on it.
+        OMP_NUM_THREADS; for a dask array, one in each task. The result does not depend on it.
     verbose : int, default=0
         If not 0, a line is printed for each iteration: objective, norm of the gradient, passes over
         the data, seconds.
@@ -144,11 +144,11 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
-        y : array-like of shape (n_samples,)
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. The blocks of a dask array are computed once, and fitted to where they are.
+        y : array-like or dask array of shape (n_samples,)
             The classes.
-        sample_weight : float or array-like of shape (n_samples,), optional
+        sample_weight : float, array-like or dask array of shape (n_samples,), optional
             Non-negative weights of the rows.
 
         Returns
@@ -296,8 +296,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. For a dask array, the result is a lazy one.
 
         Returns
         -------
@@ -314,8 +314,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. For a dask array, the result is a lazy one.
 
         Returns
         -------
@@ -347,8 +347,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. For a dask array, the result is a lazy one.
 
         Returns
         -------
@@ -364,8 +364,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. For a dask array, the result is a lazy one.
 
         Returns
         -------

@@ -53,7 +53,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         Maximum number of iterations. Each is one pass over the data.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
-        OMP_NUM_THREADS. The result does not depend on it.
+        OMP_NUM_THREADS; for a dask array, one in each task. The result does not depend on it.
     verbose : int, default=0
         If not 0, a line is printed for each iteration: objective, norm of the gradient, passes over
         the data, seconds.
@@ -127,11 +127,11 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
-        y : array-like of shape (n_samples,)
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. The blocks of a dask array are computed once, and fitted to where they are.
+        y : array-like or dask array of shape (n_samples,)
             The targets.
-        sample_weight : float or array-like of shape (n_samples,), optional
+        sample_weight : float, array-like or dask array of shape (n_samples,), optional
             Non-negative weights of the rows.
 
         Returns
@@ -184,8 +184,8 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. For a dask array, the result is a lazy one.
 
         Returns
         -------
