@@ -10,6 +10,8 @@ import numpy as np
 
 from polysparse.models.blocks import Function
 
+ONE_THREAD = 1  # a task already has a core of its own
+
 
 @dataclass(frozen=True, eq=False)
 class Call:
@@ -39,3 +41,8 @@ class Call:
         """Make the call for a block: find(argument) is what an argument stands for."""
         shared = {name: find(value) for name, value in self.shared.items()}
         return self.function(*map(find, self.arguments), **shared)
+
+
+def threads_in_task(n_jobs: int | None) -> int:
+    """Return n_jobs for a task: a single thread, unless another number was given."""
+    return ONE_THREAD if n_jobs is None else n_jobs

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.clusters import rows as of_rows
+from polysparse.clusters.calls import threads_in_task
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.models.blocks import Function
 from polysparse.models.logistic import PolynomialLogisticRegression, count_outputs
@@ -14,7 +15,6 @@ from polysparse.models.ridge import PolynomialRidge
 from polysparse.observation.tally import ColumnTally
 
 TOGETHER = 8  # blocks, or sums of blocks, whose sums are added in one place
-ONE_THREAD = 1  # a task already has a core of its own
 
 
 class Cluster(Protocol):
@@ -132,8 +132,3 @@ def _counter(model: Any, cluster: Cluster, rows: Any) -> Callable[[MonomialBasis
         return tally
 
     return count
-
-
-def threads_in_task(n_jobs: int | None) -> int:
-    """Return n_jobs for a task: a single thread, unless another number was given."""
-    return ONE_THREAD if n_jobs is None else n_jobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from polysparse.clusters.fitting import threads_in_task
+from polysparse.clusters.calls import threads_in_task
 
 
 def travelling(model: Any) -> Any:

@@ -14,8 +14,6 @@ from scipy import sparse
 
 from polysparse.matrix.canonical import require_two_dimensions
 
-ONE_THREAD = 1  # a task already has a core of its own
-
 
 def as_row_blocks(X: Any) -> Any:
     """Return a dask array with all columns in one chunk; raise if their number is unknown."""
@@ -74,11 +72,6 @@ def map_rows(
         meta=meta[:, :0],
         dtype=meta.dtype,
     )
-
-
-def threads_in_task(n_jobs: int | None) -> int:
-    """Return n_jobs for a task: a single thread, unless another number was given."""
-    return ONE_THREAD if n_jobs is None else n_jobs
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from dask import delayed
 from sklearn.base import clone
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.dask.arrays import as_row_blocks, errors_of_block, threads_in_task
+from polysparse.clusters.calls import threads_in_task
+from polysparse.dask.arrays import as_row_blocks, errors_of_block
 from polysparse.observation.tally import ColumnTally
 
 TOGETHER = 4  # tallies that a task merges

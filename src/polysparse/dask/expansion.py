@@ -7,6 +7,7 @@ from typing import Any
 
 from dask.base import tokenize
 
+from polysparse.clusters.calls import threads_in_task
 from polysparse.columns.arguments import as_column_space
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dask.arrays import (
@@ -14,7 +15,6 @@ from polysparse.dask.arrays import (
     errors_of_block,
     map_rows,
     rows_like,
-    threads_in_task,
 )
 from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.expansion.whole import expand_columns

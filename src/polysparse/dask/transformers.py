@@ -8,12 +8,12 @@ from typing import Any
 from dask.base import tokenize
 from sklearn import config_context, get_config
 
+from polysparse.clusters.calls import threads_in_task
 from polysparse.dask.arrays import (
     as_row_blocks,
     errors_of_block,
     map_rows,
     rows_like,
-    threads_in_task,
 )
 from polysparse.dask.expansion import token_of
 from polysparse.estimators.observed import ObservedPolynomialFeatures
