@@ -21,7 +21,8 @@ import polysparse
 # %%
 # A text file of 100,000 rows with 25 values each. A label hangs on one pair of columns.
 
-folder = Path(tempfile.mkdtemp())
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
 rng = np.random.default_rng(0)
 n_rows = 100_000
 columns = np.sort(rng.integers(1, 21, size=(n_rows, 25)) + 20 * np.arange(25), axis=1)
@@ -32,7 +33,8 @@ with (folder / "log.svmlight").open("w") as file:
 print(f"{(folder / 'log.svmlight').stat().st_size / 1e6:.0f} MB of text")
 
 # %%
-# Expand it in a process of its own, and look often at what it holds and what it wrote.
+# Expand it in a process of its own, and look often at what it holds, which Linux tells in
+# ``/proc``, and at what it wrote.
 
 command = [sys.executable, "-m", "polysparse", "expand", folder / "log.svmlight", folder / "out"]
 command += ["--interaction-only", "--max-memory", "32MiB", "--one-based", "--quiet"]
@@ -73,3 +75,4 @@ left.legend()
 right.plot(ends, accuracy, "o-", color="C2")
 right.set(xlabel="rows learnt", title="accuracy on the next part")
 plt.show()
+temporary.cleanup()
