@@ -89,7 +89,7 @@ def test_every_page_can_be_reached(pages):
     assert left <= {"genindex.html", "search.html"}
 
 
-@pytest.mark.parametrize("room", ["dask"])
+@pytest.mark.parametrize("room", ["dask", "spark"])
 def test_every_public_name_of_a_cluster_has_a_page_in_the_reference(room):
     """Read from the source, for their libraries may not be here."""
     code = ast.parse((ROOT / "src" / "polysparse" / room / "__init__.py").read_text())
