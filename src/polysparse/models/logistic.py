@@ -20,6 +20,7 @@ from polysparse.models.design import Design
 from polysparse.models.intercepts import intercept_for
 from polysparse.models.objectives import LogLosses
 from polysparse.models.shared import Extent, PolynomialModel, RealRange, as_weights, counter_of
+from polysparse.models.vectors import blocks_of
 
 
 class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: ignore[misc]
@@ -357,7 +358,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         """
         if (away := handler_of(X)) is not None:
             return away.predict(self, X, "predict_proba")  # type: ignore[no-any-return]
-        return np.exp(self.predict_log_proba(X))
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict logarithms of probabilities of classes.
@@ -375,6 +376,20 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         if (away := handler_of(X)) is not None:
             return away.predict(self, X, "predict_log_proba")  # type: ignore[no-any-return]
         return log_probabilities(self.decision_function(X))
+
+
+def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities of classes, by the scores of `decision_function`."""
+    if scores.ndim == 2:
+        return np.exp(log_probabilities(scores))
+    out = np.empty((len(scores), 2))
+    for z, likely in blocks_of(scores, out):
+        small = np.exp(-np.abs(z))  # which cannot overflow
+        larger = 1 / (1 + small)
+        smaller = small * larger
+        likely[:, 0] = np.where(z > 0, smaller, larger)
+        likely[:, 1] = np.where(z > 0, larger, smaller)
+    return out
 
 
 def log_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DoubleType, StructType
 
 from polysparse.models.logistic import PolynomialLogisticRegression as InPython
-from polysparse.models.logistic import log_probabilities
+from polysparse.models.logistic import probabilities
 from polysparse.spark.fitted import FittedModel, Predictor
 from polysparse.spark.fitting import fit_in_python, require_fittable
 from polysparse.spark.model_params import ModelParams, ModelSetters
@@ -240,7 +240,7 @@ def columns_of(model: InPython, X: Any) -> dict[str, pa.Array]:
     raw = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     return {
         "rawPrediction": as_vectors(raw),
-        "probability": as_vectors(np.exp(log_probabilities(scores))),
+        "probability": as_vectors(probabilities(scores)),
         "prediction": pa.array(model.classes_of(scores).astype(np.float64)),
     }
 
