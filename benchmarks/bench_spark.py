@@ -31,10 +31,15 @@ import measure
 from bench_columns import mark
 from bench_core import DATA, say
 from polysparse.machine import threads_for
-from polysparse.spark import HashedPolynomialFeatures, PolynomialFeatures
+from polysparse.spark import (
+    HashedPolynomialFeatures,
+    PolynomialFeatures,
+    PolynomialLogisticRegression,
+)
 
 MLLIB, OURS, SAME_ORDER = "MLlib", "PolynomialFeatures", 'PolynomialFeatures, order="spark"'
 MLLIB_MODEL, HASHED = "MLlib and its model", "HashedPolynomialFeatures and MLlib's model"
+OUR_MODEL = "PolynomialLogisticRegression's model"
 TARGET_VECTORS, TARGET_PREDICTION = 3.0, 6.0
 N_FEATURES, N_STORED, N_DISTINCT = 123, 14, 32_561  # of a9a
 N_HASHED = 2**18
@@ -103,7 +108,13 @@ def stages(degree: int, sample: DataFrame) -> dict[str, Any]:
         SAME_ORDER: PolynomialFeatures(**columns, order="spark"),
         MLLIB_MODEL: with_model(mllib, sample),
         HASHED: with_model(hashed, sample),
+        OUR_MODEL: PipelineModel([fused_model(degree, sample)]),
     }
+
+
+def fused_model(degree: int, sample: DataFrame) -> Any:
+    """A model of ours, which predicts without an expansion."""
+    return PolynomialLogisticRegression(degree=degree, tol=1.0).fit(sample)
 
 
 def with_model(stage: Any, sample: DataFrame) -> PipelineModel:
@@ -153,6 +164,7 @@ COMPARED = [
     (OURS, MLLIB, TARGET_VECTORS),
     (SAME_ORDER, MLLIB, TARGET_VECTORS),
     (HASHED, MLLIB_MODEL, TARGET_PREDICTION),
+    (OUR_MODEL, MLLIB_MODEL, TARGET_PREDICTION),
 ]
 
 
