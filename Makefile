@@ -53,7 +53,7 @@ $(VENV)/.cluster: $(VENV)/.installed
 	@touch $@
 
 test-cluster: $(VENV)/.cluster  ## Run the tests of Dask and Spark, which needs Java
-	$(BIN)/python -m pytest -c tests/clusters/pytest.ini tests/clusters
+	$(BIN)/python -m pytest -c tests/clusters/pytest.ini $(WHICH) tests/clusters
 
 test-matrix:  ## Run the tests on every Python in PYTHONS, and with the oldest dependencies
 	for python in $(PYTHONS); do \

@@ -55,10 +55,11 @@ def executors_of(spark):
     java = spark.sparkContext._gateway.proc.pid
     found = []
     for task in Path(f"/proc/{java}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            command = Path(f"/proc/{child}/cmdline").read_bytes().decode()
-            if "CoarseGrainedExecutorBackend" in command:
-                found.append(child)
+        with suppress(FileNotFoundError, ProcessLookupError):  # what has ended meanwhile
+            for child in map(int, (task / "children").read_text().split()):
+                command = Path(f"/proc/{child}/cmdline").read_bytes().decode()
+                if "CoarseGrainedExecutorBackend" in command:
+                    found.append(child)
     return sorted(found)
 
 
@@ -76,8 +77,9 @@ class KillOnce:
         while self.killed is None:
             for number in tracker.getActiveStageIds():
                 stage = tracker.getStageInfo(number)
-                if stage is not None and self.after_tasks <= stage.numCompletedTasks:
-                    process = executors_of(self.spark)[0]
+                if stage is None or stage.numCompletedTasks < self.after_tasks:
+                    continue
+                for process in executors_of(self.spark)[:1]:
                     left = stage.numTasks - stage.numCompletedTasks
                     os.kill(process, signal.SIGKILL)
                     self.killed = process, stage.numCompletedTasks, left
