@@ -82,15 +82,16 @@ def test_the_value_is_about_as_close_as_tol_says(solver):
         assert best * (1 - 1e-10) <= SOLVERS[solver](tol)[0].value <= best * (1 + 2 * tol)
 
 
-# About a third more than is needed now.
+# About a third more than is needed now. 64 of them are a sketch's, whose vectors are multiplied
+# together in less than half of the time.
 @pytest.mark.parametrize(
     ("solver", "most"),
     [
-        ("two classes", 110),
-        ("two classes, little penalty", 370),
-        ("three classes", 140),
-        ("two classes, scaled", 280),
-        ("ridge", 180),
+        ("two classes", 185),
+        ("two classes, little penalty", 290),
+        ("three classes", 190),
+        ("two classes, scaled", 255),
+        ("ridge", 215),
         ("ridge, scaled", 400),
     ],
 )

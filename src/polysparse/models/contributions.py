@@ -54,6 +54,12 @@ def model(block: Block, at: Any, is_centred: bool) -> tuple[Any, ...]:
     return gradient, squares, sums, at.weights.sum(axis=0)
 
 
+def gram(block: Block, at: Any, directions: NDArray[Any], is_centred: bool) -> tuple[Any, ...]:
+    """Return the Hessian of a mean class times directions, and what `centred` needs to know."""
+    weights = at.weights if at.weights.ndim == 1 else at.weights.mean(axis=1)
+    return _gram(block, weights, directions, is_centred)
+
+
 def cross(block: Block, at: Any, change: Rows) -> tuple[Any, ...]:
     """Return how the slopes of intercepts change along a change of scores."""
     return (at.curve(change).sum(axis=0),)
@@ -104,6 +110,19 @@ def transposed(
 ) -> tuple[Any, ...]:
     """Return the transposed expansion times weighted rows less a shift."""
     return (block.design.apply_transposed(block.weights * (rows - shift), out),)
+
+
+def gram_of_columns(block: Block, directions: NDArray[Any], is_centred: bool) -> tuple[Any, ...]:
+    """Return weighted inner products of columns times directions, as `gram` does."""
+    return _gram(block, block.weights, directions, is_centred)
+
+
+def _gram(
+    block: Block, weights: Rows, directions: NDArray[Any], is_centred: bool
+) -> tuple[Any, ...]:
+    """Return products, and if they are to be centred weighted sums of columns and of rows."""
+    sums = block.design.apply_transposed(weights) if is_centred else 0.0
+    return block.design.gram(weights, directions), sums, float(weights.sum())
 
 
 def squares_and_transposed(block: Block, rows: Rows, shift: float) -> tuple[Any, ...]:

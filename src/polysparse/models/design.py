@@ -14,6 +14,8 @@ from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.observation.tally import batches_of_rows
 from polysparse.operator import products
 
+_SCORES = 2**21  # that `gram` has in memory
+
 
 class Design:
     """Products with an expansion that is never built."""
@@ -49,6 +51,22 @@ class Design:
             columns = replace(columns, alternate_sign=False)
         with np.errstate(over="ignore"):  # the solvers refuse sums that are not finite
             return self._sum_rows(columns, np.square, weights)
+
+    def gram(self, weights: NDArray[Any], directions: NDArray[Any]) -> NDArray[Any]:
+        """Return the transposed expansion times weights times the expansion times directions.
+
+        Rows are taken a few at a time, so that their scores, one for each direction, need not be
+        kept.
+        """
+        out = np.zeros_like(directions)
+        n_rows = max(1, _SCORES // directions.shape[1])
+        for start in range(0, len(weights), n_rows):
+            rows = slice(start, min(start + n_rows, len(weights)))
+            part = Design(self.columns, self.x.rows(rows), self.n_jobs)
+            scores = part.apply(directions)
+            scores *= weights[rows, np.newaxis]
+            out += part.apply_transposed(scores)
+        return out
 
     def count_rows(self) -> NDArray[np.int64]:
         """Return in how many rows each column occurs."""

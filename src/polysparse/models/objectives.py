@@ -42,6 +42,19 @@ class Objective:
         self.n_products += 1
         return self.blocks.keep(contributions.scores, once=once, coefficients=coefficients)
 
+    def _gram(
+        self, function: Any, *kept: Any, directions: NDArray[np.float64], is_centred: bool
+    ) -> NDArray[np.float64]:
+        """Return inner products of columns, about their means if centred, times directions."""
+        products, sums, total = self.blocks.total(
+            function, *kept, directions=directions, is_centred=is_centred
+        )
+        self.n_products += 2 * directions.shape[1]
+        if is_centred:
+            along = np.einsum("c,ck->k", sums, directions)
+            products -= sums[:, np.newaxis] * (along / max(total, np.finfo(np.float64).tiny))
+        return products  # type: ignore[no-any-return]
+
 
 class LogLosses(Objective):
     """The logistic losses of all rows, with the intercept always at its best.
@@ -109,6 +122,15 @@ class LogLosses(Objective):
             if not self.blocks.are_here and self.n_classes == 2:
                 self._means = sums
         return gradient, squares
+
+    def gram(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the Hessian of a mean class, with its intercept at its best, times directions."""
+        return self._gram(
+            contributions.gram,
+            self._point,
+            directions=directions,
+            is_centred=self.intercepts.is_free,
+        )
 
     def curve(
         self, direction: NDArray[np.float64], out: NDArray[np.float64] | None
@@ -261,6 +283,12 @@ class SquaredErrors(Objective):
         self._n_updates = 0
         scores = self.scores(coefficients, once=True)
         return self._settle(self.blocks.keep(contributions.errors, scores))
+
+    def gram(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return half of the Hessian times directions."""
+        return self._gram(
+            contributions.gram_of_columns, directions=directions, is_centred=self.has_intercept
+        )
 
     def length(self, direction: NDArray[np.float64]) -> float:
         """Return half of the curvature along a direction."""
