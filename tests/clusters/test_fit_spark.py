@@ -16,6 +16,10 @@ import polysparse.spark as on_spark
 from csr_zoo import random_csr
 from expand_on_cluster import dense_rows
 from model_data import classes_for, numbers_for
+from polysparse.clusters.rows import Rows
+from polysparse.matrix.canonical import as_canonical_csr
+from polysparse.spark import storing
+from polysparse.spark.cluster import SparkCluster
 from polysparse.spark.packing import join, pack_rows, unpack
 from spark_frames import frame_of, vectors_of
 
@@ -128,6 +132,14 @@ def test_columns_and_weights(spark, params, parameters):
     assert_same(found.model, in_python("two", **parameters))
 
 
+@pytest.fixture
+def many_partitions(monkeypatch):
+    from pyspark import SparkContext
+
+    monkeypatch.setattr(SparkContext, "defaultParallelism", 20)
+
+
+@pytest.mark.usefixtures("many_partitions")
 def test_many_partitions_are_summed_as_a_tree_in_their_order(spark):
     rows = frame(spark, "ridge", n_partitions=9)
     once, again = (make("ridge", maxIter=100, degree=1).fit(rows) for _ in range(2))
@@ -241,11 +253,94 @@ def test_blocks_are_packed_without_loss():
     (row,) = pack_rows(("x", "y", "weights"), 6, iter(batches))
     *arrays, fault = (each[0].as_py() for each in row.columns)
     assert fault is None
-    rows = unpack((6, *arrays))
+    rows = unpack(arrays, 6)
     assert rows.x.data.tobytes() == X.data.tobytes()
     np.testing.assert_array_equal(rows.x.indices, X.indices)
     np.testing.assert_array_equal(rows.x.indptr, X.indptr)
     assert rows.y.tobytes() == TARGETS["ridge"].tobytes()
     assert rows.weights.tobytes() == WEIGHTS.tobytes()
-    assert arrays[2] == "|u1"  # six features
+    assert arrays[3] == "|u1"  # six features
     assert join([], 6).x.shape == (0, 6)
+
+
+# ------------------------------------------------------------------------------ rows of executors
+
+
+def folders_of_fits(spark):
+    """Return what there is of fits where the executor, which is this machine, stores rows."""
+
+    def place(_):
+        import os
+
+        yield os.environ["SPARK_LOCAL_DIRS"]
+
+    (where,) = spark.sparkContext.parallelize([0], 1).mapPartitions(place).collect()
+    return list(Path(where.split(",")[0]).glob("polysparse-*"))
+
+
+@pytest.mark.usefixtures("many_partitions")
+def test_rows_that_are_not_stored_are_sent_again(spark, monkeypatch):
+    """As after the loss of an executor: no worker knows the fit by its new name."""
+    seen = []
+    store = SparkCluster._store
+
+    def rename(self, function, /, *kept, **shared):
+        if len(seen) == 3:
+            self.name = "another"
+        seen.append(None)
+        return total(self, function, *kept, **shared)
+
+    total = SparkCluster.total
+    stored = []
+    monkeypatch.setattr(SparkCluster, "total", rename)
+    monkeypatch.setattr(
+        SparkCluster, "_store", lambda self, which: stored.append(which) or store(self, which)
+    )
+    assert_same(make("two").fit(frame(spark, "two", n_partitions=10)).model, in_python("two"))
+    assert [sorted(each) for each in stored] == 2 * [list(range(11))]
+
+
+def test_rows_that_cannot_be_stored_are_sent_in_every_pass(spark, monkeypatch):
+    monkeypatch.setattr(SparkCluster, "_store", lambda self, which: None)
+    assert_same(make("two").fit(frame(spark, "two")).model, in_python("two"))
+
+
+def test_executors_keep_no_rows_after_a_fit(spark, monkeypatch):
+    before, found = set(folders_of_fits(spark)), []
+    store = SparkCluster._store
+
+    def look(self, which):
+        store(self, which)
+        found.extend(folders_of_fits(spark))
+
+    monkeypatch.setattr(SparkCluster, "_store", look)
+    make("two").fit(frame(spark, "two"))
+    assert len(set(found) - before) == 1
+    assert set(folders_of_fits(spark)) == before
+
+
+def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
+    rows = Rows(as_canonical_csr(X), TARGETS["ridge"], WEIGHTS)
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    storing.store("fit", "0-0", rows)
+    assert storing.stored("fit", "0-0", 6) is None
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},elsewhere")
+    storing.store("fit", "0-0", rows)
+    storing.store("fit", "0-0", rows)
+    assert [path.name for path in (tmp_path / "polysparse-fit").iterdir()] == ["0-0"]
+    found = storing.stored("fit", "0-0", 6)
+    assert found.x.data.tobytes() == X.data.tobytes()
+    assert found.weights.tobytes() == WEIGHTS.tobytes()
+    data = tmp_path / "polysparse-fit" / "0-0" / "data.npy"
+    data.write_bytes(data.read_bytes()[:-8])
+    assert storing.stored("fit", "0-0", 6) is None
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    storing.store("fit", "0-1", rows)
+    assert storing.stored("fit", "0-1", 6) is None
+    assert [path.name for path in (tmp_path / "polysparse-fit").iterdir()] == ["0-0"]
+    storing.remove("fit")
+    assert list(tmp_path.iterdir()) == []

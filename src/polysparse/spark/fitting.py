@@ -43,7 +43,7 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
         if n_features is None:
             raise ValueError(f"Column {features!r} has no rows to fit a model to.")
         blocks = pack(dataset, features, stage.getLabelCol(), _weight_column(stage), n_features)
-        with SparkCluster(blocks) as cluster:
+        with SparkCluster(blocks, n_features) as cluster:
             fitting.fit(model, cluster, cluster.rows, n_features)
 
 

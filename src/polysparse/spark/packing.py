@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark import RDD, StorageLevel
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -25,28 +25,27 @@ from polysparse.spark.vectors import VectorFault, as_rows, unless_fault
 MOST_BYTES = 2**26  # of a block, unless a batch is larger
 
 ARRAYS = ("indptr", "indices", "data", "y", "weights")
-Packed = tuple[Any, ...]  # the number of features, then dtype and bytes of each array
+NUMBER = "number"  # the column that counts the blocks of a partition
 
 
 def pack(
     dataset: DataFrame, features: str, label: str, weight: str | None, n_features: int
-) -> RDD[Packed]:
-    """Return the rows of a dataset as blocks, which Spark keeps. Nothing is computed yet."""
+) -> DataFrame:
+    """Return the rows of a dataset as blocks, which Spark keeps. Nothing is computed yet.
+
+    There are no more partitions than tasks at a time: a task costs more than its share of a pass.
+    """
     y = column_named(label).cast("double")
     weights = F.lit(1.0) if weight is None else column_named(weight).cast("double")
     given = dataset.select(column_named(features), y.alias("y"), weights.alias("weights"))
+    given = given.coalesce(dataset.sparkSession.sparkContext.defaultParallelism)
     names = features, label, weight or "weights"
     schema = ", ".join(f"{name}_type string, {name} binary" for name in ARRAYS)
-    blocks = given.mapInArrow(partial(pack_rows, names, n_features), f"{schema}, fault string")
+    packing = partial(pack_rows, names, n_features)
+    blocks = given.mapInArrow(packing, f"{NUMBER} int, {schema}, fault string")
     checked: list[Column] = [F.col(name) for name in blocks.columns[:-1]]
-    checked[-1] = unless_fault(checked[-1], F.col("fault"))
-    # As they are: Spark would otherwise compress them and read them again for each pass.
-    rows = blocks.select(*checked).rdd.map(partial(_packed, n_features))
-    return rows.persist(StorageLevel.MEMORY_AND_DISK_DESER)
-
-
-def _packed(n_features: int, row: Any) -> Packed:
-    return n_features, *(bytes(each) if isinstance(each, bytearray) else each for each in row)
+    checked[-1] = unless_fault(checked[-1], F.col("fault")).alias(ARRAYS[-1])
+    return blocks.select(*checked).persist(StorageLevel.MEMORY_AND_DISK_DESER)
 
 
 def pack_rows(
@@ -54,16 +53,17 @@ def pack_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the blocks of a partition, at least one, on a worker."""
     gathered: list[Rows] = []
+    number = 0
     try:
         for batch in batches:
             gathered.append(read_batch(batch, names, n_features))
             if sum(map(_size, gathered)) >= MOST_BYTES:
-                yield _as_row(join(gathered, n_features))
-                gathered = []
+                yield _as_row(number, join(gathered, n_features))
+                gathered, number = [], number + 1
     except VectorFault as fault:
-        yield _as_row(join([], n_features), str(fault))
+        yield _as_row(number, join([], n_features), str(fault))
         return
-    yield _as_row(join(gathered, n_features))
+    yield _as_row(number, join(gathered, n_features))
 
 
 def read_batch(batch: pa.RecordBatch, names: tuple[str, ...], n_features: int) -> Rows:
@@ -108,10 +108,10 @@ def _size(rows: Rows) -> int:
     return rows.x.indices.nbytes + rows.x.data.nbytes
 
 
-def _as_row(rows: Rows, fault: str | None = None) -> pa.RecordBatch:
+def _as_row(number: int, rows: Rows, fault: str | None = None) -> pa.RecordBatch:
     """Return a block as a row of Arrow's."""
     x = rows.x
-    arrays = {}
+    arrays: dict[str, Any] = {NUMBER: pa.array([number], pa.int32())}
     narrow = (
         _narrow_integers(x.indptr),
         _narrow_integers(x.indices),
@@ -137,9 +137,9 @@ def _narrow_floats(values: NDArray[np.float64]) -> NDArray[Any]:
     return narrow if np.array_equal(narrow, values) else values
 
 
-def unpack(packed: Packed) -> Rows:
-    """Return the rows of a block. They were checked before they were packed."""
-    n_features, *parts = packed
+def unpack(packed: Any, n_features: int) -> Rows:
+    """Return the rows of a block, as Spark has it. They were checked before they were packed."""
+    _, *parts = packed
     indptr, indices, data, y, weights = (
         np.frombuffer(raw, dtype) for dtype, raw in zip(parts[::2], parts[1::2], strict=True)
     )

@@ -1,0 +1,65 @@
+"""The rows of blocks as files of an executor, which all of its Python workers map into memory.
+
+Spark sends what it keeps to Python anew for each job, and Python workers share no memory. So the
+rows of a fit are unpacked once, into a folder of the executor's own that Spark removes with it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+
+from polysparse.clusters.rows import Rows
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.spark.packing import ARRAYS
+
+
+def folder_of(fit: str) -> Path | None:
+    """Return the folder for the rows of a fit on this executor, None if it has no disk."""
+    folders = os.environ.get("SPARK_LOCAL_DIRS")
+    return None if not folders else Path(folders.split(",")[0], f"polysparse-{fit}")
+
+
+def store(fit: str, block: str, rows: Rows) -> None:
+    """Write the rows of a block, whole or not at all: a full disk costs time, and nothing else."""
+    folder = folder_of(fit)
+    if folder is None or (folder / block).exists():
+        return
+    new = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        new = mkdtemp(dir=folder)
+        x = rows.x
+        arrays = (x.indptr, x.indices, x.data, rows.y, rows.weights)
+        for name, array in zip(ARRAYS, arrays, strict=True):
+            np.save(Path(new, f"{name}.npy"), array)
+        os.rename(new, folder / block)
+    except OSError:  # or another worker was faster
+        if new is not None:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def stored(fit: str, block: str, n_features: int) -> Rows | None:
+    """Return the rows of a block, mapped into memory, or None if this executor has no such file."""
+    folder = folder_of(fit)
+    if folder is None:
+        return None
+    try:
+        indptr, indices, data, y, weights = (
+            np.asarray(np.load(folder / block / f"{name}.npy", mmap_mode="r")) for name in ARRAYS
+        )
+    except (OSError, ValueError, EOFError):  # not there, or damaged
+        return None
+    x = CanonicalCsr((len(indptr) - 1, n_features), indptr, indices, data, is_array=True)
+    return Rows(x, y, weights)
+
+
+def remove(fit: str) -> None:
+    """Remove what this executor has stored for a fit."""
+    folder = folder_of(fit)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
