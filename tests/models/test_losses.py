@@ -1,9 +1,13 @@
 """The losses of rows: gradients, curvatures and the best intercepts."""
 
+from threading import current_thread
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
+from inside import lower
+from polysparse.models import vectors
 from polysparse.models.intercepts import intercept_for
 from polysparse.models.losses import loss_for
 
@@ -176,3 +180,24 @@ def test_sums_of_blocks_of_rows_add_up(kind):
     whole = loss.loss.sums(scores, start)
     for name, value in vars(parts[0] + parts[1] + parts[2]).items():
         np.testing.assert_allclose(value, getattr(whole, name), rtol=1e-12, atol=1e-12)
+
+
+@every_loss
+def test_threads_change_no_bit(kind, monkeypatch):
+    lower(monkeypatch, OUTPUTS_PER_THREAD=1)
+    monkeypatch.setattr(vectors, "BLOCK", 7)
+    of_two, scores, start = make(kind)
+    names = set()
+
+    def found(n_jobs):
+        own = loss_for(of_two.classes, WEIGHTS, 2 if kind == "binary" else 4, n_jobs)
+        at = own._at
+        own._at = lambda *args: names.add(current_thread().name) or at(*args)
+        sums, point = own.sums(scores, start), own.point(scores, start)
+        values = [*vars(sums).values(), *vars(point).values()]
+        return [np.asarray(value).tobytes() for value in values]
+
+    alone = found(1)
+    assert len(names) == 1
+    assert found(3) == alone
+    assert len(names) > 1

@@ -30,20 +30,23 @@ def count_rows(block: Block) -> tuple[Any, ...]:
 
 def log_losses(block: Block, z: Rows, n_classes: int, **at: Any) -> tuple[Any, ...]:
     """Return sums of the losses at scores z."""
-    return (loss_for(block.targets, block.weights, n_classes).sums(z, **at),)
+    return (_loss(block, n_classes).sums(z, **at),)
 
 
 def log_losses_along(
     block: Block, z: Rows, change: Rows, old: Any, n_classes: int, **at: Any
 ) -> tuple[Any, ...]:
     """Return sums of the losses at a change of scores z, and how they change along it."""
-    loss = loss_for(block.targets, block.weights, n_classes)
-    return (loss.sums(z, change=change, old=old, **at),)
+    return (_loss(block, n_classes).sums(z, change=change, old=old, **at),)
 
 
 def point(block: Block, z: Rows, n_classes: int, intercept: Any) -> Any:
     """Return the gradients and curvatures of rows at scores z."""
-    return loss_for(block.targets, block.weights, n_classes).point(z, intercept)
+    return _loss(block, n_classes).point(z, intercept)
+
+
+def _loss(block: Block, n_classes: int) -> Any:
+    return loss_for(block.targets, block.weights, n_classes, block.design.n_jobs)
 
 
 def model(block: Block, at: Any, is_centred: bool) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from polysparse.models.design import Design
 from polysparse.models.intercepts import intercept_for
 from polysparse.models.objectives import LogLosses
 from polysparse.models.shared import Extent, PolynomialModel, RealRange, as_weights, counter_of
-from polysparse.models.vectors import blocks_of
+from polysparse.models.vectors import map_blocks
 
 
 class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: ignore[misc]
@@ -358,7 +358,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         """
         if (away := handler_of(X)) is not None:
             return away.predict(self, X, "predict_proba")  # type: ignore[no-any-return]
-        return probabilities(self.decision_function(X))
+        return probabilities(self.decision_function(X), self.n_jobs)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict logarithms of probabilities of classes.
@@ -378,17 +378,21 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         return log_probabilities(self.decision_function(X))
 
 
-def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def probabilities(scores: NDArray[np.float64], n_jobs: int | None) -> NDArray[np.float64]:
     """Return probabilities of classes, by the scores of `decision_function`."""
     if scores.ndim == 2:
         return np.exp(log_probabilities(scores))
     out = np.empty((len(scores), 2))
-    for z, likely in blocks_of(scores, out):
+
+    def write(rows: slice) -> None:
+        z, likely = scores[rows], out[rows]
         small = np.exp(-np.abs(z))  # which cannot overflow
         larger = 1 / (1 + small)
         smaller = small * larger
         likely[:, 0] = np.where(z > 0, smaller, larger)
         likely[:, 1] = np.where(z > 0, larger, smaller)
+
+    map_blocks(write, len(scores), n_jobs)
     return out
 
 

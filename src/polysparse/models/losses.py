@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.vectors import BLOCK, dot
+from polysparse.models.vectors import dot, map_blocks
 
 Rows = NDArray[np.float64]  # of shape (n_rows,), or (n_rows, n_classes)
 
@@ -95,19 +94,20 @@ class _Loss:
     """
 
     weights: Rows
+    n_jobs: int | None
 
     def point(self, scores: Rows, intercept: Any) -> Any:
         """Return the losses of rows at these scores."""
-        whole: dict[str, Rows] = {}
-        kind: Any = None
-        for rows in _few_rows(len(scores)):
+        _, none = self._at(scores[:0], intercept, slice(0, 0))
+        whole = {k: np.empty((len(scores), *v.shape[1:])) for k, v in vars(none).items()}
+
+        def write(rows: slice) -> None:
             _, point = self._at(scores[rows], intercept, rows)
-            kind = type(point)
             for name, values in vars(point).items():
-                if name not in whole:
-                    whole[name] = np.empty((len(scores), *values.shape[1:]))
                 whole[name][rows] = values
-        return kind(**whole)
+
+        map_blocks(write, len(scores), self.n_jobs)
+        return type(none)(**whole)
 
     def sums(
         self,
@@ -122,8 +122,8 @@ class _Loss:
 
         `old` is the point to compare the curvatures of rows with.
         """
-        parts = []
-        for rows in _few_rows(len(scores)):
+
+        def at(rows: slice) -> Sums:
             z, along = scores[rows], {}
             if change is not None:
                 t = change[rows] - shift
@@ -140,18 +140,19 @@ class _Loss:
                     "changed": dot(np.abs(point.weights - before), squares),
                 }
             slopes = point.residuals.sum(axis=0)
-            parts.append(
-                Sums(
-                    value,
-                    slopes,
-                    point.hessian,
-                    self._expected(point, slopes, rows),
-                    float(z.min(initial=np.inf)),
-                    float(z.max(initial=-np.inf)),
-                    **along,
-                )
+            return Sums(
+                value,
+                slopes,
+                point.hessian,
+                self._expected(point, slopes, rows),
+                float(z.min(initial=np.inf)),
+                float(z.max(initial=-np.inf)),
+                **along,
             )
-        return sum(parts[1:], parts[0])
+
+        total: Sums
+        total, *others = map_blocks(at, len(scores), self.n_jobs)
+        return sum(others, total)
 
     def _at(self, scores: Rows, intercept: Any, rows: slice) -> tuple[float, Any]:
         """Return the loss of a few rows, and their point."""
@@ -171,9 +172,12 @@ class BinaryLoss(_Loss):
         The class of each row: 0 or 1, False or True.
     weights : ndarray of float64 of shape (n_rows,)
         Non-negative weights of the rows.
+    n_jobs : int or None
+        Number of threads.
     """
 
-    def __init__(self, classes: NDArray[Any], weights: Rows) -> None:
+    def __init__(self, classes: NDArray[Any], weights: Rows, n_jobs: int | None) -> None:
+        self.n_jobs = n_jobs
         self.is_second = classes.astype(np.bool_, copy=False)
         self.weights = weights
 
@@ -236,9 +240,12 @@ class SoftmaxLoss(_Loss):
         The class of each row, counted from 0.
     weights : ndarray of float64 of shape (n_rows,)
         Non-negative weights of the rows.
+    n_jobs : int or None
+        Number of threads.
     """
 
-    def __init__(self, classes: NDArray[np.int64], weights: Rows) -> None:
+    def __init__(self, classes: NDArray[np.int64], weights: Rows, n_jobs: int | None) -> None:
+        self.n_jobs = n_jobs
         self.classes = classes
         self.weights = weights
 
@@ -257,12 +264,8 @@ class SoftmaxLoss(_Loss):
         return value, SoftmaxPoint(residuals, weights, row_weights, likely)
 
 
-def loss_for(classes: NDArray[Any], weights: Rows, n_classes: int) -> BinaryLoss | SoftmaxLoss:
+def loss_for(
+    classes: NDArray[Any], weights: Rows, n_classes: int, n_jobs: int | None = 1
+) -> BinaryLoss | SoftmaxLoss:
     """Return the losses of rows of two or more classes, counted from 0."""
-    return (BinaryLoss if n_classes == 2 else SoftmaxLoss)(classes, weights)
-
-
-def _few_rows(n_rows: int) -> Iterator[slice]:
-    """Yield slices of rows that stay in cache, at least one, from the first to the last."""
-    for start in range(0, max(n_rows, 1), BLOCK):
-        yield slice(start, min(start + BLOCK, n_rows))
+    return (BinaryLoss if n_classes == 2 else SoftmaxLoss)(classes, weights, n_jobs)

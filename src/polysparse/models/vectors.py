@@ -6,21 +6,38 @@ are added in their order. BLAS is not used: its sums depend on how many threads 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.machine import threads_for
+
 Vector = NDArray[np.float64]
 
 BLOCK = 2**15
+COST = 16  # of what is done for a place, in outputs of an expansion
 
 
 def blocks_of(*vectors: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
     """Yield views of the same places of flat vectors, from the first to the last."""
     for start in range(0, len(vectors[0]), BLOCK):
         yield tuple(v[start : start + BLOCK] for v in vectors)
+
+
+def map_blocks(function: Callable[[slice], Any], n: int, n_jobs: int | None) -> list[Any]:
+    """Return function(places) for each block of n places, at least one, in their order.
+
+    Threads share the blocks: the function should take its time in NumPy, which lets others run.
+    """
+    blocks = [slice(i, min(i + BLOCK, n)) for i in range(0, max(n, 1), BLOCK)]
+    n_threads = min(threads_for(n_jobs, COST * n), len(blocks))
+    if n_threads == 1:
+        return [function(block) for block in blocks]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, blocks))
 
 
 def dot(a: NDArray[Any], b: NDArray[Any]) -> float:

@@ -240,7 +240,7 @@ def columns_of(model: InPython, X: Any) -> dict[str, pa.Array]:
     raw = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
     return {
         "rawPrediction": as_vectors(raw),
-        "probability": as_vectors(probabilities(scores)),
+        "probability": as_vectors(probabilities(scores, model.n_jobs)),
         "prediction": pa.array(model.classes_of(scores).astype(np.float64)),
     }
 
