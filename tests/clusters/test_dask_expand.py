@@ -234,6 +234,7 @@ def test_the_available_memory_is_that_of_a_block(monkeypatch, space):
         ({"columns": [3, 2]}, "columns must rise"),
         ({"columns": [10**6]}, "1000000"),
         ({"columns": "x"}, "columns"),
+        ({"out": np.zeros((60, 36))}, "out cannot be given if the values of X are elsewhere"),
         ({"degree": 40, "columns": None}, "degree"),
     ],
 )

@@ -49,7 +49,7 @@ def _sparse_blocks(
     filled = blocks.index_dtype if columns.is_exact else np.dtype(np.int32)
 
     def room_for(n_rows: int, nnz: int) -> CsrRoom:
-        return CsrRoom(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
+        return CsrRoom.fresh(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
 
     shared = room_for(*blocks.largest_size) if reuse else None
     for rows in blocks:

@@ -18,6 +18,7 @@ from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.whole import expand_columns
 from polysparse.matrix.canonical import Canonical, as_canonical
+from polysparse.matrix.given import require_apart_from
 
 # Ways out of a refusal, besides other parameters.
 WAYS_OUT = (
@@ -77,6 +78,7 @@ def expand(
     columns: Any = None,
     n_jobs: int | None = None,
     max_bytes: int | str | None = "available",
+    out: Any = None,
 ) -> Any:
     """Compute the polynomial features of a matrix: CSR in, CSR out.
 
@@ -105,14 +107,21 @@ def expand(
     max_bytes : int, "available" or None, default="available"
         Raise MemoryError, before anything is allocated, if the result would be larger than this
         many bytes, or than the available memory. With `columns` the error is raised as soon as the
-        size is known. None removes the limit.
+        size is known. None removes the limit. It does not matter if `out` is given.
+    out : CSR matrix or array, tuple of three arrays, or ndarray, optional
+        Where to write the result, instead of new memory. For a sparse result an earlier one, which
+        is not valid afterwards, or arrays (indptr, indices, data), which may be longer than the
+        result. For a dense result an array of its shape. ValueError is raised if they are too
+        small, of another dtype, read-only, or share memory with X. Two to four times as fast for
+        large results, because fresh memory is slow to obtain.
 
     Returns
     -------
     csr_array, csr_matrix, ndarray or dask array of shape (n_rows, n_columns)
         The expansion, in the container family of X, with columns in scikit-learn's order. Indices
         are sorted and unique, and int32 whenever they fit. For a dask array a lazy one, whose
-        blocks are the expansions of the blocks of X.
+        blocks are the expansions of the blocks of X. If `out` is given, the result is a matrix
+        whose arrays are the beginning of those arrays, or `out` itself if it is dense.
 
     See Also
     --------
@@ -137,6 +146,11 @@ def expand(
     block. `n_jobs` is the number of threads of a task, by default one, because Dask runs a task on
     every core.
 
+    If `out` is a matrix whose arrays are the beginning of larger ones, as those of a result that
+    was itself written to `out`, all of the larger ones may be written to. So a loop can give the
+    last result back, if the first one was the largest. The arrays of a tuple are written to up to
+    their ends and not beyond. An error or Ctrl-C leaves them half written.
+
     Examples
     --------
     >>> import polysparse
@@ -145,8 +159,17 @@ def expand(
     >>> polysparse.expand(X, degree=2, include_bias=False).toarray()
     array([[ 0.,  2.,  3.,  0.,  0.,  0.,  4.,  6.,  9.],
            [ 5.,  0.,  0., 25.,  0.,  0.,  0.,  0.,  0.]])
+
+    The next batch in the memory of this one:
+
+    >>> XP = polysparse.expand(X, degree=2)
+    >>> XP = polysparse.expand(X[:1], degree=2, out=XP)
+    >>> XP.toarray()
+    array([[1., 0., 2., 3., 0., 0., 0., 4., 6., 9.]])
     """
     if (away := handler_of(X)) is not None:
+        if out is not None:
+            raise ValueError("out cannot be given if the values of X are elsewhere.")
         return away.expand(
             X,
             columns,
@@ -158,7 +181,10 @@ def expand(
         )
     x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
-    return expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, ways_out=WAYS_OUT)
+    if out is not None:
+        for read in (X, getattr(x, "values", x)):  # what was given, and what is read of it
+            require_apart_from(out, read)
+    return expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, ways_out=WAYS_OUT, out=out)
 
 
 def iter_expand(

@@ -11,11 +11,12 @@ from polysparse import machine
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import engine_for
 from polysparse.expansion.by_blocks import iter_expand_columns
-from polysparse.expansion.planning import plan_expansion
+from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.machine import threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
-from polysparse.matrix.output import CsrRoom, index_dtype_for
+from polysparse.matrix.given import as_csr_room, as_dense_room
+from polysparse.matrix.output import CsrRoom, index_dtype_for, largest_index
 
 
 def expand_columns(
@@ -26,13 +27,17 @@ def expand_columns(
     max_bytes: int | str | None,
     order: str = "C",
     ways_out: Sequence[str] = (),
+    out: Any = None,
 ) -> Any:
     """Expand canonical input into given columns, which must be exact if the input is dense.
 
-    `ways_out` says what else the caller can do if the result is too large.
+    `ways_out` says what else the caller can do if the result is too large. If `out` is given,
+    nothing is allocated and no limit holds.
     """
     planned, engine = plan_expansion(columns, x), engine_for(x)
     n_threads = threads_for(n_jobs, planned.nnz)
+    if out is not None:
+        return _expand_into(out, planned, x, n_threads)
     limit = planned.limit(max_bytes, ways_out)
     most = planned.room_for(limit)
     if isinstance(x, CanonicalDense):
@@ -41,7 +46,7 @@ def expand_columns(
         return out
     # The size of a result in chosen or hashed columns is known only once it is computed. The room
     # is for the largest that is possible or allowed, but only pages that are written take memory.
-    room = CsrRoom(
+    room = CsrRoom.fresh(
         planned.n_rows, most, planned.index_dtype, planned.filled_index_dtype, planned.dtype
     )
     rows = slice(0, planned.n_rows)
@@ -51,6 +56,29 @@ def expand_columns(
         planned.refuse(limit, "at least ", room.nbytes + more)
     room.trim(nnz)
     index_dtype = index_dtype_for(max(columns.n_columns, nnz))
+    return room.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
+
+
+def _expand_into(out: Any, planned: ExpansionPlan, x: Canonical, n_threads: int) -> Any:
+    """Expand into memory that the caller gives."""
+    planned.require_countable()
+    columns, engine = planned.columns, engine_for(x)
+    if isinstance(x, CanonicalDense):
+        dense = as_dense_room(out, planned.shape, planned.dtype)
+        engine.fill_dense(columns, x.values, dense, n_threads)
+        return dense
+    index_dtype = planned.filled_index_dtype
+    needed = planned.nnz if columns.is_exact else 0
+    room = as_csr_room(out, planned.n_rows, needed, index_dtype, planned.dtype)
+    most = min(len(room.indices), len(room.data), largest_index(index_dtype))
+    indptr, indices, data = room.rows(planned.n_rows)
+    arrays = indptr, indices[:most], data[:most]
+    nnz = engine.fill(columns, x, slice(0, planned.n_rows), arrays, n_threads)
+    if nnz < 0:
+        raise ValueError(
+            f"out has room for {most:,} stored values, and the result has more: at most "
+            f"{planned.nnz:,}. Give longer arrays, or no out."
+        )
     return room.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,20 +27,27 @@ def allocate(shape: int | tuple[int, ...], dtype: np.dtype[Any], order: str = "C
     return np.empty(shape, dtype=dtype, order="F" if order == "F" else "C")
 
 
+@dataclass(frozen=True)
 class CsrRoom:
-    """Arrays for a CSR result with at most `n_rows` rows and `nnz` stored values."""
+    """Arrays for a CSR result."""
 
-    def __init__(
-        self,
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    data: NDArray[Any]
+
+    @classmethod
+    def fresh(
+        cls,
         n_rows: int,
         nnz: int,
         offset_dtype: np.dtype[Any],
         index_dtype: np.dtype[Any],
         dtype: np.dtype[Any],
-    ) -> None:
-        self.indptr = allocate(n_rows + 1, offset_dtype)
-        self.indices = allocate(nnz, index_dtype)
-        self.data = allocate(nnz, dtype)
+    ) -> CsrRoom:
+        """Allocate arrays for at most `n_rows` rows and `nnz` stored values."""
+        return cls(
+            allocate(n_rows + 1, offset_dtype), allocate(nnz, index_dtype), allocate(nnz, dtype)
+        )
 
     @property
     def nbytes(self) -> int:

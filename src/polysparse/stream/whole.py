@@ -27,7 +27,7 @@ def read_whole(source: Source, means: Means) -> tuple[Any, NDArray[np.float64] |
     """Return all rows as a csr_array of float64, and their labels or None."""
     summary, index_dtype = source.summary, _index_dtype(source)
     most_rows, most = summary.n_rows, summary.profile.n_stored
-    room = CsrRoom(most_rows, most, index_dtype, index_dtype, DTYPE)
+    room = CsrRoom.fresh(most_rows, most, index_dtype, index_dtype, DTYPE)
     labels = np.empty(most_rows) if summary.has_labels else None
     n_rows = nnz = room.indptr[0] = 0
     means.progress.start(0, "reading")

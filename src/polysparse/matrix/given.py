@@ -1,0 +1,106 @@
+"""Memory that the caller gives for a result, as NumPy's functions take it by `out`."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polysparse.matrix.output import CsrRoom
+
+CSR_ARRAYS = ("indptr", "indices", "data")
+
+# Attributes of SciPy's matrices that are arrays.
+_ARRAYS = (*CSR_ARRAYS, "row", "col", "offsets")
+
+
+def as_dense_room(out: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return `out`, once it is known to be an array that a dense result can be written to."""
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
+        raise ValueError(f"out must be an array of shape {shape} and dtype {dtype}; got {_of(out)}")
+    _require_writable(out, "out")
+    if not (out.flags.c_contiguous or out.flags.f_contiguous):
+        raise ValueError("out must be contiguous, in C or Fortran order.")
+    return out
+
+
+def as_csr_room(
+    out: Any, n_rows: int, nnz: int, index_dtype: np.dtype[Any], dtype: np.dtype[Any]
+) -> CsrRoom:
+    """Return the arrays of `out`, once they are known to have room for a CSR result.
+
+    Those of a matrix may be the beginning of larger ones, which were given for a larger result
+    before: then all of these can be written to.
+    """
+    if sparse.issparse(out) and out.format == "csr":
+        arrays = [_whole(getattr(out, name)) for name in CSR_ARRAYS]
+    elif isinstance(out, tuple) and len(out) == 3:
+        arrays = list(out)
+    else:
+        raise ValueError(
+            f"out must be a CSR matrix, or arrays (indptr, indices, data), because the result is "
+            f"sparse; got {_of(out)}"
+        )
+    lengths, dtypes = (n_rows + 1, nnz, nnz), (index_dtype, index_dtype, dtype)
+    for name, array, length, wanted in zip(CSR_ARRAYS, arrays, lengths, dtypes, strict=True):
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != wanted:
+            raise ValueError(
+                f"{name} of out must be an array of one dimension and of dtype {wanted} for this "
+                f"result; got {_of(array)}"
+            )
+        if len(array) < length:
+            raise ValueError(
+                f"{name} of out has {len(array):,} entries, and the result needs {length:,}. Give "
+                "longer arrays, or no out."
+            )
+        _require_writable(array, f"{name} of out")
+        if not array.flags.c_contiguous:
+            raise ValueError(f"{name} of out must be contiguous.")
+    for first, second in combinations(arrays, 2):
+        _require_apart(first, second, "another array of out")
+    return CsrRoom(*arrays)
+
+
+def require_apart_from(out: Any, X: Any) -> None:
+    """Raise ValueError if `out` shares memory with X, which is never changed."""
+    for written in map(_whole, _arrays_of(out)):
+        for read in _arrays_of(X):
+            _require_apart(written, read, "X")
+
+
+def _arrays_of(X: Any) -> list[NDArray[Any]]:
+    found = X if isinstance(X, tuple) else [X, *(getattr(X, name, None) for name in _ARRAYS)]
+    return [array for array in found if isinstance(array, np.ndarray)]
+
+
+def _whole(array: Any) -> Any:
+    """Return the array that this one is the beginning of, or else this one itself."""
+    base = getattr(array, "base", None)
+    is_beginning = (
+        isinstance(base, np.ndarray)
+        and base.ndim == array.ndim == 1
+        and base.dtype == array.dtype
+        and base.flags.c_contiguous
+        and base.__array_interface__["data"] == array.__array_interface__["data"]
+    )
+    return base if is_beginning else array
+
+
+def _require_apart(written: NDArray[Any], read: NDArray[Any], what: str) -> None:
+    if np.may_share_memory(written, read):
+        raise ValueError(f"out shares memory with {what}: give memory of its own.")
+
+
+def _require_writable(array: NDArray[Any], name: str) -> None:
+    if not (array.flags.writeable and array.flags.aligned):
+        raise ValueError(f"{name} must be writable and aligned.")
+
+
+def _of(found: Any) -> str:
+    """Describe what was given instead."""
+    if isinstance(found, np.ndarray):
+        return f"one of shape {found.shape} and dtype {found.dtype}."
+    return f"{type(found).__name__}."
