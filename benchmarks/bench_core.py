@@ -32,9 +32,10 @@ LARGE = 50 * MB  # from here on the speed of fresh memory is the limit
 THEIRS, OURS, OURS_1 = "scikit-learn", "polysparse", "polysparse, n_jobs=1"
 MEMSET, MEMSET_1 = "memset", "memset, 1 thread"
 BLOCKS, INTO = "polysparse, in blocks", "polysparse, out="
+TRANSFORM = "polysparse.PolynomialFeatures"
 
 TARGET_SPEED, TARGET_SPEED_1, TARGET_EACH = 10.0, 6.0, 5.0
-TARGET_MEMSET, TARGET_TINY, TARGET_DEGREE_4 = 1.3, 5.0, 1000.0
+TARGET_MEMSET, TARGET_TINY, TARGET_SMALL, TARGET_DEGREE_4 = 1.3, 5.0, 5.0, 1000.0
 TARGET_PEAK, TARGET_DENSE, TARGET_REUSE, TARGET_INTO, TARGET_WIDTH = 1.1, 3.0, 2.0, 2.0, 1.5
 
 
@@ -212,6 +213,27 @@ def time_dense(quick: bool, repeats: int) -> list[Row]:
     return rows
 
 
+def time_small_calls(repeats: int) -> list[Row]:
+    """The transformers of both sides on a few rows, as a server calls them, and ours as a function."""
+    matrices = {
+        "100 x 20, 0.2, K=2": uniform(100, 20, 0.2),
+        "1 x 1,000, 20 stored, K=2": random_csr(np.random.default_rng(0), np.array([20]), 1_000),
+    }
+    rows = []
+    for name, X in matrices.items():
+        say(f"small calls: {name}")
+        sides = {
+            THEIRS: partial(PolynomialFeatures().fit(X).transform, X),
+            TRANSFORM: partial(polysparse.PolynomialFeatures().fit(X).transform, X),
+            OURS: partial(polysparse.expand, X),
+        }
+        plan = polysparse.plan(X)
+        measure.allocate_fresh(False)
+        check = measure.SameResult(plan.index_dtype)
+        rows.append(Row(name, plan, measure.best_times(sides, repeats=repeats, check=check)))
+    return rows
+
+
 def time_reuse(cases: list[Case], repeats: int) -> list[Row]:
     """Whole results, the same in memory of an earlier one, and in blocks that live in one room."""
     rows = []
@@ -373,6 +395,14 @@ def single_cases(rows: list[Row]) -> Iterator[Reached]:
             )
 
 
+def small_calls(rows: list[Row]) -> Iterator[Reached]:
+    """The transformer on a few rows."""
+    for row in rows:
+        speed = row.ratio(THEIRS, TRANSFORM)
+        what = f"PolynomialFeatures.transform against scikit-learn's, {row.name}"
+        yield Reached(what, f"{TARGET_SMALL:g}x", f"{speed:.1f}x", speed >= TARGET_SMALL)
+
+
 def others(
     peaks: dict[str, dict[str, float]], dense: list[Row], reused: list[Row], widths: list[Row]
 ) -> Iterator[Reached]:
@@ -489,6 +519,18 @@ class Report:
             lines.append([name, ours, f"{peak[THEIRS]:.2f}" if THEIRS in peak else ""])
         self.table("rows x features, density, degree | polysparse | scikit-learn", lines)
 
+    def small_calls(self, rows: list[Row]) -> None:
+        self.heading("Small calls")
+        lines = []
+        for row in rows:
+            times = [f"{row.times[side] * 1e6:.0f}" for side in (THEIRS, TRANSFORM, OURS)]
+            speed = row.ratio(THEIRS, TRANSFORM)
+            lines.append([row.name, *times, self.mark(f"{speed:.1f}x", speed >= TARGET_SMALL)])
+        self.table(
+            "rows x features | scikit-learn's transform, µs | ours, µs | expand, µs | speedup",
+            lines,
+        )
+
     def reused(self, rows: list[Row]) -> None:
         self.heading("expand(out=...) and iter_expand(reuse=True)")
         lines = []
@@ -558,6 +600,7 @@ def main() -> None:
     for case in cases:
         say(case.name)
         rows.append(time_case(case, repeats))
+    small = time_small_calls(repeats)
     reused = time_reuse(cases, repeats)
     widths = time_widths(options.quick, repeats)
     dense = time_dense(options.quick, repeats)
@@ -567,13 +610,14 @@ def main() -> None:
     if not cores_were_free(rows):
         print("\nOTHER WORK KEPT THE CORES BUSY: only what was measured with n_jobs=1 counts.")
     report.sparse_cases(rows)
+    report.small_calls(small)
     report.dense_cases(dense)
     report.reused(reused)
     report.widths(widths)
     if peaks:
         report.peaks(peaks)
     all_reached = [*against_sklearn(rows), *against_memset(rows), *single_cases(rows)]
-    report.reached([*all_reached, *others(peaks, dense, reused, widths)])
+    report.reached([*all_reached, *small_calls(small), *others(peaks, dense, reused, widths)])
 
 
 if __name__ == "__main__":

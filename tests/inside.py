@@ -120,6 +120,17 @@ def forbid_expansion(patch):
     fail_at(patch, "fill", AssertionError("a row is expanded"))
 
 
+def forbid_validation(patch):
+    """Fail if scikit-learn validates the input of a transformer."""
+    fail = raising(AssertionError("scikit-learn validates"))
+    for module, name in (
+        ("polynomial", "validate_data"),
+        ("shared", "validate_data"),
+        ("shared", "check_array"),
+    ):
+        patch.setattr(f"polysparse.estimators.{module}.{name}", fail)
+
+
 def set_passes(patch, *passes):
     """Make each pass over an .npz or .mtx file read the next of these matrices."""
     left = iter(passes)

@@ -1,5 +1,6 @@
 // Every kernel, without Python, on random small matrices, judged by brute force. It is meant for
 // the sanitizers, see sanitize.sh. Stops at the first failure.
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -213,6 +214,10 @@ void test_inspect() {
     };
     const CsrReport report = inspected([](X&) {});
     check(report.fault == CsrFault::none && report.rising && report.stored_zeros == 2, "good");
+    check(report.finite, "finite");
+    for (const Value value : {Value(INFINITY), Value(-INFINITY), Value(NAN)})
+        for (const size_t t : {0, 5})
+            check(!inspected([&](X& x) { x.values[t] = value; }).finite, "not finite");
     check(inspected([](X& x) { x.n_columns = INT64_MAX; }).rising, "wide");
     check(inspected([](X& x) { x = {0}; }).rising, "empty");
     check(!inspected([](X& x) { std::swap(x.columns[2], x.columns[3]); }).rising, "unsorted");

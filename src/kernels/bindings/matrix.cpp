@@ -9,13 +9,15 @@
 namespace polysparse {
 namespace {
 
-std::tuple<CsrFault, int64_t, bool, int64_t> py_inspect(In row_offsets, In columns, In values,
-                                                        int64_t n_columns, int64_t n_threads) {
+std::tuple<CsrFault, int64_t, bool, int64_t, bool> py_inspect(In row_offsets, In columns, In values,
+                                                              int64_t n_columns,
+                                                              int64_t n_threads) {
     require(n_threads >= 1, "n_threads must be positive");
     return with_csr(row_offsets, columns, values, n_columns, [&](const auto& x) {
         nb::gil_scoped_release release;
         const CsrReport report = inspect(x, size_of(columns), n_threads);
-        return std::tuple{report.fault, report.where, report.rising, report.stored_zeros};
+        return std::tuple{report.fault, report.where, report.rising, report.stored_zeros,
+                          report.finite};
     });
 }
 

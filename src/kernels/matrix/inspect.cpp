@@ -17,12 +17,14 @@ struct StretchReport {
     int64_t steps_down = 0;     // columns not above the one before, across rows, too
     int64_t at_row_starts = 0;  // those of them that start a row, where they are allowed
     int64_t stored_zeros = 0;
+    int64_t not_finite = 0;
 
     void operator+=(const StretchReport& other) {
         outside |= other.outside;
         steps_down += other.steps_down;
         at_row_starts += other.at_row_starts;
         stored_zeros += other.stored_zeros;
+        not_finite += other.not_finite;
     }
 };
 
@@ -45,12 +47,16 @@ POLYSPARSE_PER_PROCESSOR void inspect_columns(const Index* __restrict columns,
 }
 
 template <class Value>
-POLYSPARSE_PER_PROCESSOR int64_t count_zeros(const Value* __restrict values, int64_t begin,
-                                             int64_t end) {
+POLYSPARSE_PER_PROCESSOR void inspect_values(const Value* __restrict values, int64_t begin,
+                                             int64_t end, StretchReport& report) {
     using Counter = std::conditional_t<sizeof(Value) == 8, int64_t, int32_t>;
-    Counter n = 0;
-    for (int64_t t = begin; t < end; ++t) n += values[t] == Value(0);
-    return n;
+    Counter zeros = 0, not_finite = 0;
+    for (int64_t t = begin; t < end; ++t) {
+        zeros += values[t] == Value(0);
+        not_finite += !(values[t] - values[t] == Value(0));
+    }
+    report.stored_zeros = zeros;
+    report.not_finite = not_finite;
 }
 
 /// Steps down in [begin, end) that start a row.
@@ -80,7 +86,7 @@ CsrReport inspect_stored(const Offset* row_offsets, const Index* columns, const 
         StretchReport report;
         inspect_columns(columns, last, begin, end, report);
         report.at_row_starts = count_at_row_starts(row_offsets, x.n_rows, columns, begin, end);
-        report.stored_zeros = count_zeros(x.values, begin, end);
+        inspect_values(x.values, begin, end, report);
         sums[worker] += report;
     });
     StretchReport all;
@@ -88,9 +94,10 @@ CsrReport inspect_stored(const Offset* row_offsets, const Index* columns, const 
     if (all.outside) {
         int64_t t = 0;
         while (static_cast<Unsigned>(columns[t]) <= last) ++t;
-        return {CsrFault::column_range, t, false, 0};
+        return {CsrFault::column_range, t, false, 0, false};
     }
-    return {CsrFault::none, 0, all.steps_down == all.at_row_starts, all.stored_zeros};
+    return {CsrFault::none, 0, all.steps_down == all.at_row_starts, all.stored_zeros,
+            all.not_finite == 0};
 }
 
 }  // namespace
@@ -98,7 +105,7 @@ CsrReport inspect_stored(const Offset* row_offsets, const Index* columns, const 
 template <class Value>
 CsrReport inspect(const CsrView<Value>& x, int64_t n_stored, int64_t n_threads) {
     const auto fault = [](CsrFault kind, int64_t where) {
-        return CsrReport{kind, where, false, 0};
+        return CsrReport{kind, where, false, 0, false};
     };
     return x.row_offsets.visit([&](const auto* row_offsets) {
         if (row_offsets[0] != 0) return fault(CsrFault::first_offset, 0);

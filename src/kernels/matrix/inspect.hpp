@@ -14,6 +14,7 @@ struct CsrReport {
     int64_t where;         // the row or the stored value at fault
     bool rising;           // columns strictly rise within every row: sorted and unique
     int64_t stored_zeros;  // stored values that are zero
+    bool finite;           // no stored value is infinite or NaN
 };
 
 /// Checks everything that the other kernels rely on. `n_stored` is the length of columns and

@@ -140,7 +140,7 @@ def inspect(
     data: NDArray[Any],
     n_minor: int,
     n_threads: int,
-) -> tuple[CsrFault, int, bool, int]:
+) -> tuple[CsrFault, int, bool, int, bool]:
     """Check CSR arrays in one pass.
 
     Nothing is read past the end of an array, whatever the arrays hold.
@@ -155,6 +155,8 @@ def inspect(
         Whether indices strictly increase within every row.
     stored_zeros : int
         Number of zeros that are stored explicitly.
+    finite : bool
+        Whether no stored value is infinite or NaN.
     """
     return _kernels.inspect(indptr, indices, data, n_minor, n_threads)
 

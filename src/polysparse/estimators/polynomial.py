@@ -14,10 +14,16 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import AllColumns
 from polysparse.elsewhere import handler_of
-from polysparse.estimators.shared import PolynomialMixin, as_checked, as_configured
+from polysparse.estimators.shared import (
+    PolynomialMixin,
+    as_checked,
+    as_configured,
+    read_faultless,
+    require_fitted,
+)
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory
-from polysparse.matrix.canonical import as_canonical
+from polysparse.matrix.canonical import Canonical, as_canonical
 
 
 class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: ignore[misc]
@@ -156,7 +162,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             The features: CSC for CSC input, CSR for other sparse input, otherwise a dense array.
             For a dask array a lazy one, whose blocks are such.
         """
-        check_is_fitted(self)
+        require_fitted(self)
         if (away := handler_of(X)) is not None:
             return away.transform(self, X)
         if _is_foreign_array(X):
@@ -178,6 +184,9 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         XP : {ndarray, sparse matrix} of shape (n_samples, n_output_features_)
             The features.
         """
+        x = read_faultless(self, X, min_samples)
+        if x is not None:
+            return self._expand(x)
         given, is_csc = X, sparse.issparse(X) and X.format == "csc"
         X = as_checked(X, self.n_jobs)
         wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
@@ -186,15 +195,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             if len(X) == 0:  # which scikit-learn refuses
                 return np.empty((0, self.n_output_features_), X.dtype)
             return _SklearnPolynomialFeatures.transform(self, given)
-        x = as_canonical(X, self.n_jobs)
-        out = expand_columns(
-            AllColumns(self.basis_),
-            x,
-            n_jobs=self.n_jobs,
-            max_bytes="available",
-            order=self.order,
-            ways_out=self.ways_out,
-        )
+        out = self._expand(as_canonical(X, self.n_jobs))
         if not sparse.issparse(X):
             return out
         if is_csc:
@@ -205,7 +206,17 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
                 "Give X in CSR format.",
             )
             out = out.tocsc()
-        return as_configured(out)
+        return out
+
+    def _expand(self, x: Canonical) -> Any:
+        return expand_columns(
+            AllColumns(self.basis_),
+            as_configured(x),
+            n_jobs=self.n_jobs,
+            max_bytes="available",
+            order=self.order,
+            ways_out=self.ways_out,
+        )
 
     @property
     def powers_(self) -> NDArray[np.int64]:

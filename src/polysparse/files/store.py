@@ -243,10 +243,10 @@ def read_part(
     own |= {"labels": np.array(arrays["labels"][rows])} if "labels" in arrays else {}
     offsets = indptr - stored.start
     try:
-        rising, _ = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
+        seen = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
     except ValueError as error:
         raise ValueError(f"{folder} is damaged, in rows {rows.start} on: {error}") from None
-    if not rising:
+    if not seen.rising:
         raise ValueError(f"{folder / 'indices.npy'} is damaged: a row's columns do not rise.")
     if verify:
         parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})

@@ -138,13 +138,20 @@ def as_canonical_csr(
     Values are converted first, to `dtype` or to the dtype in which they are expanded. Entries that
     are stored more than once are then summed in the order in which they are stored.
     """
+    return inspect_csr(X, n_jobs, dtype)[0]
+
+
+def inspect_csr(
+    X: Any, n_jobs: int | None = None, dtype: np.dtype[Any] | None = None
+) -> tuple[CanonicalCsr, bool]:
+    """Return the same, and whether all stored values are finite."""
     require_two_dimensions(X)
     shape = int(X.shape[0]), int(X.shape[1])
     arrays = csr_arrays(X, dtype or value_dtype(X.dtype))
-    rising, stored_zeros = inspect_arrays(*arrays, shape[1], "column", n_jobs)
-    if not rising or stored_zeros:
+    found = inspect_arrays(*arrays, shape[1], "column", n_jobs)
+    if not found.rising or found.stored_zeros:
         arrays = _settle(shape, arrays)
-    return CanonicalCsr(shape, *arrays, is_array=not sparse.isspmatrix(X))
+    return CanonicalCsr(shape, *arrays, is_array=not sparse.isspmatrix(X)), found.finite
 
 
 def _settle(shape: tuple[int, int], arrays: Arrays) -> Arrays:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,15 @@ from polysparse.engine import cpu
 from polysparse.machine import threads_for
 
 INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+class Inspected(NamedTuple):
+    """What the look at CSR arrays has shown, if they are not malformed."""
+
+    rising: bool  # indices strictly increase within every row
+    stored_zeros: int
+    finite: bool
+
 
 Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # indptr, indices, data; or row, col, data
 
@@ -70,12 +79,13 @@ def inspect_arrays(
     n_minor: int,
     minor: str,
     n_jobs: int | None = None,
-) -> tuple[bool, int]:
-    """Return whether indices increase and how many zeros are stored; raise if malformed."""
+) -> Inspected:
+    """Look at CSR arrays, every one once; raise ValueError if they are malformed."""
     n_threads = threads_for(n_jobs, len(data))
-    fault, where, rising, stored_zeros = cpu.inspect(indptr, indices, data, n_minor, n_threads)
+    seen = cpu.inspect(indptr, indices, data, n_minor, n_threads)
+    fault, where = seen[:2]
     if fault == cpu.CsrFault.none:
-        return rising, stored_zeros
+        return Inspected(*seen[2:])
     if fault == cpu.CsrFault.first_offset:
         problem = f"X.indptr begins with {indptr[0]}: it must begin with 0."
     elif fault == cpu.CsrFault.falling_offset:
