@@ -214,7 +214,7 @@ def time_dense(quick: bool, repeats: int) -> list[Row]:
 
 
 def time_small_calls(repeats: int) -> list[Row]:
-    """The transformers of both sides on a few rows, as a server calls them, and ours as a function."""
+    """The transformers of both sides on a few rows, as a server calls them."""
     matrices = {
         "100 x 20, 0.2, K=2": uniform(100, 20, 0.2),
         "1 x 1,000, 20 stored, K=2": random_csr(np.random.default_rng(0), np.array([20]), 1_000),

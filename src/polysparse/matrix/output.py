@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,7 +88,15 @@ def as_csr(
 
     SciPy's constructor would scan the arrays, and copy them to choose an index dtype.
     """
-    out = (sparse.csr_array if is_array else sparse.csr_matrix)(shape, dtype=data.dtype)
+    out = copy(_hull(shape, is_array))
     out.indptr, out.indices, out.data = indptr, indices, data
     out.has_sorted_indices = out.has_canonical_format = True
     return out
+
+
+@lru_cache(maxsize=16)
+def _hull(shape: tuple[int, int], is_array: bool) -> Any:
+    """Return a CSR matrix to copy. To make one takes SciPy as long as a small expansion takes."""
+    hull = (sparse.csr_array if is_array else sparse.csr_matrix)(shape)
+    hull.indptr = hull.indices = hull.data = np.empty(0)  # offsets of all rows would take memory
+    return hull
