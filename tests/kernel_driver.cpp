@@ -489,18 +489,20 @@ void test_observe(const Basis& basis) {
         part.row_offsets.erase(part.row_offsets.begin(), part.row_offsets.begin() + first);
         const auto expected = count_rows(expand_by_brute_force<int64_t>(basis, part));
         for (const int64_t n_threads : {1, 2, 5})
-            for (const int64_t wanted : {0, 1, 7}) {
-                const CsrPattern rows{part.row_offsets.data(), part.n_rows(), x.columns.data()};
-                check(rows.can_be_observed(std::ssize(x.columns)), "can be observed");
-                Run<Count> run;
-                check(observe(basis, rows, INT64_MAX, n_threads, wanted, StopAt{-1}, run),
-                      "observe");
-                check(size_of(run) == std::ssize(expected), "observe: size");
-                Tally<Count> tally;
-                tally.add(std::move(run));
-                check(written(tally, 1, INT64_MAX) == chosen_by_brute_force(expected, 1, INT64_MAX),
-                      "observe: columns and counts");
-            }
+            for (const int64_t wanted : {0, 1, 7})
+                for (const int64_t least : {1, 2, 3, 20}) {
+                    const CsrPattern rows{part.row_offsets.data(), part.n_rows(), x.columns.data()};
+                    check(rows.can_be_observed(std::ssize(x.columns)), "can be observed");
+                    Run<Count> run;
+                    check(
+                        observe(basis, rows, least, INT64_MAX, n_threads, wanted, StopAt{-1}, run),
+                        "observe");
+                    const auto kept = chosen_by_brute_force(expected, least, INT64_MAX);
+                    check(size_of(run) == std::ssize(kept.first), "observe: size");
+                    Tally<Count> tally;
+                    tally.add(std::move(run));
+                    check(written(tally, 1, INT64_MAX) == kept, "observe: columns and counts");
+                }
     }
 }
 
@@ -513,7 +515,7 @@ void test_observe_a_high_degree() {
     for (const int64_t n_rows : {1, 2}) {
         const CsrPattern rows{row_offsets.data(), n_rows, columns.data()};
         Run<uint32_t> run;
-        check(observe(basis, rows, INT64_MAX, 1, 0, StopAt{-1}, run), "observe: a high degree");
+        check(observe(basis, rows, 1, INT64_MAX, 1, 0, StopAt{-1}, run), "observe: a high degree");
         check(size_of(run) == degree + 1, "observe: monomials of a high degree");
     }
 }
@@ -525,7 +527,7 @@ void test_stopped_and_full_observe(const Basis& basis) {
     const auto observed = [&](int64_t most, int64_t n_threads, StopAt stop) {
         Tally<> tally;
         const CsrPattern rows{x.row_offsets.data(), x.n_rows(), x.columns.data()};
-        const Observed observed = observe_into(tally, basis, rows, most, n_threads, 2, stop);
+        const Observed observed = observe_into(tally, basis, rows, 1, most, n_threads, 2, stop);
         check((tally.n_entries() > 0) == (observed == Observed::all), "observe: all or nothing");
         return observed;
     };

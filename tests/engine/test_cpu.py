@@ -149,7 +149,7 @@ def test_an_output_of_another_size_or_dtype_is_refused():
 def test_observe(parameters):
     basis = MonomialBasis(X.shape[1], **parameters)
     tally = cpu.Tally()
-    assert cpu.observe(tally, basis, as_canonical_csr(X), slice(0, N_ROWS), 10**6, 2)
+    assert cpu.observe(tally, basis, as_canonical_csr(X), slice(0, N_ROWS), 1, 10**6, 2)
     counts = law(parameters)[1].sum(axis=0)
     assert tally.n_entries == np.count_nonzero(counts)
 
@@ -157,7 +157,7 @@ def test_observe(parameters):
 def test_observe_changes_nothing_if_it_finds_too_many():
     tally = cpu.Tally()
     basis, x = MonomialBasis(X.shape[1]), as_canonical_csr(X)
-    assert not cpu.observe(tally, basis, x, slice(0, N_ROWS), 5, 1)
+    assert not cpu.observe(tally, basis, x, slice(0, N_ROWS), 1, 5, 1)
     assert tally.n_entries == 0
 
 

@@ -14,13 +14,13 @@ namespace polysparse {
 namespace {
 
 /// False if more than `most` columns were found, or memory ran out: the tally is as it was.
-bool observe_rows(Tally<>& tally, const Basis& basis, In row_offsets, In columns, int64_t most,
-                  int64_t n_threads, int64_t task) {
-    require(row_offsets.size() > 0 && n_threads >= 1, "malformed CSR arrays");
+bool observe_rows(Tally<>& tally, const Basis& basis, In row_offsets, In columns, int64_t least,
+                  int64_t most, int64_t n_threads, int64_t task) {
+    require(row_offsets.size() > 0 && n_threads >= 1 && least >= 1, "malformed CSR arrays");
     const CsrPattern rows{indices_of(row_offsets), size_of(row_offsets) - 1, indices_of(columns)};
     require(rows.can_be_observed(size_of(columns)), "malformed row offsets");
     return run_without_gil(Observed::stopped, [&](const StopRequest& should_stop) {
-               return observe_into(tally, basis, rows, most, n_threads, task, should_stop);
+               return observe_into(tally, basis, rows, least, most, n_threads, task, should_stop);
            }) == Observed::all;
 }
 
@@ -53,7 +53,8 @@ void bind_observe(nb::module_& m) {
         .def(nb::init<>())
         .def_prop_ro("n_entries", &Tally<>::n_entries)
         .def("observe", &observe_rows, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
-             nb::arg("columns").noconvert(), nb::arg("most"), nb::arg("n_threads"), nb::arg("task"))
+             nb::arg("columns").noconvert(), nb::arg("least"), nb::arg("most"),
+             nb::arg("n_threads"), nb::arg("task"))
         .def("add", &add, nb::arg("columns").noconvert(), nb::arg("counts").noconvert())
         .def("add_all_of", &Tally<>::add_all_of, nb::arg("other"), WithoutGil())
         .def(

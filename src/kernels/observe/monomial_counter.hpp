@@ -5,12 +5,17 @@
 // Every column in a span makes a monomial of one degree more. So a degree is one pass over spans
 // that adds to a counter for each column. Monomials of one degree come out in order, and nothing is
 // sorted but the stored values, once.
+//
+// A monomial is in no more rows than its prefixes are. So if only those in at least so many rows
+// are wanted, a prefix in fewer rows is not extended, and its continuations take neither time nor
+// room.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -49,12 +54,14 @@ class MonomialCounter {
   public:
     struct Over {};  // thrown when the watch says so
 
-    /// This worker asks `should_stop`, unless it is null. All references must outlive it.
+    /// Only monomials in at least `least` rows are found. This worker asks `should_stop`, unless it
+    /// is null. All references must outlive it.
     MonomialCounter(const Basis& basis, const Transposed<Column>& x, const Index* columns,
-                    Watch& watch, const StopRequest* should_stop)
+                    int64_t least, Watch& watch, const StopRequest* should_stop)
         : basis_(&basis),
           x_(&x),
           columns_(columns),
+          least_(least),
           watch_(&watch),
           should_stop_(should_stop),
           n_rows_with_(x.n_columns()),
@@ -69,6 +76,7 @@ class MonomialCounter {
     void count_led_by(int64_t first) {
         const auto* const begin = &x_->tails[x_->first[first]];
         const int64_t n = x_->first[first + 1] - x_->first[first];
+        if (n < least_) return;
         if (basis_->lowest <= 1)
             found_[1].append(static_cast<int64_t>(base_of(1) + begin->column),
                              static_cast<Count>(n));
@@ -188,8 +196,9 @@ class MonomialCounter {
         const uint64_t base = base_of(k);
         Chunk<Count>& found = found_[k];
         seen_.drain([&](uint32_t number) {
-            found.append(static_cast<int64_t>(base + x_->names[number]),
-                         std::exchange(n_rows_with_[number], 0));
+            const Count n_rows = std::exchange(n_rows_with_[number], 0);
+            if (n_rows >= least_)
+                found.append(static_cast<int64_t>(base + x_->names[number]), n_rows);
         });
     }
 
@@ -201,8 +210,14 @@ class MonomialCounter {
         Level& level = levels_[k];
         level.numbers.clear();
         level.starts.assign(1, 0);
+        rejected_.clear();
         seen_.drain([&](uint32_t number) {
             const uint32_t start = level.starts.back();
+            if (n_rows_with_[number] < least_) {
+                n_rows_with_[number] = no_place;
+                rejected_.push_back(number);
+                return;
+            }
             const Count n_rows = std::exchange(n_rows_with_[number], start);
             if (wanted) found_[k].append(static_cast<int64_t>(base + x_->names[number]), n_rows);
             level.numbers.push_back(number);
@@ -210,9 +225,10 @@ class MonomialCounter {
         });
         level.spans.resize(level.starts.back());
         for_each_stored(spans, n, [&](uint32_t number, uint32_t t, uint32_t end) {
-            level.spans[n_rows_with_[number]++] = {t, end};
+            if (n_rows_with_[number] != no_place) level.spans[n_rows_with_[number]++] = {t, end};
         });
         for (const uint32_t number : level.numbers) n_rows_with_[number] = 0;
+        for (const uint32_t number : rejected_) n_rows_with_[number] = 0;
         level.next = 0;
     }
 
@@ -246,10 +262,12 @@ class MonomialCounter {
     }
 
     static constexpr int64_t reporting_interval = int64_t{1} << 16;
+    static constexpr Count no_place = std::numeric_limits<Count>::max();
 
     const Basis* basis_;
     const Transposed<Column>* x_;
     const Index* columns_;
+    int64_t least_;
     Watch* watch_;
     const StopRequest* should_stop_;
     int64_t n_steps_ = 0;             // since the last report
@@ -259,6 +277,7 @@ class MonomialCounter {
     std::vector<int64_t> prefix_;
     std::vector<int64_t> first_equal_;  // [m]: the first member of the prefix that equals member m
     std::vector<Level> levels_;
+    std::vector<uint32_t> rejected_;     // numbers of columns that are not extended
     std::vector<uint32_t> next_in_row_;  // [degree]: the stored value to extend with next
     std::vector<Chunk<Count>> found_;    // [degree]
 };

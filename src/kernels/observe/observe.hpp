@@ -44,14 +44,14 @@ struct CsrPattern {
 /// The monomials of degree 1 and above, in a run. False if stopped.
 template <class Count, class Index>
 bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* columns,
-                       int64_t most, int64_t n_threads, int64_t wanted,
+                       int64_t least, int64_t most, int64_t n_threads, int64_t wanted,
                        const StopRequest& should_stop, Run<Count>& run) {
     const auto x = transpose(rows.row_offsets, rows.n_rows, columns, n_threads);
     using Counter = MonomialCounter<std::make_unsigned_t<Index>, Index, Count>;
     Watch watch(most);
     std::vector<Counter> counters;
     for (int64_t worker = 0; worker < n_threads; ++worker)
-        counters.emplace_back(basis, x, columns + rows.row_offsets[0], watch,
+        counters.emplace_back(basis, x, columns + rows.row_offsets[0], least, watch,
                               worker == 0 ? &should_stop : nullptr);
 
     // A task is so many stored values that lead, about.
@@ -86,32 +86,33 @@ bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* 
     return true;
 }
 
-/// A run of all columns that the rows' expansion has. `wanted`: stored values per task; 0 for what
-/// suits. False if stopped. Throws bad_alloc, while no thread runs, also if more than `most`
-/// columns are found. Needs: rows inspected and rising, and that they can_be_observed; columns that
-/// int64 can number.
+/// A run of all columns that at least `least` of the rows' expansions have. `wanted`: stored values
+/// per task; 0 for what suits. False if stopped. Throws bad_alloc, while no thread runs, also if
+/// more than `most` columns are found. Needs: rows inspected and rising, and that they
+/// can_be_observed; columns that int64 can number.
 template <class Count>
-bool observe(const Basis& basis, const CsrPattern& rows, int64_t most, int64_t n_threads,
-             int64_t wanted, const StopRequest& should_stop, Run<Count>& run) {
+bool observe(const Basis& basis, const CsrPattern& rows, int64_t least, int64_t most,
+             int64_t n_threads, int64_t wanted, const StopRequest& should_stop, Run<Count>& run) {
     const int64_t n_rows = rows.n_rows;
-    if (basis.include_bias && n_rows > 0) run.push_back({{0}, {static_cast<Count>(n_rows)}});
+    if (basis.include_bias && n_rows >= least) run.push_back({{0}, {static_cast<Count>(n_rows)}});
     if (rows.row_offsets[n_rows] == rows.row_offsets[0] || basis.highest < basis.lowest)
         return true;
     return rows.columns.visit([&](const auto* columns) {
-        return observe_monomials(basis, rows, columns, most, n_threads, wanted, should_stop, run);
+        return observe_monomials(basis, rows, columns, least, most, n_threads, wanted, should_stop,
+                                 run);
     });
 }
 
 enum class Observed { all, stopped, full };
 
-/// Adds the columns that the rows' expansion has to a tally. `full`: there were more than `most`,
-/// or memory ran out. Unless all were added the tally is as it was.
+/// Adds the columns that at least `least` of the rows' expansions have to a tally. `full`: there
+/// were more than `most`, or memory ran out. Unless all were added the tally is as it was.
 inline Observed observe_into(Tally<>& tally, const Basis& basis, const CsrPattern& rows,
-                             int64_t most, int64_t n_threads, int64_t wanted,
+                             int64_t least, int64_t most, int64_t n_threads, int64_t wanted,
                              const StopRequest& should_stop) {
     try {
         Run<uint32_t> run;
-        if (!observe(basis, rows, most, n_threads, wanted, should_stop, run))
+        if (!observe(basis, rows, least, most, n_threads, wanted, should_stop, run))
             return Observed::stopped;
         tally.add(std::move(run));
     } catch (const std::bad_alloc&) {

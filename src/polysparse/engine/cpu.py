@@ -321,15 +321,17 @@ def row_norms(columns: Columns, x: CsrRows, out: NDArray[Any], n_threads: int) -
 # ---------------------------------------------------------------------------------- observation
 
 
-def observe(tally: Tally, basis: Basis, x: CsrRows, rows: slice, most: int, n_threads: int) -> bool:
-    """Add the columns that occur in some rows to a tally.
+def observe(
+    tally: Tally, basis: Basis, x: CsrRows, rows: slice, least: int, most: int, n_threads: int
+) -> bool:
+    """Add the columns that occur in at least `least` of some rows to a tally.
 
     Returns False and leaves the tally unchanged if more than `most` columns are found or memory
     runs out.
     """
     row_offsets = x.indptr[rows.start : rows.stop + 1]
     native, task = _native_basis(basis), thresholds.TASK_OUTPUTS
-    return tally.observe(native, row_offsets, x.indices, most, n_threads, task)
+    return tally.observe(native, row_offsets, x.indices, least, most, n_threads, task)
 
 
 def observing_bytes(basis: Basis, index_size: int, n_threads: int) -> int:

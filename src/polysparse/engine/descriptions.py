@@ -168,9 +168,16 @@ class Engine(Protocol):
         ...
 
     def observe(
-        self, tally: Any, basis: Basis, x: CsrRows, rows: slice, most: int, n_threads: int
+        self,
+        tally: Any,
+        basis: Basis,
+        x: CsrRows,
+        rows: slice,
+        least: int,
+        most: int,
+        n_threads: int,
     ) -> bool:
-        """Add the columns that occur in some rows to a tally."""
+        """Add the columns that occur in at least `least` of some rows to a tally."""
         ...
 
     def observing_bytes(self, basis: Basis, index_size: int, n_threads: int) -> int:

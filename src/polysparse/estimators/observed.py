@@ -45,6 +45,13 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     max_columns : int, optional
         Keep at most this many columns: the most frequent ones. Among equally frequent ones, the
         first are kept.
+    remember_rejected : bool, default=True
+        If False, `fit` is all that is learnt: `partial_fit` and `merge` raise ValueError
+        afterwards if columns were, or may have been, not kept. `fit` then needs not count what
+        cannot be kept: with a `min_count` above 1, a product that occurs in fewer rows is not
+        multiplied further, since no multiple of it occurs in more. That makes degrees of 4 and 5
+        practical, in memory for the columns that are kept and 28 bytes or more per stored value of
+        X. The result of `fit` is the same.
     sparse_output : bool, default=True
         If True, the output is a CSR matrix. If False, it is a dense array, as `set_output` with
         "pandas" or "polars" needs it; MemoryError is raised if it would not fit.
@@ -77,8 +84,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     -----
     The counts of columns that were not kept are remembered, at 12 bytes per column, so that
     `partial_fit` and `merge` give exactly the result of a single `fit` on all rows.
-    `forget_rejected` frees them and makes pickles smaller. Files written by `save` never contain
-    them.
+    `forget_rejected` frees them and makes pickles smaller; with ``remember_rejected=False`` most of
+    them are never made. Files written by `save` never contain them.
 
     Examples
     --------
@@ -101,7 +108,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         "min_count": IntegerRange(1),
         "max_columns": IntegerRange(1, may_be_none=True),
     }
-    bool_parameters = ("sparse_output",)
+    bool_parameters = ("remember_rejected", "sparse_output")
     ways_out = (
         "a higher min_count or a lower max_columns in fit",
         "polysparse.iter_expand(X, columns=...) yields it in blocks of rows",
@@ -115,12 +122,14 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         include_bias: bool = True,
         min_count: int = 1,
         max_columns: int | None = None,
+        remember_rejected: bool = True,
         sparse_output: bool = True,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(degree, interaction_only, include_bias, n_jobs)
         self.min_count = min_count
         self.max_columns = max_columns
+        self.remember_rejected = remember_rejected
         self.sparse_output = sparse_output
 
     # --------------------------------------------------------------------------------- learning
@@ -142,12 +151,12 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         """
         for name in ("_learnt", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        self._learn(X, min_samples=1)
+        self._learn(X, min_samples=1, is_final=not self.remember_rejected)
         if self.n_output_features_ == 0:
             del self._learnt
             way_out = "lower min_count" if self.min_count > 1 else "X has no such product"
             raise ValueError(f"No column occurs in min_count={self.min_count} rows: {way_out}.")
-        return self
+        return self if self.remember_rejected else self.forget_rejected()
 
     def partial_fit(self, X: Any, y: Any = None) -> ObservedPolynomialFeatures:
         """Learn from more rows. The result is that of a single `fit` on all rows so far.
@@ -176,7 +185,9 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         """
         return self._learn(X, min_samples=0)
 
-    def _learn(self, X: Any, *, min_samples: int) -> ObservedPolynomialFeatures:
+    def _learn(
+        self, X: Any, *, min_samples: int, is_final: bool = False
+    ) -> ObservedPolynomialFeatures:
         self.require_parameters()
         is_first = not self.__sklearn_is_fitted__()
         if not is_first:
@@ -186,7 +197,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         x = self.read_sparse(here, reset=is_first, min_samples=min_samples)
         fresh = ColumnTally(self._indexable_basis(x.shape[1]))
         if away is None:
-            fresh.count(x, self.n_jobs)
+            fresh.count(x, self.n_jobs, None, int(self.min_count) if is_final else 1)
         else:
             fresh.take(away.count(self, X, fresh.basis))
         return self._add(fresh)

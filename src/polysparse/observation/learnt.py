@@ -49,7 +49,7 @@ class Learnt:
         with LOCK:
             if self.chosen is None and self.tally is not None:
                 columns, counts = self.tally.chosen(*self.limits, n_jobs)
-                self.is_all = len(columns) == self.tally.n_entries
+                self.is_all = self.tally.is_whole and len(columns) == self.tally.n_entries
                 self.chosen = self._as_columns(columns, counts)
                 if self.is_all:  # the tally would hold the same counts a second time
                     self.tally = None
@@ -70,8 +70,9 @@ class Learnt:
         """Raise if the counts of columns that were not chosen are gone."""
         if self.tally is None and not self.is_all:
             raise ValueError(
-                "The counts of columns that were not kept are gone, by forget_rejected or by save "
-                "and load: partial_fit and merge would not be exact. Call fit to begin anew."
+                "The counts of columns that were not kept are gone, by forget_rejected or "
+                "remember_rejected=False or by save and load: partial_fit and merge would not be "
+                "exact. Call fit to begin anew."
             )
 
     def without_rejected(self) -> Learnt:

@@ -20,6 +20,7 @@ from polysparse.matrix.row_profile import require_countable
 ENTRY_BYTES = 24
 
 MOST = 2**63 - 1
+MOST_AT_ONCE = 2**32  # rows and stored values that the kernels count together are fewer
 
 # Guards all tallies, because the kernels release the GIL. Counting itself does not hold it. A fork
 # waits for it, so that no child inherits a half-merged tally or a lock that is never released.
@@ -33,12 +34,14 @@ if hasattr(os, "register_at_fork"):
 class ColumnTally:
     """Counts of the columns that occur, over any number of matrices.
 
-    It takes about 24 bytes per distinct column, whatever the size of the expansion.
+    It takes about 24 bytes per distinct column, whatever the size of the expansion. `is_whole` is
+    False if columns of few rows were left out.
     """
 
     def __init__(self, basis: MonomialBasis) -> None:
         self.basis = basis
         self.native = cpu.Tally()
+        self.is_whole = True
 
     def __getstate__(self) -> dict[str, Any]:
         return {"basis": self.basis, "entries": self.chosen(1, None)}
@@ -48,9 +51,16 @@ class ColumnTally:
         self.add(*state["entries"])
 
     def count(
-        self, x: CanonicalCsr, n_jobs: int | None = None, max_bytes: int | None = None
+        self,
+        x: CanonicalCsr,
+        n_jobs: int | None = None,
+        max_bytes: int | None = None,
+        least: int = 1,
     ) -> None:
         """Count the rows of one more matrix: all of them, or none if that fails.
+
+        Columns in fewer than `least` rows may be left out, which needs less time and memory. To
+        know them takes all rows at once: 28 bytes or more per stored value of x.
 
         Raises MemoryError if there is not enough memory for all columns, or if max_bytes is too
         small.
@@ -61,15 +71,21 @@ class ColumnTally:
         n_threads, engine = threads_for(n_jobs, n_outputs), engine_for(x)
         stored_bytes = engine.observing_bytes(self.basis, x.indices.itemsize, n_threads)
         fresh = cpu.Tally()
-        for rows in batches_of_rows(x.indptr, max(1, thresholds.COUNTING_BYTES // stored_bytes)):
+        batches = batches_of_rows(x.indptr, max(1, thresholds.COUNTING_BYTES // stored_bytes))
+        is_pruned = least > 1 and len(x.data) < MOST_AT_ONCE and x.shape[0] < MOST_AT_ONCE
+        if is_pruned:
+            batches = [slice(0, x.shape[0])]
+        for rows in batches:
             limit = machine.available_bytes()
             if max_bytes is not None:
                 limit = max_bytes - ENTRY_BYTES * (self.n_entries + fresh.n_entries)
             most = MOST if limit is None else max(0, limit) // ENTRY_BYTES
-            if not engine.observe(fresh, self.basis, x, rows, most, n_threads):
+            part = least if is_pruned else 1
+            if not engine.observe(fresh, self.basis, x, rows, part, most, n_threads):
                 self._refuse(None if limit is None else self.n_entries + fresh.n_entries + most)
         with LOCK:
             self.native.take_all_of(fresh)
+            self.is_whole = self.is_whole and not is_pruned
 
     def _refuse(self, most: int | None) -> NoReturn:
         basis, room = self.basis, "the available memory"
@@ -77,8 +93,9 @@ class ColumnTally:
             room = f"{format_bytes(ENTRY_BYTES * most)} of memory, {most:,} columns"
         raise MemoryError(
             f"More columns occur than fit into {room}, at {ENTRY_BYTES} bytes each. Lower the "
-            f"degree, now ({basis.min_degree}, {basis.max_degree}), set interaction_only=True, or "
-            "use HashedPolynomialFeatures, which counts nothing."
+            f"degree, now ({basis.min_degree}, {basis.max_degree}), set interaction_only=True, "
+            "raise min_count with remember_rejected=False, or use HashedPolynomialFeatures, which "
+            "counts nothing."
         )
 
     def add(self, columns: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
@@ -90,11 +107,13 @@ class ColumnTally:
         """Add the counts of another tally, which is left unchanged."""
         with LOCK:
             self.native.add_all_of(other.native)
+            self.is_whole = self.is_whole and other.is_whole
 
     def take(self, other: ColumnTally) -> None:
         """Add the counts of another tally and leave it empty."""
         with LOCK:
             self.native.take_all_of(other.native)
+            self.is_whole = self.is_whole and other.is_whole
 
     def __copy__(self) -> ColumnTally:
         """Return a tally that shares memory with this one until either is merged further."""
