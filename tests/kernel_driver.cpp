@@ -20,6 +20,7 @@
 #include "observe/number_set.hpp"
 #include "observe/observe.hpp"
 #include "observe/tally.hpp"
+#include "platform/slabs.hpp"
 #include "select/append_rows.hpp"
 #include "select/chosen_row.hpp"
 #include "select/hash.hpp"
@@ -401,6 +402,27 @@ void test_tally(int64_t n_batches, int64_t n_columns, int64_t largest_count) {
         }
     Tally<Count> empty;
     check(empty.n_entries() == 0 && written(empty, 1, 5).first.empty(), "nothing");
+}
+
+/// Arrays of all sizes keep what is written to them, after their arena is gone and others are
+/// freed.
+void test_slabs() {
+    subject = "slabs";
+    using Array = std::vector<int64_t, SlabAllocator<int64_t>>;
+    std::vector<Array> arrays;
+    {
+        std::vector<SlabArena> arenas(2);
+        for (int64_t i = 0; i < 400; ++i) {
+            const int64_t size = i % 7 == 0 ? i : i % 50 == 1 ? 400'000 : 5'000 + 100 * i;
+            arrays.emplace_back(size, i, SlabAllocator<int64_t>(arenas[i % 2]));
+        }
+        arenas.emplace_back(std::move(arenas[0]));
+    }
+    const Array copy = arrays[2], moved = std::move(arrays[3]);
+    run_tasks(200, 3, [&](int64_t, int64_t i) { arrays[2 * i] = {}; });
+    for (int64_t i = 1; i < std::ssize(arrays); i += 2)
+        check(std::ranges::count(arrays[i], i) == std::ssize(arrays[i]), "what was written");
+    check(std::ranges::count(copy, 2) == 5'200 && std::ssize(moved) == 5'300, "copied and moved");
 }
 
 void test_number_set() {
@@ -797,6 +819,7 @@ int main() {
     test_dense<double>(make_basis(12, 3, 4, false, true), 300);
 
     test_number_set();
+    test_slabs();
     test_lookups();
     test_tally<uint8_t>(60, 50, 1000);
     test_tally<uint8_t>(40, 400, 3);

@@ -1,5 +1,6 @@
 #include "observe/observe.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>

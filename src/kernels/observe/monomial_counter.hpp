@@ -99,9 +99,10 @@ class MonomialCounter {
 
     /// Takes what was found of a degree since the last time.
     Chunk<Count> take(int64_t degree) {
-        Chunk<Count> all{{found_[degree].columns.begin(), found_[degree].columns.end()},
-                         {found_[degree].counts.begin(), found_[degree].counts.end()}};
-        found_[degree].clear();
+        Chunk<Count>& found = found_[degree];
+        Chunk<Count> all = Chunk<Count>::copy(found.columns.data(), found.counts.data(),
+                                              std::ssize(found.columns), arena_);
+        found.clear();
         n_reported_ -= std::ssize(all.columns);
         return all;
     }
@@ -175,7 +176,7 @@ class MonomialCounter {
     POLYSPARSE_INLINE void for_each_stored(const AnySpan* spans, int64_t n, const F& f) const {
         constexpr int64_t ahead = 8;
         const auto gap = static_cast<uint32_t>(basis_->interaction_only);
-        const uint32_t* const numbers = x_->numbers.get();
+        const uint32_t* const numbers = &x_->numbers[0];
         for (int64_t s = 0; s < n; ++s) {
             if (s + ahead < n) prefetch(numbers + spans[s + ahead].begin);
             const uint32_t end = spans[s].end;
@@ -280,6 +281,7 @@ class MonomialCounter {
     std::vector<uint32_t> rejected_;     // numbers of columns that are not extended
     std::vector<uint32_t> next_in_row_;  // [degree]: the stored value to extend with next
     std::vector<Chunk<Count>> found_;    // [degree]
+    SlabArena arena_;                    // for what is taken
 };
 
 }  // namespace polysparse

@@ -19,10 +19,12 @@
 
 namespace polysparse {
 
-/// Bytes that `observe` may need per stored value, apart from what it finds.
-inline int64_t observing_bytes(const Basis& basis, int64_t index_size, int64_t n_threads) {
+/// Bytes that `observe` may need per stored value, and per column that is stored, apart from what
+/// it finds.
+inline std::pair<int64_t, int64_t> observing_bytes(const Basis& basis, int64_t index_size,
+                                                   int64_t n_threads) {
     const int64_t sorting = 2 * (index_size + 8) + 4;
-    return sorting + n_threads * (8 + 8 * std::max<int64_t>(basis.highest - 2, 0));
+    return {sorting + n_threads * 8 * std::max<int64_t>(basis.highest - 2, 0), n_threads * 8};
 }
 
 /// Rows whose values do not matter. Columns are read from row_offsets[0] on.

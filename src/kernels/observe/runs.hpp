@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "platform/slabs.hpp"
+
 namespace polysparse {
 
 constexpr int64_t chunk_size = int64_t{1} << 16;  // entries of a chunk that a merge writes
@@ -16,9 +18,14 @@ constexpr int64_t chunk_size = int64_t{1} << 16;  // entries of a chunk that a m
 /// Rising columns, and the number of rows that have each.
 template <class Count>
 struct Chunk {
-    std::vector<int64_t> columns;
-    std::vector<Count> counts;
+    std::vector<int64_t, SlabAllocator<int64_t>> columns;
+    std::vector<Count, SlabAllocator<Count>> counts;
 
+    /// Copies n entries to memory of an arena. Throws bad_alloc.
+    static Chunk copy(const int64_t* columns, const Count* counts, int64_t n, SlabArena& arena) {
+        return {{columns, columns + n, SlabAllocator<int64_t>(arena)},
+                {counts, counts + n, SlabAllocator<Count>(arena)}};
+    }
     void clear() {
         columns.clear();
         counts.clear();
@@ -93,9 +100,9 @@ void merge(RunReader<Count>& a, RunReader<Count>& b, Run<Count>& out) {
     Chunk<Count> room;
     room.columns.resize(2 * chunk_size);  // a step may write two entries
     room.counts.resize(2 * chunk_size);
-    const auto put = [&](int64_t n) {
-        out.push_back({{room.columns.begin(), room.columns.begin() + n},
-                       {room.counts.begin(), room.counts.begin() + n}});
+    SlabArena arena;
+    const auto put = [&](const int64_t* columns, const Count* counts, int64_t n) {
+        out.push_back(Chunk<Count>::copy(columns, counts, n, arena));
     };
     while (!a.at_end() && !b.at_end()) {
         const int64_t n_a = a.left_in_chunk(), n_b = b.left_in_chunk();
@@ -115,15 +122,14 @@ void merge(RunReader<Count>& a, RunReader<Count>& b, Run<Count>& out) {
             i += take_a;
             j += take_b;
         }
-        put(n);
+        put(room.columns.data(), room.counts.data(), n);
         a.advance(i);
         b.advance(j);
     }
     for (RunReader<Count>* rest : {&a, &b}) {
         while (!rest->at_end()) {
             const int64_t n = std::min(rest->left_in_chunk(), chunk_size);
-            out.push_back(
-                {{rest->columns(), rest->columns() + n}, {rest->counts(), rest->counts() + n}});
+            put(rest->columns(), rest->counts(), n);
             rest->advance(n);
         }
     }

@@ -191,7 +191,7 @@ class Tally {
     template <class F>
     void for_each_in(int64_t chunk, const F& f) const {
         const Run<Count>& run = *runs_.front();
-        const std::vector<int64_t>& columns = run[chunk].columns;
+        const auto& columns = run[chunk].columns;
         const size_t n = columns.size();
         size_t i = 0;
         while (i < n && begins_before(chunk, columns[i])) ++i;

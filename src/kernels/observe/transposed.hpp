@@ -6,12 +6,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "matrix/csr_view.hpp"
+#include "platform/huge_array.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
@@ -28,18 +28,15 @@ struct Tail {
 template <class Column>
 class TailSorter {
   public:
-    explicit TailSorter(int64_t n)
-        : n_(n),
-          tails_(std::make_unique_for_overwrite<Tail<Column>[]>(n)),
-          other_(std::make_unique_for_overwrite<Tail<Column>[]>(n)) {}
+    explicit TailSorter(int64_t n) : n_(n), tails_(n), other_(n) {}
 
-    Tail<Column>* tails() { return tails_.get(); }
+    Tail<Column>* tails() { return tails_.data(); }
 
     /// Needs: tails() were filled. Frees the second array.
-    std::unique_ptr<Tail<Column>[]> sort(Column largest, int64_t n_threads) {
+    HugeArray<Tail<Column>> sort(Column largest, int64_t n_threads) {
         for (int shift = 0; shift < static_cast<int>(std::bit_width(largest)); shift += digit_bits)
             sort_by_digit(shift, n_threads);
-        other_.reset();
+        other_ = HugeArray<Tail<Column>>(0);
         return std::move(tails_);
     }
 
@@ -72,16 +69,16 @@ class TailSorter {
     }
 
     int64_t n_;
-    std::unique_ptr<Tail<Column>[]> tails_, other_;
+    HugeArray<Tail<Column>> tails_, other_;
 };
 
 /// Rows of a CSR matrix by column. Columns that occur are numbered, in order.
 template <class Column>
 struct Transposed {
-    std::unique_ptr<Tail<Column>[]> tails;  // by column
-    std::vector<uint32_t> first;            // [i]: the first tail of column number i; and the end
-    std::vector<Column> names;              // [i]: column number i
-    std::unique_ptr<uint32_t[]> numbers;    // [t]: the number of stored value t's column
+    HugeArray<Tail<Column>> tails{0};  // by column
+    std::vector<uint32_t> first;       // [i]: the first tail of column number i; and the end
+    std::vector<Column> names;         // [i]: column number i
+    HugeArray<uint32_t> numbers{0};    // [t]: the number of stored value t's column
 
     int64_t n_columns() const { return static_cast<int64_t>(names.size()); }
 };
@@ -121,7 +118,7 @@ void number_columns(Transposed<Column>& x, int64_t n, int64_t n_threads) {
     for (int64_t part = 0; part < n_threads; ++part) n_before[part + 1] += n_before[part];
     x.first.resize(n_before[n_threads] + 1);
     x.names.resize(n_before[n_threads]);
-    x.numbers = std::make_unique_for_overwrite<uint32_t[]>(n);
+    x.numbers = HugeArray<uint32_t>(n);
     x.first.back() = static_cast<uint32_t>(n);
     run_tasks(n_threads, n_threads, [&](int64_t, int64_t part) {
         int64_t last = n_before[part] - 1;

@@ -334,6 +334,9 @@ def observe(
     return tally.observe(native, row_offsets, x.indices, least, most, n_threads, task)
 
 
-def observing_bytes(basis: Basis, index_size: int, n_threads: int) -> int:
-    """Return how many bytes `observe` may need per stored value, besides the columns it finds."""
+def observing_bytes(basis: Basis, index_size: int, n_threads: int) -> tuple[int, int]:
+    """Return how many bytes `observe` may need per stored value, and per column that is stored.
+
+    The columns that it finds come on top.
+    """
     return _kernels.observing_bytes(_native_basis(basis), index_size, n_threads)

@@ -180,6 +180,6 @@ class Engine(Protocol):
         """Add the columns that occur in at least `least` of some rows to a tally."""
         ...
 
-    def observing_bytes(self, basis: Basis, index_size: int, n_threads: int) -> int:
-        """Return how many bytes `observe` may need per stored value."""
+    def observing_bytes(self, basis: Basis, index_size: int, n_threads: int) -> tuple[int, int]:
+        """Return how many bytes `observe` may need per stored value, and per stored column."""
         ...

@@ -69,9 +69,9 @@ class ColumnTally:
         n_outputs = x.profile.outputs(self.basis)
         require_countable(n_outputs)
         n_threads, engine = threads_for(n_jobs, n_outputs), engine_for(x)
-        stored_bytes = engine.observing_bytes(self.basis, x.indices.itemsize, n_threads)
+        needed = engine.observing_bytes(self.basis, x.indices.itemsize, n_threads)
         fresh = cpu.Tally()
-        batches = batches_of_rows(x.indptr, max(1, thresholds.COUNTING_BYTES // stored_bytes))
+        batches = batches_of_rows(x.indptr, _stored_at_once(*needed, x.shape[1]))
         is_pruned = least > 1 and len(x.data) < MOST_AT_ONCE and x.shape[0] < MOST_AT_ONCE
         if is_pruned:
             batches = [slice(0, x.shape[0])]
@@ -147,6 +147,14 @@ class ColumnTally:
         """Number of columns held; a column may count twice until batches are merged."""
         with LOCK:
             return self.native.n_entries
+
+
+def _stored_at_once(value_bytes: int, column_bytes: int, n_features: int) -> int:
+    """Return how many stored values can be counted in COUNTING_BYTES."""
+    for_columns = column_bytes * n_features
+    if for_columns <= thresholds.COUNTING_BYTES // 2:
+        return max(1, (thresholds.COUNTING_BYTES - for_columns) // value_bytes)
+    return max(1, thresholds.COUNTING_BYTES // (value_bytes + column_bytes))  # no more columns
 
 
 def batches_of_rows(row_offsets: NDArray[Any], n_stored: int) -> list[slice]:
