@@ -11,7 +11,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "speed.md"
-SCRIPTS = [f"bench_{name}.py" for name in ("core", "columns", "products", "models", "files")]
+SCRIPTS = [
+    f"bench_{name}.py" for name in ("core", "threads", "columns", "products", "models", "files")
+]
 
 
 def main() -> None:
