@@ -251,6 +251,40 @@ void test_shared_inspect() {
         }
 }
 
+/// So many rows that threads share them, with one that is long, or falls, where shares meet.
+void test_shared_rows() {
+    subject = "rows, shared";
+    const Basis basis = make_basis(7, 1, 2, false, true);
+    const int64_t n_rows = 4 << 16;
+    for (const int64_t place : {int64_t{0}, n_rows / 4 - 1, n_rows / 4, n_rows - 1}) {
+        Matrix<int32_t, int32_t, float> x{7, {0}, {}, {}};
+        for (int64_t r = 0; r < n_rows; ++r) {
+            const int32_t n = r == place ? 7 : static_cast<int32_t>(r % 3);
+            for (int32_t i = 0; i < n; ++i) {
+                x.columns.push_back(i);
+                x.values.push_back(static_cast<float>(i + 1));
+            }
+            x.row_offsets.push_back(x.row_offsets.back() + n);
+        }
+        std::vector<std::vector<int64_t>> filled;
+        for (const int64_t n_threads : {1, 3, 4}) {
+            std::vector<int64_t> offsets(n_rows + 1);
+            fill_row_offsets(basis, x.row_offsets.data(), n_rows, offsets.data(), n_threads);
+            std::vector<int64_t> columns(offsets.back());
+            std::vector<float> values(offsets.back());
+            const Slots<int64_t, float> out{columns.data(), values.data()};
+            check(fill(basis, x.view(), offsets.data(), out, n_threads, 5, StopAt{-1}), "fill");
+            offsets.insert(offsets.end(), columns.begin(), columns.end());
+            offsets.insert(offsets.end(), values.begin(), values.end());
+            filled.push_back(offsets);
+            check(filled.back() == filled.front(), "the same for any number of threads");
+        }
+        x.row_offsets[place + 1] = -1;
+        const CsrReport report = inspect(x.view(), std::ssize(x.columns), 4);
+        check(report.fault == CsrFault::falling_offset && report.where == place, "falling offset");
+    }
+}
+
 /// Only offsets are read, so the rows can be long.
 template <class Offset, class OutOffset>
 void test_count(const Basis& basis) {
@@ -269,7 +303,7 @@ void test_count(const Basis& basis) {
     const int64_t n_rows = std::ssize(offsets) - 1;
     check(count_row_lengths(offsets.data(), n_rows) == sorted, "row lengths");
     Guarded<OutOffset> out(std::ssize(offsets), 3);
-    fill_row_offsets(basis, offsets.data(), n_rows, out.data());
+    fill_row_offsets(basis, offsets.data(), n_rows, out.data(), 2);
     out.check_against(expected, true, "row offsets");
 }
 
@@ -295,7 +329,7 @@ void test_fill(const Basis& basis) {
     const auto x = random_matrix<Offset, Index, Value>(10, basis.n_features, 4);
     const auto expected = expand_by_brute_force<OutIndex>(basis, x);
     Guarded<OutIndex> offsets(x.n_rows() + 1, 3);
-    fill_row_offsets(basis, x.row_offsets.data(), x.n_rows(), offsets.data());
+    fill_row_offsets(basis, x.row_offsets.data(), x.n_rows(), offsets.data(), 2);
     offsets.check_against(expected.row_offsets, true, "row offsets");
     for (const int64_t n_threads : {1, 2, 3, 8})
         for (const int64_t wanted : {0, 1, 5, 30, 400})
@@ -802,6 +836,7 @@ int main() {
     test_inspect<int64_t, int32_t, double>();
     test_inspect<int32_t, int64_t, double>();
     test_shared_inspect();
+    test_shared_rows();
     for_each_basis({2000}, 2, test_count<int32_t, int32_t>);
     for_each_basis({2000}, 3, test_count<int64_t, int64_t>);
 

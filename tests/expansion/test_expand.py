@@ -264,3 +264,16 @@ def test_a_row_of_one_value_and_a_degree_beyond_one_task(n_jobs):
     assert result.nnz == 2 * 70_001 + 1
     np.testing.assert_array_equal(result[[2]].indices, np.arange(70_001))
     np.testing.assert_array_equal(result.data, 1.0)
+
+
+def test_passes_over_many_rows_are_shared_out():
+    """So many rows that their lengths are summed in parts; one long row is in the last part."""
+    lengths = np.arange(200_000) % 4
+    lengths[-3] = 300
+    columns = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    X = raw_csr(1.0 + columns / 64, columns, offsets, (len(lengths), 300))
+    wanted = polysparse.expand(X, n_jobs=1)
+    assert wanted.nnz == ((lengths + 1) * (lengths + 2) // 2).sum()
+    for n_jobs in (2, 3, 8):
+        assert bits(polysparse.expand(X, n_jobs=n_jobs)) == bits(wanted)

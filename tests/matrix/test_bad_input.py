@@ -185,7 +185,7 @@ def test_kernels_refuse_arrays_that_do_not_belong_together():
     basis = kernels.Basis(3, 1, 2, False, True, [0, 4, 10])
     offsets, columns, values = np.array([0, 1], np.int32), np.zeros(1, np.int32), np.ones(1)
     out = np.array([0, 3], np.int32), np.empty(3, np.int32), np.empty(3)
-    kernels.fill_row_offsets(basis, offsets, out[0])
+    kernels.fill_row_offsets(basis, offsets, out[0], 1)
     kernels.fill(basis, offsets, columns, values, 3, *out, 1, 0)
     with pytest.raises(ValueError, match="not of the counted size"):
         kernels.fill(basis, offsets, columns, values, 3, out[0], out[1][:2], out[2][:2], 1, 0)

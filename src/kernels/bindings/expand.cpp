@@ -19,11 +19,11 @@ std::vector<std::pair<int64_t, int64_t>> py_count_row_lengths(In row_offsets) {
     return count_row_lengths(indices_of(row_offsets), size_of(row_offsets) - 1);
 }
 
-void py_fill_row_offsets(const Basis& basis, In row_offsets, Out out_offsets) {
-    require(row_offsets.size() > 0 && out_offsets.size() == row_offsets.size(),
+void py_fill_row_offsets(const Basis& basis, In row_offsets, Out out_offsets, int64_t n_threads) {
+    require(row_offsets.size() > 0 && out_offsets.size() == row_offsets.size() && n_threads >= 1,
             "row offsets of unequal length");
     fill_row_offsets(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
-                     indices_of(out_offsets));
+                     indices_of(out_offsets), n_threads);
 }
 
 void py_fill(const Basis& basis, In row_offsets, In columns, In values, int64_t n_columns,
@@ -71,7 +71,8 @@ void py_fill_dense(const Basis& basis, InTable x, OutTable out, int64_t n_thread
 void bind_expand(nb::module_& m) {
     m.def("count_row_lengths", &py_count_row_lengths, nb::arg("row_offsets").noconvert());
     m.def("fill_row_offsets", &py_fill_row_offsets, nb::arg("basis"),
-          nb::arg("row_offsets").noconvert(), nb::arg("out_offsets").noconvert());
+          nb::arg("row_offsets").noconvert(), nb::arg("out_offsets").noconvert(),
+          nb::arg("n_threads"));
     m.def("fill", &py_fill, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
           nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
           nb::arg("out_offsets").noconvert(), nb::arg("out_columns").noconvert(),

@@ -11,6 +11,7 @@
 #include "expand/long_row.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/to_slots.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 
@@ -74,15 +75,28 @@ struct Fill {
 
     /// False if stopped.
     bool operator()() const {
-        RowShape largest;  // of the rows that are not long
-        bool has_long = false;
-        for (int64_t r = 0; r < x.n_rows; ++r) {
-            if (is_long(r))
-                has_long = true;
-            else
-                largest = larger(largest, shape_of(x.row_offsets, r));
+        struct Seen {
+            RowShape largest;  // of the rows that are not long
+            bool has_long = false;
+        };
+        const Parts parts(x.n_rows, n_threads);
+        std::vector<Seen> seen(parts.size());
+        parts.run([&](int64_t part, int64_t begin, int64_t end) {
+            Seen here;
+            for (int64_t r = begin; r < end; ++r) {
+                if (is_long(r))
+                    here.has_long = true;
+                else
+                    here.largest = larger(here.largest, shape_of(x.row_offsets, r));
+            }
+            seen[part] = here;
+        });
+        Seen all;
+        for (const Seen& here : seen) {
+            all.largest = larger(all.largest, here.largest);
+            all.has_long |= here.has_long;
         }
-        return fill_short(largest) && (!has_long || fill_long());
+        return fill_short(all.largest) && (!all.has_long || fill_long());
     }
 
     /// All rows but the long ones.

@@ -1,8 +1,10 @@
 #include "expand/row_offsets.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "expand/row_shape.hpp"
+#include "platform/threads.hpp"
 
 namespace polysparse {
 
@@ -38,16 +40,29 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
 }
 
 void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                      const OutIndices& out_offsets) {
+                      const OutIndices& out_offsets, int64_t n_threads) {
+    const Parts parts(n_rows, n_threads);
+    std::vector<int64_t> before(parts.size() + 1);  // outputs before each part
     row_offsets.visit([&](const auto* offsets) {
         out_offsets.visit([&]<class Offset>(Offset* out) {
-            RowSizes size_of(basis);
-            int64_t total = 0;
+            const auto sum_up = [&](int64_t begin, int64_t end, int64_t total, const auto& put) {
+                RowSizes size_of(basis);
+                for (int64_t r = begin; r < end; ++r) {
+                    total += size_of(shape_of(offsets, r));
+                    put(r, total);
+                }
+                return total;
+            };
+            if (parts.size() > 1)
+                parts.run([&](int64_t part, int64_t begin, int64_t end) {
+                    before[part + 1] = sum_up(begin, end, 0, [](int64_t, int64_t) {});
+                });
+            std::partial_sum(before.begin(), before.end(), before.begin());
             out[0] = 0;
-            for (int64_t r = 0; r < n_rows; ++r) {
-                total += size_of(shape_of(offsets, r));
-                out[r + 1] = static_cast<Offset>(total);
-            }
+            parts.run([&](int64_t part, int64_t begin, int64_t end) {
+                sum_up(begin, end, before[part],
+                       [&](int64_t r, int64_t total) { out[r + 1] = static_cast<Offset>(total); });
+            });
         });
     });
 }

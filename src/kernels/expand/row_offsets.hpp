@@ -16,7 +16,8 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
                                                            int64_t n_rows);
 
 /// out_offsets[r] = outputs of all rows before r. Needs: the total fits the type of out_offsets.
+/// Every part of the rows is summed by itself, and then written.
 void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                      const OutIndices& out_offsets);
+                      const OutIndices& out_offsets, int64_t n_threads);
 
 }  // namespace polysparse

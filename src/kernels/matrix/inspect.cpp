@@ -30,6 +30,14 @@ struct StretchReport {
 
 constexpr int64_t stretch = int64_t{1} << 14;  // short enough for counters of 32 bits
 
+template <class Offset>
+POLYSPARSE_PER_PROCESSOR bool has_fall(const Offset* __restrict row_offsets, int64_t begin,
+                                       int64_t end) {
+    Offset falls = 0;
+    for (int64_t r = begin; r < end; ++r) falls |= row_offsets[r + 1] < row_offsets[r];
+    return falls != 0;
+}
+
 /// Stored values [begin, end), a stretch at most. `last` is the last column of the matrix.
 template <class Index>
 POLYSPARSE_PER_PROCESSOR void inspect_columns(const Index* __restrict columns,
@@ -72,6 +80,19 @@ POLYSPARSE_PER_PROCESSOR int64_t count_at_row_starts(const Offset* row_offsets, 
     return n;
 }
 
+/// The first row whose end is before its beginning; n_rows if there is none.
+template <class Offset>
+int64_t first_fall(const Offset* row_offsets, int64_t n_rows, int64_t n_threads) {
+    const Parts parts(n_rows, n_threads);
+    std::vector<int64_t> first(parts.size(), n_rows);
+    parts.run([&](int64_t part, int64_t begin, int64_t end) {
+        if (has_fall(row_offsets, begin, end))
+            for (first[part] = begin; row_offsets[first[part]] <= row_offsets[first[part] + 1];)
+                ++first[part];
+    });
+    return *std::min_element(first.begin(), first.end());
+}
+
 /// Needs: row offsets that were checked.
 template <class Offset, class Index, class Value>
 CsrReport inspect_stored(const Offset* row_offsets, const Index* columns, const CsrView<Value>& x,
@@ -109,8 +130,8 @@ CsrReport inspect(const CsrView<Value>& x, int64_t n_stored, int64_t n_threads) 
     };
     return x.row_offsets.visit([&](const auto* row_offsets) {
         if (row_offsets[0] != 0) return fault(CsrFault::first_offset, 0);
-        for (int64_t r = 0; r < x.n_rows; ++r)
-            if (row_offsets[r + 1] < row_offsets[r]) return fault(CsrFault::falling_offset, r);
+        const int64_t falling = first_fall(row_offsets, x.n_rows, n_threads);
+        if (falling < x.n_rows) return fault(CsrFault::falling_offset, falling);
         const int64_t stored = row_offsets[x.n_rows];
         if (stored > n_stored) return fault(CsrFault::last_offset, x.n_rows);
         if (x.n_columns == 0 && stored > 0) return fault(CsrFault::column_range, 0);

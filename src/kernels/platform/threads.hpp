@@ -1,6 +1,7 @@
 // Many tasks, several threads, one way to stop.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -26,5 +27,27 @@ bool run_tasks(int64_t n_tasks, int64_t n_threads,
 /// The same where nobody can ask to stop.
 void run_tasks(int64_t n_tasks, int64_t n_threads,
                const std::function<void(int64_t worker, int64_t task)>& work);
+
+/// A cheap pass over n things in equal parts: as many as are worth a thread each.
+class Parts {
+  public:
+    Parts(int64_t n, int64_t n_threads)
+        : n_(n), n_parts_(std::clamp<int64_t>(n / worth_a_thread, 1, n_threads)) {}
+
+    int64_t size() const { return n_parts_; }
+    int64_t begin(int64_t part) const { return n_ * part / n_parts_; }
+
+    /// Calls work(part, begin, end) for every part, each on a thread of its own.
+    template <class Work>
+    void run(const Work& work) const {
+        run_tasks(n_parts_, n_parts_,
+                  [&](int64_t, int64_t part) { work(part, begin(part), begin(part + 1)); });
+    }
+
+  private:
+    static constexpr int64_t worth_a_thread = int64_t{1} << 16;
+
+    int64_t n_, n_parts_;
+};
 
 }  // namespace polysparse

@@ -172,7 +172,7 @@ def count(columns: Columns, x: CsrRows) -> Int64s:
     Outputs are counted before any are dropped (chosen columns) or merged (hashed columns).
     """
     offsets = np.empty(x.shape[0] + 1, dtype=np.int64)
-    _kernels.fill_row_offsets(_sizing_basis(columns), x.indptr, offsets)
+    _kernels.fill_row_offsets(_sizing_basis(columns), x.indptr, offsets, 1)
     return offsets
 
 
@@ -190,7 +190,7 @@ def _fill_all(
     columns: Columns, offsets: NDArray[Any], x: CsrRows, out: CsrArrays, *how: int
 ) -> int:
     basis, (indptr, indices, data) = _native_basis(columns.basis), out
-    _kernels.fill_row_offsets(basis, offsets, indptr)
+    _kernels.fill_row_offsets(basis, offsets, indptr, how[0])
     nnz = int(indptr[-1])
     filled = indptr, indices[:nnz], data[:nnz]
     _kernels.fill(basis, offsets, x.indices, x.data, x.shape[1], *filled, *how)
