@@ -164,6 +164,16 @@ def test_memory_of_x_is_refused(format, name):
         polysparse.expand(matrix, 1, include_bias=False, out=tuple(room.values()))
 
 
+def test_a_tuple_may_lie_beside_x_in_the_same_memory():
+    expected = polysparse.expand(X, 2)
+    both = np.concatenate([np.full(expected.nnz, -7.0), X.data])
+    beside = X.copy()
+    beside.data = both[expected.nnz :]
+    room = (*room_like(expected)[:2], both[: expected.nnz])
+    assert bits(polysparse.expand(beside, 2, out=room)) == bits(expected)
+    np.testing.assert_array_equal(beside.data, X.data)
+
+
 def test_x_itself_is_refused():
     with pytest.raises(ValueError, match="out shares memory with X"):
         polysparse.expand(X, 1, include_bias=False, out=X)

@@ -66,9 +66,10 @@ def as_csr_room(
 
 def require_apart_from(out: Any, X: Any) -> None:
     """Raise ValueError if `out` shares memory with X, which is never changed."""
-    for written in map(_whole, _arrays_of(out)):
+    is_tuple = isinstance(out, tuple)
+    for array in _arrays_of(out):
         for read in _arrays_of(X):
-            _require_apart(written, read, "X")
+            _require_apart(array if is_tuple else _whole(array), read, "X")
 
 
 def _arrays_of(X: Any) -> list[NDArray[Any]]:
