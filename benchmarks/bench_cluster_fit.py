@@ -100,6 +100,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder that has the file a9a")
     parser.add_argument("--rows", type=int, default=10**6, help="rows to fit to")
     parser.add_argument("--repeats", type=int, default=2, help="rounds of which the best counts")
+    parser.add_argument("--tol", type=float, help="that MLlib has; sought by default")
     parser.add_argument("--markdown", action="store_true", help="tables for a README")
     options = parser.parse_args()
     with ExitStack() as stack:
@@ -112,7 +113,7 @@ def main() -> None:
         n_rows = rows.count()
         X, y = as_matrix(rows)
         best = float(PolynomialLogisticRegression(C, tol=1e-10).fit(X, y).objective_)
-        tol = largest_tol(rows, n_rows, best)
+        tol = options.tol or largest_tol(rows, n_rows, best)
         cluster = stack.enter_context(
             LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
         )
