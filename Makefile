@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
-CPP     := $(shell find src/kernels tests -name '*.hpp' -o -name '*.cpp')
+CPP     := $(shell find src tests -name "*.hpp" -o -name "*.cpp" -o -name "*.cu")
 
 .PHONY: help demo test lint format bench paper sanitize soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
 

@@ -24,6 +24,7 @@ _PATHS = {
     "count values": "polysparse.stream.expand.count_values",
     "inspect": "polysparse.engine.cpu.inspect",
     "allocate": "polysparse.matrix.output.allocate",
+    "allocate on a GPU": "polysparse.gpu.engine.allocate",
     "fill rows": "polysparse.engine.cpu.fill",
     "look up": "polysparse.engine.cpu._lookup",  # chosen columns
     "look through": "polysparse.files.pieces.Piece.extent",  # a piece of a file

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import typing
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +36,48 @@ def test_an_operator_needs_its_matrix_here():
         PolynomialOperator(Array())
 
 
+class Tensor:
+    """As a sparse tensor presents itself."""
+
+    def __init__(self, layout, is_cuda):
+        self.layout, self.is_cuda = layout, is_cuda
+
+
+Tensor.__module__ = "torch"
+
+
+class DeviceArray:
+    """As an array on a GPU presents itself."""
+
+    __cuda_array_interface__: typing.ClassVar = {}
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        Tensor("torch.sparse_csr", is_cuda=True),
+        Tensor("torch.sparse_coo", is_cuda=True),
+        SimpleNamespace(indptr=DeviceArray(), data=DeviceArray()),
+    ],
+)
+def test_what_is_on_a_gpu_is_refused_where_it_cannot_be_handed_over(X):
+    with pytest.raises(TypeError, match=r"X is on a GPU.*Give X\.get\(\)"):
+        require_here(X)
+
+
+@pytest.mark.parametrize(
+    "X", [Tensor("torch.sparse_csr", is_cuda=False), Tensor("torch.strided", is_cuda=True)]
+)
+def test_other_tensors_have_no_handler(X):
+    assert handler_of(X) is None
+
+
+def test_without_cupy_the_extra_is_named():
+    program = "import sys; sys.modules['cupy'] = None; import polysparse.gpu"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr.endswith("also those of PyTorch: pip install 'polysparse[cuda]'.\n")
+
+
 def test_without_dask_the_extra_is_named():
     program = "import sys; sys.modules['dask'] = None; import polysparse.dask"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -42,7 +86,14 @@ def test_without_dask_the_extra_is_named():
     )
 
 
-def test_polysparse_does_not_import_dask():
-    program = "import sys, polysparse; polysparse.expand([[1.0]]); print('dask' in sys.modules)"
+def test_polysparse_imports_neither_dask_nor_anything_of_a_gpu():
+    program = """
+import sys, polysparse
+from scipy.sparse import csr_array
+polysparse.expand([[1.0]]), polysparse.plan(csr_array((1, 1)))
+polysparse.PolynomialOperator(csr_array((1, 1)))
+polysparse.PolynomialRidge().fit([[1.0]], [1.0])
+print({"dask", "cupy", "torch", "polysparse.gpu", "polysparse.dask"} & set(sys.modules))
+"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "False\n"
+    assert done.stdout == "set()\n", done.stderr

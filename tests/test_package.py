@@ -16,8 +16,8 @@ import pytest
 import polysparse
 
 ROOT = Path(__file__).parent.parent
-# tests/clusters/ looks at the rooms whose libraries are not installed here.
-ELSEWHERE = ("polysparse.dask", "polysparse.spark")
+# tests/clusters/ and tests/gpu/ look at the rooms whose libraries are not installed here.
+ELSEWHERE = ("polysparse.dask", "polysparse.spark", "polysparse.gpu")
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(polysparse.__path__, "polysparse.", lambda name: None)

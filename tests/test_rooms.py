@@ -26,6 +26,7 @@ files         formats in and out, vocabularies, atomic paths
 estimators    the scikit-learn transformers
 models        linear models on expansions that are never built
 stream        from file to file in bounded memory
+gpu           on GPUs: expanded and multiplied on the card
 clusters      what Dask and Spark share
 dask          on Dask: lazy arrays of blocks, models fitted to them
 spark         on Spark: stages of its pipelines

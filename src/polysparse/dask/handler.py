@@ -4,6 +4,17 @@ from polysparse.dask.arrays import sample_of
 from polysparse.dask.counting import count
 from polysparse.dask.expansion import expand, iter_expand
 from polysparse.dask.models import fit, predict
+from polysparse.dask.refusals import operator, plan
 from polysparse.dask.transformers import transform
 
-__all__ = ["count", "expand", "fit", "iter_expand", "predict", "sample_of", "transform"]
+__all__ = [
+    "count",
+    "expand",
+    "fit",
+    "iter_expand",
+    "operator",
+    "plan",
+    "predict",
+    "sample_of",
+    "transform",
+]

@@ -63,6 +63,14 @@ def plan(
     >>> polysparse.plan(identity(1000, format="csr"), degree=4).nbytes
     88008
     """
+    if (away := handler_of(X)) is not None:
+        return away.plan(  # type: ignore[no-any-return]
+            X,
+            columns,
+            degree=degree,
+            interaction_only=interaction_only,
+            include_bias=include_bias,
+        )
     x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
     planned = plan_expansion(space, x)

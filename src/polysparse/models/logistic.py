@@ -392,7 +392,7 @@ def probabilities(scores: NDArray[np.float64], n_jobs: int | None) -> NDArray[np
         likely[:, 0] = np.where(z > 0, smaller, larger)
         likely[:, 1] = np.where(z > 0, larger, smaller)
 
-    map_blocks(write, len(scores), n_jobs)
+    map_blocks(write, scores, n_jobs)
     return out
 
 

@@ -98,16 +98,19 @@ class _Loss:
 
     def point(self, scores: Rows, intercept: Any) -> Any:
         """Return the losses of rows at these scores."""
-        _, none = self._at(scores[:0], intercept, slice(0, 0))
-        whole = {k: np.empty((len(scores), *v.shape[1:])) for k, v in vars(none).items()}
+        _, one = self._at(scores[:1], intercept, slice(0, 1))
+        whole = {
+            name: np.empty_like(values, shape=(len(scores), *values.shape[1:]))
+            for name, values in vars(one).items()
+        }
 
         def write(rows: slice) -> None:
             _, point = self._at(scores[rows], intercept, rows)
             for name, values in vars(point).items():
                 whole[name][rows] = values
 
-        map_blocks(write, len(scores), self.n_jobs)
-        return type(none)(**whole)
+        map_blocks(write, scores, self.n_jobs)
+        return type(one)(**whole)
 
     def sums(
         self,
@@ -145,13 +148,13 @@ class _Loss:
                 slopes,
                 point.hessian,
                 self._expected(point, slopes, rows),
-                float(z.min(initial=np.inf)),
-                float(z.max(initial=-np.inf)),
+                float(z.min()) if len(z) else np.inf,
+                float(z.max()) if len(z) else -np.inf,
                 **along,
             )
 
         total: Sums
-        total, *others = map_blocks(at, len(scores), self.n_jobs)
+        total, *others = map_blocks(at, scores, self.n_jobs)
         return sum(others, total)
 
     def _at(self, scores: Rows, intercept: Any, rows: slice) -> tuple[float, Any]:
@@ -256,7 +259,7 @@ class SoftmaxLoss(_Loss):
         likely = np.exp(margins)
         sums = likely.sum(axis=1)
         likely /= sums[:, None]
-        each = np.arange(len(scores))
+        each = np.arange(len(scores), like=scores)
         value = dot(row_weights, np.log(sums) - margins[each, classes])
         residuals = row_weights[:, None] * likely
         weights = residuals * (1 - likely)

@@ -23,16 +23,25 @@ COST = 16  # of what is done for a place, in outputs of an expansion
 
 def blocks_of(*vectors: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
     """Yield views of the same places of flat vectors, from the first to the last."""
-    for start in range(0, len(vectors[0]), BLOCK):
-        yield tuple(v[start : start + BLOCK] for v in vectors)
+    step = block_length(vectors[0])
+    for start in range(0, len(vectors[0]), step):
+        yield tuple(v[start : start + step] for v in vectors)
 
 
-def map_blocks(function: Callable[[slice], Any], n: int, n_jobs: int | None) -> list[Any]:
-    """Return function(places) for each block of n places, at least one, in their order.
+def block_length(vector: NDArray[Any]) -> int:
+    """Return how many elements a block has: all, if they are on a GPU."""
+    return BLOCK if isinstance(vector, np.ndarray) else max(len(vector), 1)
+
+
+def map_blocks(
+    function: Callable[[slice], Any], vector: NDArray[Any], n_jobs: int | None
+) -> list[Any]:
+    """Return function(places) for each block of a vector, at least one, in their order.
 
     Threads share the blocks: the function should take its time in NumPy, which lets others run.
     """
-    blocks = [slice(i, min(i + BLOCK, n)) for i in range(0, max(n, 1), BLOCK)]
+    n, step = len(vector), block_length(vector)
+    blocks = [slice(i, min(i + step, n)) for i in range(0, max(n, 1), step)]
     n_threads = min(threads_for(n_jobs, COST * n), len(blocks))
     if n_threads == 1:
         return [function(block) for block in blocks]

@@ -18,6 +18,7 @@ from polysparse.columns.arguments import (
     as_column_space,
 )
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.elsewhere import handler_of
 from polysparse.expansion.planning import plan_expansion
 from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.machine import format_bytes, require_memory
@@ -103,6 +104,13 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
     (1, 45451)
     """
 
+    def __new__(cls, *given: Any, **parameters: Any) -> Any:
+        """Hand a matrix that is elsewhere over."""
+        X = given[0] if given else parameters.get("X")
+        if (away := handler_of(X)) is not None:
+            return away.operator(*given, **parameters)
+        return super().__new__(cls)
+
     def __init__(
         self,
         X: Any,
@@ -127,7 +135,7 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
     @classmethod
     def of(cls, columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None) -> PolynomialOperator:
         """Return the operator of canonical input, with given columns."""
-        self = cls.__new__(cls)
+        self: PolynomialOperator = cls.__new__(cls)
         self._set(columns, x, n_jobs)
         return self
 

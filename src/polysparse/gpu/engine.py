@@ -1,0 +1,222 @@
+"""The GPU engine: counts outputs and fills the arrays of a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
+from typing import Any
+
+import cupy
+import numpy as np
+
+from polysparse.engine.descriptions import Basis
+from polysparse.gpu.canonical import DeviceCsr, offsets_of, rows_of, sum_between
+from polysparse.gpu.compiling import MOST_BLOCKS, Struct, kernel, launch, launch_blocks, struct
+from polysparse.gpu.containers import Array
+
+# As in kernels.cu.
+TILE_OUTPUTS = 4096
+
+# Rows of up to so many values, with the 1 in front, are looked up in a table of tuples; by degree.
+LONGEST = {1: 64, 2: 255, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
+
+MOST_SHARED_BYTES = 96 * 1024
+
+# More outputs in all than this are not counted one by one.
+MOST_COUNTED = 2.0**58
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """Where the outputs of rows begin: on the device, and their number."""
+
+    starts: Array
+    total: int
+
+
+def allocate(n: int, dtype: np.dtype[Any]) -> Array:
+    """Allocate an output array. All of them come from here, so that tests can poison them."""
+    return cupy.empty(n, dtype=dtype)
+
+
+def has_degrees(basis: Basis) -> bool:
+    """Return whether there is any column but the bias."""
+    return basis.highest >= max(basis.lowest, 1)
+
+
+def count(basis: Basis, x: DeviceCsr) -> Offsets | None:
+    """Return the offsets of all rows' outputs, or None if there are too many to be counted."""
+    n_rows = x.shape[0]
+    starts = cupy.empty(n_rows + 1, dtype=np.int64)
+    about = cupy.zeros(1)
+    arguments = x.indptr, np.int64(n_rows), basis_struct(basis), starts, about
+    launch(kernel("size_rows", basis.interaction_only), n_rows, *arguments, most_blocks=MOST_BLOCKS)
+    cupy.cumsum(starts, out=starts)
+    if float(about[0]) > MOST_COUNTED:
+        return None
+    return Offsets(starts, int(starts[-1]))
+
+
+def fill(
+    columns: Any, x: DeviceCsr, starts: Array, base: int, total: int, index_dtype: np.dtype[Any]
+) -> tuple[Array, Array, Array]:
+    """Return indptr, indices and data of the rows of x, of which `total` outputs begin at `base`.
+
+    `starts` has the offsets of these rows' outputs. All indices are of the given dtype, if all
+    columns are wanted; otherwise int32.
+    """
+    if columns.kind == "all":
+        indices, data = allocate(total, index_dtype), allocate(total, x.dtype)
+        _fill_all(columns.basis, x, starts, base, indices, data)
+        return (starts - base).astype(index_dtype), indices, data
+    return (_fill_chosen if columns.kind == "chosen" else _fill_hashed)(
+        columns, x, starts, base, total
+    )
+
+
+def _fill_all(
+    basis: Basis, x: DeviceCsr, starts: Array, base: int, indices: Array, data: Array
+) -> None:
+    """Write the columns and values of all outputs."""
+    total, n_rows = len(data), x.shape[0]
+    if total == 0:
+        return
+    if not has_degrees(basis):
+        indices.fill(0)
+        data.fill(1)
+        return
+    highest, strict = basis.highest, basis.interaction_only
+    table, longest = table_of(basis)
+    targets, first_rows = _tiles(starts, base, total, n_rows)
+    capacity, shared_bytes = _capacity(
+        (_slot_bytes(x.dtype.itemsize, indices.dtype.itemsize, highest), 20 if strict else 16),
+        len(x.data) / total,
+        n_rows / total * (highest + 1 if strict else 1),
+    )
+    launch_blocks(
+        kernel("fill_all", x.dtype, x.indices.dtype, indices.dtype, highest, strict),
+        len(first_rows) - 1,
+        *(x.as_struct, targets, first_rows, basis_struct(basis), ends_struct(basis)),
+        *(table, np.int32(longest), capacity, indices, data),
+        shared_bytes=shared_bytes,
+    )
+    if basis.include_bias and basis.lowest > 1 and not strict:
+        put_bias = kernel("put_bias", indices.dtype, x.dtype)
+        launch(put_bias, n_rows, targets, np.int64(n_rows), indices, data)
+
+
+def _fill_chosen(
+    columns: Any, x: DeviceCsr, starts: Array, base: int, total: int
+) -> tuple[Array, Array, Array]:
+    """Make all outputs and keep those whose column is chosen."""
+    index_dtype = np.dtype(np.int32 if columns.basis.n_columns < 2**31 else np.int64)
+    ranks, data = allocate(total, index_dtype), allocate(total, x.dtype)
+    _fill_all(columns.basis, x, starts, base, ranks, data)
+    chosen = cupy.asarray(columns.ranks.astype(index_dtype))
+    if len(chosen) == 0:
+        kept = cupy.zeros(0, dtype=np.int64)
+        indices = cupy.zeros(0, dtype=np.int32)
+    else:
+        places = cupy.searchsorted(chosen, ranks).astype(np.int32)
+        cupy.minimum(places, len(chosen) - 1, out=places)
+        kept = cupy.flatnonzero(chosen[places] == ranks)
+        indices = places[kept]
+    return cupy.searchsorted(kept, starts - base), indices, data[kept]
+
+
+def _fill_hashed(
+    columns: Any, x: DeviceCsr, starts: Array, base: int, total: int
+) -> tuple[Array, Array, Array]:
+    """List all outputs by row and bucket, and sum those of one bucket in the order of the basis."""
+    basis, n_rows = columns.basis, x.shape[0]
+    buckets, data = allocate(total, np.dtype(np.int32)), allocate(total, x.dtype)
+    if total == 0:
+        return cupy.zeros(n_rows + 1, dtype=np.int64), buckets, data
+    targets, first_rows = _tiles(starts, base, total, n_rows)
+    highest = basis.highest if has_degrees(basis) else 0
+    launch_blocks(
+        kernel("fill_hashed", x.dtype, x.indices.dtype, highest, basis.interaction_only),
+        len(first_rows) - 1,
+        *(x.as_struct, targets, first_rows, basis_struct(basis), _hasher_struct(columns)),
+        *(buckets, data),
+    )
+    rows = rows_of(starts - base, total)
+    keys = rows * columns.n_columns + buckets
+    order = cupy.argsort(keys)  # which is stable
+    keys = keys[order]
+    is_head = cupy.ones(total, dtype=bool)
+    is_head[1:] = keys[1:] != keys[:-1]
+    heads = cupy.flatnonzero(is_head)
+    firsts = order[heads]
+    return offsets_of(rows[firsts], n_rows), buckets[firsts], sum_between(heads, order, data)
+
+
+# ------------------------------------------------------------------------------- kernel arguments
+
+
+def _tiles(starts: Array, base: int, total: int, n_rows: int) -> tuple[Struct, Array]:
+    """Return where outputs go, and the first row of every tile, with the last row behind them."""
+    targets, n_tiles = struct(starts, base, total), -(-total // TILE_OUTPUTS)
+    first_rows = cupy.empty(n_tiles + 1, dtype=np.int64)
+    sizes = np.int64(n_rows), np.int64(n_tiles)
+    launch(kernel("find_tiles"), n_tiles + 1, targets, *sizes, first_rows)
+    return targets, first_rows
+
+
+def basis_struct(basis: Basis) -> Struct:
+    """Return a basis as kernels take it."""
+    return struct(basis.n_features, basis.lowest, basis.highest, basis.include_bias)
+
+
+def ends_struct(basis: Basis) -> Struct:
+    """Return the last column of each degree; that of degree 0 is the bias."""
+    return struct(0, *(end - 1 for end in basis.degree_ends()[1:]))
+
+
+def _hasher_struct(columns: Any) -> Struct:
+    z = (columns.seed + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return struct(columns.n_columns, 2**31 if columns.alternate_sign else 0, z ^ (z >> 31))
+
+
+def _slot_bytes(value: int, word: int, highest: int) -> int:
+    """Return the size of a Slot of kernels.cu."""
+    unit = max(value, word)
+    return unit * (-(-(unit + highest * word) // unit) | 1)
+
+
+def _capacity(n_bytes: tuple[int, int], values: float, segments: float) -> tuple[Struct, int]:
+    """Return how much of a tile shared memory has room for, and its bytes.
+
+    n_bytes: of a stored value, and of a row. values, segments: how many there are per output.
+    """
+    length = values / max(segments, 1e-9)  # of an average row; the first and last are not whole
+    wanted = [TILE_OUTPUTS * (values + segments) + 4 * length, TILE_OUTPUTS * segments]
+    sizes = [64 * int(1 + (1.25 * min(each, 1e6) + 64) // 64) for each in wanted]
+    used = sum(size * each for size, each in zip(sizes, n_bytes, strict=True))
+    if used > MOST_SHARED_BYTES:
+        sizes = [int(size * MOST_SHARED_BYTES / used) // 64 * 64 for size in sizes]
+        used = sum(size * each for size, each in zip(sizes, n_bytes, strict=True))
+    return np.array(sizes, dtype=np.int32).view(np.uint64), used
+
+
+def table_of(basis: Basis) -> tuple[Array, int]:
+    """Return the tuples of all places, and the length of rows that have them."""
+    return _table(basis.highest, basis.interaction_only, cupy.cuda.runtime.getDevice())
+
+
+@lru_cache(maxsize=64)
+def _table(highest: int, strict: bool, device: int) -> tuple[Array, int]:
+    dtype = np.uint32 if highest <= 4 else np.uint64
+    longest = LONGEST.get(highest, 0)
+    if longest == 0:
+        return cupy.zeros(1, dtype=dtype), 0
+    size = comb(longest + highest - 1, highest)
+    if strict:
+        size = sum(comb(longest, d) for d in range(highest + 1))
+    table = cupy.empty(size, dtype=dtype)
+    launch(kernel("make_table", highest, strict), size, np.int32(longest), np.uint64(size), table)
+    cupy.cuda.get_current_stream().synchronize()  # another stream may use it next
+    return table, longest

@@ -1,0 +1,179 @@
+"""plan, expand and iter_expand of matrices on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import cupy
+import numpy as np
+
+from polysparse.columns.arguments import as_column_space
+from polysparse.columns.spaces import ColumnSpace
+from polysparse.expansion.by_blocks import count_in_blocks
+from polysparse.expansion.functions import WAYS_OUT
+from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, as_byte_limit
+from polysparse.expansion.row_blocks import RowBlocks
+from polysparse.gpu import engine
+from polysparse.gpu.canonical import DeviceCsr, as_canonical
+from polysparse.gpu.containers import Array, container_of
+from polysparse.machine import format_bytes
+from polysparse.matrix.output import index_dtype_for
+
+# Outputs that are made before those of chosen columns are kept, or those of one bucket are summed.
+AT_A_TIME = 2**27
+
+Arrays = tuple[Array, Array, Array]
+
+
+def plan(X: Any, columns: Any, **parameters: Any) -> ExpansionPlan:
+    """Describe what `expand` would return."""
+    container = container_of(X)
+    space = as_column_space(columns, container.shape[1], **parameters)
+    with container.at_home():
+        x = as_canonical(container)
+        planned = _plan(space, x)
+        if not planned.is_upper_bound:
+            return planned
+        planned.require_countable()
+        shape = x.shape[0], space.n_columns
+        blocks = (container.wrap(shape, *arrays) for arrays in _pieces(space, x, _count(space, x)))
+        return count_in_blocks(planned, blocks)
+
+
+def expand(
+    X: Any, columns: Any, *, n_jobs: int | None, max_bytes: int | str | None, **parameters: Any
+) -> Any:
+    """Return the expansion, of the kind of X."""
+    container = container_of(X)
+    space = as_column_space(columns, container.shape[1], **parameters)
+    with container.at_home():
+        x = as_canonical(container)
+        arrays = expand_columns(space, x, max_bytes=max_bytes, ways_out=WAYS_OUT)
+        return container.wrap((x.shape[0], space.n_columns), *arrays)
+
+
+def expand_columns(
+    columns: ColumnSpace, x: DeviceCsr, *, max_bytes: int | str | None, ways_out: Sequence[str]
+) -> Arrays:
+    """Return indptr, indices and data of the expansion into given columns."""
+    offsets = _count(columns, x)
+    columns.require_indexable()
+    if columns.is_exact:
+        index_dtype = index_dtype_for(max(columns.n_columns, offsets.total))
+        needed = offsets.total * (index_dtype.itemsize + x.dtype.itemsize)
+        needed += (x.shape[0] + 1) * index_dtype.itemsize
+        limit = _limit(max_bytes, ways_out, needed)
+        if limit.n_bytes is not None and needed > limit.n_bytes:
+            _plan(columns, x).refuse(limit, "", needed)
+        return engine.fill(columns, x, offsets.starts, 0, offsets.total, index_dtype)
+    limit = _limit(max_bytes, ways_out, None)
+    parts, used = [], 8 * (x.shape[0] + 1)
+    for part in _pieces(columns, x, offsets):
+        parts.append(part)
+        used += sum(array.nbytes for array in part[1:])
+        if limit.n_bytes is not None and used > limit.n_bytes:
+            _plan(columns, x).refuse(limit, "at least ", used)
+    return _joined(parts, columns.n_columns, x.dtype)
+
+
+def iter_expand(
+    X: Any, columns: Any, *, n_jobs: int | None, max_bytes: int, reuse: bool, **parameters: Any
+) -> Iterator[tuple[slice, Any]]:
+    """Yield blocks of the expansion. CuPy's pool reuses the memory of blocks that are dropped."""
+    container = container_of(X)
+    space = as_column_space(columns, container.shape[1], **parameters)
+    with container.at_home():
+        x = as_canonical(container)
+        _plan(space, x).require_countable()
+        offsets = _count(space, x)
+        blocks = RowBlocks(offsets.starts.get(), space.n_columns, x.dtype, max_bytes)
+        needed, free = min(blocks.limit, blocks.offsets[-1] * blocks.value_bytes), free_bytes()
+        if needed > free:
+            raise MemoryError(
+                f"A block would need {format_bytes(needed)}; {format_bytes(free)} are free on the "
+                "GPU. Give a lower max_bytes."
+            )
+    return _blocks(container, space, x, offsets.starts, blocks)
+
+
+def _blocks(
+    container: Any, space: ColumnSpace, x: DeviceCsr, starts: Array, blocks: RowBlocks
+) -> Iterator[tuple[slice, Any]]:
+    for rows in blocks:
+        with container.at_home():
+            *places, data = _rows(space, x, starts, rows, blocks.index_dtype)
+            places = [each.astype(blocks.index_dtype, copy=False) for each in places]
+            shape = rows.stop - rows.start, space.n_columns
+            block = container.wrap(shape, *places, data)
+        yield rows, block
+
+
+def _count(columns: ColumnSpace, x: DeviceCsr) -> engine.Offsets:
+    """Return the offsets of outputs; raise MemoryError if there are too many."""
+    offsets = engine.count(columns.basis, x)
+    if offsets is None:
+        _plan(columns, x).require_countable()
+        raise MemoryError("The expansion has more outputs than can be counted: reduce the degree.")
+    return offsets
+
+
+def _pieces(columns: ColumnSpace, x: DeviceCsr, offsets: engine.Offsets) -> Iterator[Arrays]:
+    """Yield indptr, indices and data of a few rows at a time, from the first to the last."""
+    n_rows, starts, start = x.shape[0], offsets.starts, 0
+    bounds = starts.get() if offsets.total > AT_A_TIME else None
+    while True:
+        stop = n_rows
+        if bounds is not None:
+            within = np.searchsorted(bounds, bounds[start] + AT_A_TIME, side="right")
+            stop = min(max(int(within) - 1, start + 1), n_rows)
+        yield _rows(columns, x, starts, slice(start, stop), np.dtype(np.int64))
+        if stop == n_rows:
+            return
+        start = stop
+
+
+def _rows(
+    columns: ColumnSpace, x: DeviceCsr, starts: Array, rows: slice, index_dtype: np.dtype[Any]
+) -> Arrays:
+    """Return indptr, indices and data of some rows."""
+    here = starts[rows.start : rows.stop + 1]
+    base, end = here[[0, -1]].tolist()
+    return engine.fill(columns, x.rows(rows), here, base, end - base, index_dtype)
+
+
+def _joined(parts: list[Arrays], n_columns: int, dtype: np.dtype[Any]) -> Arrays:
+    """Return the arrays of all rows, with indices of one dtype."""
+    nnz = sum(len(part[2]) for part in parts)
+    index_dtype = index_dtype_for(max(n_columns, nnz))
+    before, offsets = 0, [cupy.zeros(1, dtype=index_dtype)]
+    for indptr, _, data in parts:
+        offsets.append((indptr[1:] + before).astype(index_dtype))
+        before += len(data)
+    indices = cupy.concatenate([part[1] for part in parts]) if len(parts) > 1 else parts[0][1]
+    data = cupy.concatenate([part[2] for part in parts]) if len(parts) > 1 else parts[0][2]
+    return cupy.concatenate(offsets), indices.astype(index_dtype, copy=False), data
+
+
+def _plan(columns: ColumnSpace, x: DeviceCsr) -> ExpansionPlan:
+    return ExpansionPlan(columns, x.profile, x.dtype)
+
+
+def _limit(max_bytes: int | str | None, ways_out: Sequence[str], needed: int | None) -> MemoryLimit:
+    """Return the limit of a result on the current device; none if CuPy keeps enough for reuse.
+
+    To ask the device takes longer.
+    """
+    kept = cupy.get_default_memory_pool().free_bytes()
+    is_kept = max_bytes == "available" and needed is not None and needed <= kept
+    if max_bytes is None or is_kept:
+        return MemoryLimit(None, "", ways_out)
+    if max_bytes == "available":
+        return MemoryLimit(free_bytes(), "are free on the GPU", ways_out)
+    n_bytes = as_byte_limit(max_bytes)
+    return MemoryLimit(n_bytes, f"are allowed (max_bytes={n_bytes})", ways_out)
+
+
+def free_bytes() -> int:
+    """Return the free memory of the current device, with what CuPy keeps for reuse."""
+    return int(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())

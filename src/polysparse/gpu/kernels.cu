@@ -1,0 +1,924 @@
+// The GPU kernels. They are compiled at first use, one instantiation at a time, behind places.hpp.
+//
+// Filling: a block of threads makes a tile of outputs, whatever rows they fall in, one output a
+// lane, neighbouring lanes neighbouring outputs. Where rows begin in a tile is marked in bits, so
+// that a lane finds its row by counting bits. The stored values of short rows are staged in shared
+// memory with what each adds to a column, and a table has the tuples of all places. In long rows
+// each lane steps from tuple to tuple. Tiles with too many rows for shared memory are made output
+// by output.
+namespace polysparse {
+
+constexpr int block_threads = 256;
+constexpr int tile_outputs = 4096;
+constexpr int tile_words = tile_outputs / 32;
+constexpr int most_long = 128;   // long rows in a tile
+constexpr int most_staged = 63;  // values of a row, for products
+constexpr int no_place = 255;    // in a table of interactions: the 1 in front
+
+template <class Index, class Value>
+struct Rows {
+    const int64* offsets;  // of stored values
+    const Index* columns;
+    const Value* values;
+    int64 n_rows;
+};
+
+/// Where the outputs of rows go: offsets less `base`.
+struct Targets {
+    const int64* offsets;
+    int64 base, total;
+};
+
+/// A number that the compiler knows.
+template <int n>
+struct Number {
+    static constexpr int value = n;
+};
+
+template <int highest>
+struct Ends {
+    uint64 last[highest + 1];  // [d]: the last column of degree d, modulo 2^64
+};
+
+template <int highest>
+struct EntryOf {
+    using type = uint64;
+};
+template <>
+struct EntryOf<1> {
+    using type = uint32;
+};
+template <>
+struct EntryOf<2> {
+    using type = uint32;
+};
+template <>
+struct EntryOf<3> {
+    using type = uint32;
+};
+template <>
+struct EntryOf<4> {
+    using type = uint32;
+};
+
+// ----------------------------------------------------------------------------------- inspection
+
+/// What is found about CSR arrays. It begins as zeros, and `fault` as the largest number.
+struct Report {
+    uint64 fault;  // kind << 60 | where: the first one of the first kind
+    int64 steps_down, at_row_starts, stored_zeros, nans, infinities, n_stored;
+};
+
+POLYSPARSE_DEVICE void tell_fault(Report* report, uint64 kind, int64 where) {
+    atomicMin(&report->fault, kind << 60 | static_cast<uint64>(where));
+}
+
+/// Adds the numbers of all threads of a block, which all call it.
+POLYSPARSE_DEVICE void add_up(int64* to, int n) {
+    __shared__ int sum;
+    __syncthreads();
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    n = __reduce_add_sync(0xffffffffu, n);
+    if (n != 0 && threadIdx.x % 32 == 0) atomicAdd(&sum, n);
+    __syncthreads();
+    if (threadIdx.x == 0 && sum != 0)
+        atomicAdd(reinterpret_cast<uint64*>(to), static_cast<uint64>(sum));
+}
+
+/// Row offsets: kinds of faults 1 (first), 2 (falling), 3 (last).
+template <class Index>
+__global__ void inspect_rows(const int64* offsets, int64 n_rows, const Index* columns,
+                             int64 n_stored, Report* report) {
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
+    int at_start = 0;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        if (offsets[0] != 0) tell_fault(report, 1, 0);
+        report->n_stored = offsets[n_rows];
+    }
+    for (int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; r < n_rows;
+         r += stride) {
+        const int64 begin = offsets[r], end = offsets[r + 1];
+        if (end < begin) tell_fault(report, 2, r);
+        if (r == n_rows - 1 && end > n_stored) tell_fault(report, 3, n_rows);
+        if (begin > 0 && begin < end && begin < n_stored)
+            at_start += columns[begin] <= columns[begin - 1];
+    }
+    add_up(&report->at_row_starts, at_start);
+}
+
+/// Stored values: kind of fault 4 (column).
+template <class Index, class Value>
+__global__ void inspect_stored(const int64* offsets, int64 n_rows, const Index* columns,
+                               const Value* values, int64 n_stored, int64 n_columns,
+                               Report* report) {
+    const int64 last = offsets[n_rows], end = last < n_stored ? last : n_stored;
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
+    int down = 0, zeros = 0, nans = 0, infinities = 0;
+    for (int64 t = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; t < end;
+         t += stride) {
+        const int64 column = columns[t];
+        const Value value = values[t];
+        if (column < 0 || column >= n_columns) tell_fault(report, 4, t);
+        if (t > 0) down += columns[t] <= columns[t - 1];
+        zeros += value == Value(0);
+        nans += isnan(value) != 0;
+        infinities += isinf(value) != 0;
+    }
+    add_up(&report->steps_down, down);
+    add_up(&report->stored_zeros, zeros);
+    add_up(&report->nans, nans);
+    add_up(&report->infinities, infinities);
+}
+
+// ------------------------------------------------------------------------------------------ sizes
+
+/// Writes the number of outputs of each row behind a 0; `about` gets the sum, in floating point.
+template <bool strict>
+__global__ void size_rows(const int64* offsets, int64 n_rows, Basis basis, int64* sizes,
+                          double* about) {
+    __shared__ int64 known[64];
+    const bool is_small = basis.highest <= 8;  // no row of 64 has more outputs than can be counted
+    if (threadIdx.x < 64 && is_small)
+        known[threadIdx.x] = static_cast<int64>(row_size<strict>(basis, threadIdx.x));
+    __syncthreads();
+    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
+    double sum = 0;
+    for (int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; r < n_rows;
+         r += stride) {
+        const int64 n = offsets[r + 1] - offsets[r];
+        int64 size = 0;
+        if (is_small && n < 64) {
+            size = known[n];
+            sum += static_cast<double>(size);
+        } else {
+            const double here =
+                n == 0 ? double(basis.include_bias) : row_size_about<strict>(basis, n);
+            if (here < 0x1p59) size = static_cast<int64>(row_size<strict>(basis, n));
+            sum += here;
+        }
+        sizes[r + 1] = size;
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) sizes[0] = 0;
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
+    if (threadIdx.x % 32 == 0) atomicAdd(about, sum);
+}
+
+/// The last of n + 1 non-decreasing numbers that is at most `bound`, of the first n.
+POLYSPARSE_DEVICE int64 last_at_most(const int64* numbers, int64 low, int64 high, int64 bound) {
+    while (low < high) {
+        const int64 middle = high - (high - low) / 2;
+        if (numbers[middle] <= bound)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/// The row that each tile begins in, and the last row behind them.
+__global__ void find_tiles(Targets out, int64 n_rows, int64 n_tiles, int64* first_rows) {
+    const int64 t = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (t < n_tiles)
+        first_rows[t] = last_at_most(out.offsets, 0, n_rows - 1, out.base + t * tile_outputs);
+    if (t == n_tiles) first_rows[t] = n_rows - 1;
+}
+
+// ----------------------------------------------------------------------------------------- tables
+
+/// The tuples of all places of rows with up to `longest` values. Interactions have a part for each
+/// degree, from the highest to 0, and the 1 in front in place of what a lower degree lacks.
+template <int highest, bool strict>
+__global__ void make_table(int longest, uint64 size, typename EntryOf<highest>::type* table) {
+    using Entry = typename EntryOf<highest>::type;
+    const uint64 t = static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (t >= size) return;
+    uint64 q = t;
+    int d = highest;
+    if (strict)
+        for (; d > 0 && q >= block_size<true>(d, longest); --d) q -= block_size<true>(d, longest);
+    int places[highest];
+    for (int j = 0; j < highest; ++j) places[j] = no_place;
+    unrank_from_end<strict>(d, q, places + (highest - d));
+    Entry entry = 0;
+    for (int j = 0; j < highest; ++j) entry |= static_cast<Entry>(places[j]) << (8 * j);
+    table[t] = entry;
+}
+
+// ---------------------------------------------------------------------------------------- filling
+
+/// Adds up what the columns of a tuple of degree d contribute; places are counted from `last`.
+template <int d, bool strict, class Word, class Index, class P>
+POLYSPARSE_DEVICE Word column_of(const Index* last, int64 n_features, const P* places) {
+    if constexpr (d == 0)
+        return 0;
+    else
+        return shift_of<d, strict, Word>(n_features, last[-places[0]]) +
+               column_of<d - 1, strict, Word>(last, n_features, places + 1);
+}
+
+/// The same for all of them but the last.
+template <int d, bool strict, class Word, class Index, class P>
+POLYSPARSE_DEVICE Word leads_of(const Index* last, int64 n_features, const P* places) {
+    if constexpr (d <= 1)
+        return 0;
+    else
+        return shift_of<d, strict, Word>(n_features, last[-places[0]]) +
+               leads_of<d - 1, strict, Word>(last, n_features, places + 1);
+}
+
+/// x_1 * (x_2 * (...)): associating to the right decides the last bit.
+template <int d, class Value, class P>
+POLYSPARSE_DEVICE Value product_of(const Value* last, const P* places) {
+    if constexpr (d == 0)
+        return Value(1);
+    else if constexpr (d == 1)
+        return last[-places[0]];
+    else
+        return last[-places[0]] * product_of<d - 1>(last, places + 1);
+}
+
+/// One output of degree d, made from the row where it is stored.
+template <int d, int highest, bool strict, class Index, class Value, class Out>
+POLYSPARSE_DEVICE void put_alone(int degree, uint64 q, const Index* columns, const Value* values,
+                                 int64 n_features, const Ends<highest>& ends, Out* column_to,
+                                 Value* value_to) {
+    using Word = typename WordOf<Out>::type;
+    if (degree == d) {
+        int64 places[d > 0 ? d : 1];
+        unrank_from_end<strict>(d, q, places);
+        *column_to = static_cast<Out>(static_cast<Word>(ends.last[d]) +
+                                      column_of<d, strict, Word>(columns, n_features, places));
+        *value_to = product_of<d>(values, places);
+    } else if constexpr (d > 0) {
+        put_alone<d - 1, highest, strict>(degree, q, columns, values, n_features, ends, column_to,
+                                          value_to);
+    }
+}
+
+/// The part [begin, end) of a tile, all of it of one degree d of one long row, whose outputs of
+/// that degree end at `block_end`. All threads take part.
+template <int d, int highest, bool strict, class Index, class Value, class Out>
+POLYSPARSE_DEVICE void fill_long(int degree, int begin, int end, int64 block_end,
+                                 const Index* columns, const Value* values, int64 n_features,
+                                 const Ends<highest>& ends, int (*starts)[highest], Out* column_to,
+                                 Value* value_to) {
+    using Word = typename WordOf<Out>::type;
+    if (degree != d) {
+        if constexpr (d > 1)
+            fill_long<d - 1, highest, strict>(degree, begin, end, block_end, columns, values,
+                                              n_features, ends, starts, column_to, value_to);
+        return;
+    }
+    constexpr int n_warps = block_threads / 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int share = ((end - begin + 31) / 32 + n_warps - 1) / n_warps * 32;
+    __syncthreads();
+    if (threadIdx.x < n_warps && begin + static_cast<int>(threadIdx.x) * share < end) {
+        int places[d];
+        const int first = begin + static_cast<int>(threadIdx.x) * share;
+        unrank_from_end<strict>(d, static_cast<uint64>(block_end - 1 - first), places);
+        for (int j = 0; j < d; ++j) starts[threadIdx.x][j] = places[j];
+    }
+    __syncthreads();
+    const int from = begin + warp * share, to = min(from + share, end);
+    if (from + lane >= to) return;
+    int places[d];
+#pragma unroll
+    for (int j = 0; j < d; ++j) places[j] = starts[warp][j];
+    step_forward<d, strict>(places, lane);
+    Value leads[d];
+    Word shift = 0;
+    const auto take_leads = [&]() {
+        shift = static_cast<Word>(ends.last[d]) +
+                leads_of<d, strict, Word>(columns, n_features, places);
+#pragma unroll
+        for (int j = 0; j + 1 < d; ++j) leads[j] = values[-places[j]];
+    };
+    take_leads();
+    int i = from + lane;
+    // Makes `count` outputs that have the same leads.
+    const auto make = [&](auto number) {
+        constexpr int count = decltype(number)::value;
+        Value made[count];
+        Index behind[count];
+#pragma unroll
+        for (int u = 0; u < count; ++u) {
+            made[u] = values[32 * u - places[d - 1]];
+            behind[u] = columns[32 * u - places[d - 1]];
+        }
+#pragma unroll
+        for (int u = 0; u < count; ++u) {
+#pragma unroll
+            for (int j = d - 2; j >= 0; --j) made[u] = leads[j] * made[u];
+            const Word column =
+                shift + shift_of<1, strict, Word>(n_features, static_cast<int64>(behind[u]));
+            __stcs(column_to + i + 32 * u, static_cast<Out>(column));
+            __stcs(value_to + i + 32 * u, made[u]);
+        }
+        i += 32 * count;
+        if (i < to && step_forward<d, strict>(places, 32 * count)) take_leads();
+    };
+    while (i < to) {
+        if (i + 96 < to && places[d - 1] >= 96)
+            make(Number<4>{});
+        else
+            make(Number<1>{});
+    }
+}
+
+/// How much of a tile fits into shared memory: stored values, and rows or, for interactions,
+/// degrees of rows.
+struct Capacity {
+    int values, segments;
+};
+
+/// A stored value with what its column adds as the first of k. Its size is an odd number of words,
+/// so that neighbouring lanes read from different banks.
+template <class Value, class Word, int highest>
+struct Slot {
+    static constexpr int unit = sizeof(Value) > sizeof(Word) ? sizeof(Value) : sizeof(Word);
+    static constexpr int shifts_at = sizeof(Value) > sizeof(Word) ? sizeof(Value) : sizeof(Word);
+    static constexpr int units = (shifts_at + highest * int(sizeof(Word)) + unit - 1) / unit;
+    static constexpr int size = unit * (units | 1);
+
+    static POLYSPARSE_DEVICE Value& value(char* slot) { return *reinterpret_cast<Value*>(slot); }
+    static POLYSPARSE_DEVICE Word& shift(char* slot, int k) {
+        return *reinterpret_cast<Word*>(slot + shifts_at + (k - 1) * int(sizeof(Word)));
+    }
+
+    template <bool strict, int k = 1>
+    static POLYSPARSE_DEVICE void put(char* slot, int64 n_features, int64 column) {
+        if constexpr (k <= highest) {
+            shift(slot, k) = shift_of<k, strict, Word>(n_features, column);
+            put<strict, k + 1>(slot, n_features, column);
+        }
+    }
+    /// The 1 in front: a tuple that it leads has the column of the rest, of a lower degree.
+    static POLYSPARSE_DEVICE void put_one(char* slot, const Ends<highest>& ends) {
+        value(slot) = Value(1);
+#pragma unroll
+        for (int k = 1; k <= highest; ++k)
+            shift(slot, k) = static_cast<Word>(ends.last[k - 1] - ends.last[k]);
+    }
+};
+
+/// All columns. `longest` is the length of rows that the table has, with the 1 in front.
+template <class Value, class Index, class Out, int highest, bool strict>
+__global__ void __launch_bounds__(block_threads)
+    fill_all(Rows<Index, Value> x, Targets out, const int64* __restrict__ first_rows, Basis basis,
+             Ends<highest> ends_of, const typename EntryOf<highest>::type* __restrict__ table,
+             int longest, Capacity capacity, Out* __restrict__ columns_out,
+             Value* __restrict__ values_out) {
+    using Word = typename WordOf<Out>::type;
+    using Entry = typename EntryOf<highest>::type;
+    using In = Slot<Value, Word, highest>;
+    extern __shared__ __align__(16) char slots[];
+    __shared__ uint2 marks[tile_words];  // bits where segments begin, and how many begin before
+    __shared__ int used, n_staged, n_long, is_over;
+    __shared__ int long_rows[most_long];
+    __shared__ int starts[block_threads / 32][highest];
+    // Of each segment its last place in the tile, and its last slot; of each staged row, which it
+    // is and its first slot; of each segment of interactions, where its part of the table begins.
+    int2* const segments = reinterpret_cast<int2*>(slots + capacity.values * In::size);
+    int2* const staged = segments + capacity.segments;
+    int* const parts = reinterpret_cast<int*>(staged + capacity.segments);
+
+    const int64 tile_begin = static_cast<int64>(blockIdx.x) * tile_outputs;
+    const int n_here = static_cast<int>(min(out.total - tile_begin, int64(tile_outputs)));
+    const int64 first = first_rows[blockIdx.x];
+    const int64 n_rows_here = first_rows[blockIdx.x + 1] - first + 1;
+    const int64 origin = out.base + tile_begin;
+    columns_out += tile_begin;
+    values_out += tile_begin;
+
+    if (threadIdx.x < tile_words) marks[threadIdx.x].x = 0;
+    if (threadIdx.x == 0) {
+        used = 1;  // slot 0 is the 1 in front of interactions
+        n_staged = n_long = is_over = 0;
+    }
+    __syncthreads();
+
+    // Calls visit(degree, begin, end) for the outputs of a row that are looked up together.
+    const auto for_segments = [&](int64 n, int64 begin, int64 end, auto visit) {
+        if constexpr (strict) {
+            for (int d = int(basis.highest); d >= 0; --d) {
+                if (d > 0 ? d < basis.lowest : !basis.include_bias) continue;
+                const int64 size = static_cast<int64>(block_size<strict>(d, n));
+                if (end - size < n_here && end > 0 && size > 0) visit(d, end - size, end);
+                end -= size;
+            }
+        } else {
+            visit(highest, begin, end);
+        }
+    };
+
+    for (int64 r = threadIdx.x; r < n_rows_here; r += block_threads) {
+        const int64 begin = out.offsets[first + r] - origin,
+                    end = out.offsets[first + r + 1] - origin;
+        if (begin >= n_here || end <= max(begin, int64(0))) continue;
+        const int64 n = x.offsets[first + r + 1] - x.offsets[first + r];
+        if (n + !strict > longest) {
+            const int start = static_cast<int>(max(begin, int64(0)));
+            atomicOr(&marks[start / 32].x, 1u << start % 32);
+            continue;
+        }
+        for_segments(n, begin, end, [&](int, int64 from, int64) {
+            const int start = static_cast<int>(max(from, int64(0)));
+            atomicOr(&marks[start / 32].x, 1u << start % 32);
+        });
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        constexpr int each = tile_words / 32;
+        int count = 0, own[each];
+#pragma unroll
+        for (int j = 0; j < each; ++j) {
+            own[j] = count;
+            count += __popc(marks[threadIdx.x * each + j].x);
+        }
+        int sum = count;
+        for (int step = 1; step < 32; step *= 2) {
+            const int other = __shfl_up_sync(0xffffffffu, sum, step);
+            if (threadIdx.x >= step) sum += other;
+        }
+#pragma unroll
+        for (int j = 0; j < each; ++j) marks[threadIdx.x * each + j].y = sum - count + own[j] - 1;
+    }
+    __syncthreads();
+    const auto segment_at = [&](int i) {
+        const uint2 mark = marks[i / 32];
+        return static_cast<int>(mark.y) + __popc(mark.x & (0xffffffffu >> (31 - i % 32)));
+    };
+
+    for (int64 r = threadIdx.x; r < n_rows_here; r += block_threads) {
+        const int64 begin = out.offsets[first + r] - origin,
+                    end = out.offsets[first + r + 1] - origin;
+        if (begin >= n_here || end <= max(begin, int64(0))) continue;
+        const int64 n = x.offsets[first + r + 1] - x.offsets[first + r];
+        if (n + !strict > longest) {
+            const int k = segment_at(static_cast<int>(max(begin, int64(0))));
+            const int l = atomicAdd(&n_long, 1);
+            if (k >= capacity.segments || l >= most_long || n > 0x7fffffff ||
+                n_rows_here > 0x7fffffff) {
+                is_over = 1;
+                continue;
+            }
+            segments[k].y = -1;
+            long_rows[l] = static_cast<int>(r);
+            continue;
+        }
+        const int length = static_cast<int>(n);
+        const int slot = atomicAdd(&used, length + !strict), s = atomicAdd(&n_staged, 1);
+        if (slot + length + !strict > capacity.values || s >= capacity.segments) {
+            is_over = 1;
+            continue;
+        }
+        staged[s] = make_int2(static_cast<int>(r), slot);
+        for_segments(n, begin, end, [&](int d, int64 from, int64 to) {
+            const int k = segment_at(static_cast<int>(max(from, int64(0))));
+            if (k >= capacity.segments) {
+                is_over = 1;
+                return;
+            }
+            segments[k] = make_int2(static_cast<int>(to) - 1, (slot + length - strict) * In::size);
+            if (strict) {
+                int start = 0;
+                for (int e = highest; e > d; --e)
+                    start += static_cast<int>(block_size<true>(e, longest));
+                parts[k] = start;
+            }
+        });
+    }
+    __syncthreads();
+
+    if (is_over) {
+        for (int i = threadIdx.x; i < n_here; i += block_threads) {
+            const int64 r = last_at_most(out.offsets, first, first + n_rows_here - 1, origin + i);
+            const int64 begin = x.offsets[r], end = x.offsets[r + 1];
+            const uint64 q = static_cast<uint64>(out.offsets[r + 1] - 1 - origin - i);
+            const Place place = place_from_end<strict>(basis, end - begin, q);
+            put_alone<highest, highest, strict>(place.degree, place.from_end, x.columns + end - 1,
+                                                x.values + end - 1, basis.n_features, ends_of,
+                                                columns_out + i, values_out + i);
+        }
+        return;
+    }
+
+    // Short rows: staged by a few lanes each, then looked up.
+    constexpr int lanes = 8;
+    if (strict && threadIdx.x == 0) In::put_one(slots, ends_of);
+#pragma unroll 2
+    for (int s = threadIdx.x / lanes; s < n_staged; s += block_threads / lanes) {
+        const int64 r = first + staged[s].x, begin = x.offsets[r];
+        const int n = static_cast<int>(x.offsets[r + 1] - begin);
+        char* const front = slots + staged[s].y * In::size;
+        if (!strict && threadIdx.x % lanes == 0) In::put_one(front, ends_of);
+        for (int a = threadIdx.x % lanes; a < n; a += lanes) {
+            char* const slot = front + (a + !strict) * In::size;
+            In::value(slot) = x.values[begin + a];
+            In::template put<strict>(slot, basis.n_features,
+                                     static_cast<int64>(x.columns[begin + a]));
+        }
+    }
+    __syncthreads();
+    const Word base = static_cast<Word>(ends_of.last[highest]);
+    const uint32 lane_bits = 0xffffffffu >> (31 - threadIdx.x % 32);
+    const uint2* const own_marks = marks + threadIdx.x / 32;
+    Out* const own_columns = columns_out + threadIdx.x;
+    Value* const own_values = values_out + threadIdx.x;
+    const auto look_up = [&](int round, auto may_be_long) {
+        const int i = round * block_threads + static_cast<int>(threadIdx.x);
+        const uint2 mark = own_marks[round * (block_threads / 32)];
+        const int k = static_cast<int>(mark.y) + __popc(mark.x & lane_bits);
+        const int2 segment = segments[k];
+        const bool is_long = decltype(may_be_long)::value && segment.y < 0;
+        const int q = is_long ? 0 : segment.x - i + (strict ? parts[k] : 0);
+        const Entry entry = __ldg(table + q);
+        Value value = Value(1);
+        Word column = base;
+#pragma unroll
+        for (int j = highest - 1; j >= 0; --j) {
+            const int e = static_cast<int>(entry >> (8 * j)) & 255;
+            int at = segment.y - e * In::size;
+            if (is_long || (strict && e == no_place)) at = 0;
+            value = j == highest - 1 ? In::value(slots + at) : In::value(slots + at) * value;
+            column += In::shift(slots + at, highest - j);
+        }
+        if (is_long) return;
+        __stcs(own_columns + round * block_threads, static_cast<Out>(column));
+        __stcs(own_values + round * block_threads, value);
+    };
+    constexpr int n_rounds = tile_outputs / block_threads;
+    if (n_here == tile_outputs && n_long == 0) {
+#pragma unroll 4
+        for (int round = 0; round < n_rounds; ++round) look_up(round, Number<0>{});
+    } else if (n_staged > 0) {
+#pragma unroll 2
+        for (int round = 0; round < n_rounds; ++round)
+            if (round * block_threads + static_cast<int>(threadIdx.x) < n_here)
+                look_up(round, Number<1>{});
+    }
+
+    for (int l = 0; l < n_long; ++l) {
+        const int64 r = first + long_rows[l], row_end = x.offsets[r + 1];
+        const int64 n = row_end - x.offsets[r], begin = out.offsets[r] - origin;
+        int64 end = out.offsets[r + 1] - origin;
+        if (basis.include_bias && begin >= 0 && threadIdx.x == 0) {
+            columns_out[begin] = 0;
+            values_out[begin] = Value(1);
+        }
+        for (int d = int(basis.highest); d >= basis.lowest && end > 0; --d) {
+            const int64 size = static_cast<int64>(block_size<strict>(d, n));
+            const int64 from = max(end - size, int64(0)), to = min(end, int64(n_here));
+            if (from < to)
+                fill_long<highest, highest, strict>(d, static_cast<int>(from), static_cast<int>(to),
+                                                    end, x.columns + row_end - 1,
+                                                    x.values + row_end - 1, basis.n_features,
+                                                    ends_of, starts, columns_out, values_out);
+            end -= size;
+        }
+    }
+}
+
+/// The bias of every row, where the degrees behind it are left out.
+template <class Out, class Value>
+__global__ void put_bias(Targets out, int64 n_rows, Out* columns_out, Value* values_out) {
+    const int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (r >= n_rows) return;
+    columns_out[out.offsets[r] - out.base] = 0;
+    values_out[out.offsets[r] - out.base] = Value(1);
+}
+
+// ---------------------------------------------------------------------------------------- hashing
+
+/// Every output's bucket, and its value with its sign, in the order of the basis.
+template <class Value, class Index, int highest, bool strict>
+__global__ void fill_hashed(Rows<Index, Value> x, Targets out, const int64* first_rows, Basis basis,
+                            Hasher hasher, int* buckets_out, Value* values_out) {
+    const int64 tile_begin = static_cast<int64>(blockIdx.x) * tile_outputs;
+    const int64 first = first_rows[blockIdx.x], last = first_rows[blockIdx.x + 1];
+    const int n_here = static_cast<int>(min(out.total - tile_begin, int64(tile_outputs)));
+    for (int i = threadIdx.x; i < n_here; i += blockDim.x) {
+        const int64 at = out.base + tile_begin + i;
+        const int64 r = last_at_most(out.offsets, first, last, at), end = x.offsets[r + 1];
+        const Place place = place_from_end<strict>(
+            basis, end - x.offsets[r], static_cast<uint64>(out.offsets[r + 1] - 1 - at));
+        int64 places[highest > 0 ? highest : 1];
+        unrank_from_end<strict>(place.degree, place.from_end, places);
+        Value value = Value(1);
+        uint64 h = hasher.salt;
+        for (int j = place.degree - 1; j >= 0; --j) {
+            const int64 t = end - 1 - places[j];
+            value = x.values[t] * value;
+            h = hasher.lead(static_cast<uint64>(x.columns[t]), h);
+        }
+        buckets_out[tile_begin + i] = hasher.bucket(h);
+        values_out[tile_begin + i] = hasher.is_negative(h) ? -value : value;
+    }
+}
+
+/// Sums of values, each from one head to the next, in their order.
+template <class Value>
+__global__ void sum_between(const int64* heads, int64 n_heads, int64 end, const int64* order,
+                            const Value* values, Value* sums) {
+    const int64 k = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (k >= n_heads) return;
+    const int64 last = k + 1 < n_heads ? heads[k + 1] : end;
+    Value sum = values[order[heads[k]]];
+    for (int64 t = heads[k] + 1; t < last; ++t) sum += values[order[t]];
+    sums[k] = sum;
+}
+
+// --------------------------------------------------------------------------------------- products
+
+/// Adds up term(value, column) for the outputs of a row that are [begin, end) from its end. The
+/// lanes of a warp take turns. Short rows are staged in `memory`, by the whole warp.
+template <int highest, bool strict, class Index, class Value, class Word>
+struct RowStage {
+    Value values[most_staged + 1];
+    Word shifts[highest][most_staged + 1];
+
+    template <int k>
+    POLYSPARSE_DEVICE void put_shifts(int slot, int64 n_features, int64 column) {
+        if constexpr (k <= highest) {
+            shifts[k - 1][slot] = shift_of<k, strict, Word>(n_features, column);
+            put_shifts<k + 1>(slot, n_features, column);
+        }
+    }
+    POLYSPARSE_DEVICE void put(const Index* columns, const Value* row, int n, int64 n_features,
+                               const Ends<highest>& ends) {
+        const int lane = threadIdx.x % 32;
+        if (lane == 0) {
+            values[0] = Value(1);
+            for (int k = 1; k <= highest; ++k)
+                shifts[k - 1][0] = static_cast<Word>(ends.last[k - 1] - ends.last[k]);
+        }
+        for (int a = lane; a < n; a += 32) {
+            values[a + 1] = row[a];
+            put_shifts<1>(a + 1, n_features, static_cast<int64>(columns[a]));
+        }
+    }
+};
+
+/// The sum over one degree of a row that is not staged.
+template <int d, int highest, bool strict, class Index, class Value>
+POLYSPARSE_DEVICE Value dot_long(int degree, int64 begin, int64 end, const Index* columns,
+                                 const Value* values, int64 n_features, const Ends<highest>& ends,
+                                 const Value* coefficients, int64 stride) {
+    if (degree != d) {
+        if constexpr (d > 1)
+            return dot_long<d - 1, highest, strict>(degree, begin, end, columns, values, n_features,
+                                                    ends, coefficients, stride);
+        return Value(0);
+    }
+    // Forwards: from `end` - 1 tuples behind it down to `begin`.
+    const int lane = threadIdx.x % 32;
+    int64 q = end - 1 - lane;
+    if (q < begin) return Value(0);
+    int places[d];
+    unrank_from_end<strict>(d, static_cast<uint64>(q), places);
+    Value sum = 0;
+    for (; q >= begin; q -= 32) {
+        const uint64 column =
+            ends.last[d] + column_of<d, strict, uint64>(columns, n_features, places);
+        sum += product_of<d>(values, places) * coefficients[static_cast<int64>(column) * stride];
+        if (q - 32 >= begin) step_forward<d, strict>(places, 32);
+    }
+    return sum;
+}
+
+/// The expansion times a vector: a warp for each row or, if there are `items`, for each part of
+/// a row of up to `part` outputs, whose sums go to `out` one behind the other.
+template <class Value, class Index, class Out, int highest, bool strict>
+__global__ void __launch_bounds__(block_threads)
+    dot_rows(Rows<Index, Value> x, Basis basis, Ends<highest> ends_of,
+             const typename EntryOf<highest>::type* __restrict__ table, int longest,
+             const int64* __restrict__ items, int64 n_items, int64 part,
+             const Value* __restrict__ coefficients, int64 stride, Value* __restrict__ out,
+             int64 out_stride) {
+    using Entry = typename EntryOf<highest>::type;
+    using Word = typename WordOf<Out>::type;
+    __shared__ RowStage<highest, strict, Index, Value, Word> stages[block_threads / 32];
+    RowStage<highest, strict, Index, Value, Word>& stage = stages[threadIdx.x / 32];
+    const int lane = threadIdx.x % 32;
+    const int64 item = static_cast<int64>(blockIdx.x) * (block_threads / 32) + threadIdx.x / 32;
+    if (item >= n_items) return;
+    const int64 r = items == nullptr ? item : last_at_most(items, 0, x.n_rows - 1, item);
+    const int64 row_begin = x.offsets[r], row_end = x.offsets[r + 1], n = row_end - row_begin;
+    const bool is_bias_apart =
+        basis.include_bias && (strict || basis.lowest > 1 || n + 1 > longest || n > most_staged);
+    int64 size = basis.include_bias;
+    if constexpr (!strict && highest <= 3) {
+        if (n > 0)
+            size += simplex_word<highest, uint64>(n + 1) - simplex(int(basis.lowest) - 1, n + 1);
+    } else {
+        size = static_cast<int64>(row_size<strict>(basis, n));
+    }
+    size -= is_bias_apart;
+    int64 begin = 0, end = size;  // from the end of the row
+    if (items != nullptr) {
+        begin = (item - items[r]) * part;
+        end = min(begin + part, size);
+    }
+    Value sum = 0;
+    if (is_bias_apart && begin == 0 && lane == 0) sum = coefficients[0];
+    if (n + !strict <= longest && n <= most_staged) {
+        stage.put(x.columns + row_begin, x.values + row_begin, static_cast<int>(n),
+                  basis.n_features, ends_of);
+        __syncwarp();
+        const auto add = [&](const Entry* entries, int from, int to) {
+#pragma unroll 4
+            for (int q = from + lane; q < to; q += 32) {
+                const Entry entry = __ldg(entries + q);
+                Value value = Value(1);
+                Word column = static_cast<Word>(ends_of.last[highest]);
+#pragma unroll
+                for (int j = highest - 1; j >= 0; --j) {
+                    const int e = static_cast<int>(entry >> (8 * j)) & 255;
+                    const int at = strict && e == no_place ? 0 : static_cast<int>(n) - e;
+                    value = j == highest - 1 ? stage.values[at] : stage.values[at] * value;
+                    column += stage.shifts[highest - 1 - j][at];
+                }
+                sum += value * coefficients[static_cast<int64>(column) * stride];
+            }
+        };
+        if (strict) {
+            int64 before = 0;
+            for (int d = highest; d >= basis.lowest; --d) {
+                const int64 here = static_cast<int64>(block_size<true>(d, n));
+                add(table, static_cast<int>(max(begin - before, int64(0))),
+                    static_cast<int>(min(end - before, here)));
+                table += block_size<true>(d, longest);
+                before += here;
+            }
+        } else {
+            add(table, static_cast<int>(begin), static_cast<int>(end));
+        }
+    } else {
+        int64 before = 0;
+        for (int d = highest; d >= basis.lowest; --d) {
+            const int64 here = static_cast<int64>(block_size<strict>(d, n));
+            sum += dot_long<highest, highest, strict>(
+                d, max(begin - before, int64(0)), min(end - before, here), x.columns + row_end - 1,
+                x.values + row_end - 1, basis.n_features, ends_of, coefficients, stride);
+            before += here;
+        }
+    }
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
+    if (lane == 0) out[item * out_stride] = sum;
+}
+
+/// The parts of each row, behind a 0.
+template <bool strict>
+__global__ void count_parts(const int64* offsets, int64 n_rows, Basis basis, int64 part,
+                            int64* counts) {
+    const int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (r == 0) counts[0] = 0;
+    if (r >= n_rows) return;
+    const int64 size = static_cast<int64>(row_size<strict>(basis, offsets[r + 1] - offsets[r]));
+    counts[r + 1] = max((size + part - 1) / part, int64(1));
+}
+
+/// Adds up the sums of each row's parts, in their order.
+template <class Value>
+__global__ void add_parts(const int64* items, int64 n_rows, const Value* sums, Value* out,
+                          int64 stride) {
+    const int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (r >= n_rows) return;
+    Value sum = 0;
+    for (int64 t = items[r]; t < items[r + 1]; ++t) sum += sums[t];
+    out[r * stride] = sum;
+}
+
+/// X by columns: [starts[j], starts[j + 1]) of `order` are the places of what column j stores, in
+/// the order of `rows`.
+struct ByColumns {
+    const int64 *starts, *order, *rows;
+};
+
+/// Adds what the tuples of degree d contribute that begin with a stored value, e places before the
+/// row's last one. The lanes take turns; no two of them add to the same place.
+template <int d, int highest, bool strict, int lanes, class Index, class Value>
+POLYSPARSE_DEVICE void add_tuples(int64 e, Value scale, const Index* columns, const Value* values,
+                                  const Basis& basis, const Ends<highest>& ends, int64 lead,
+                                  Value* to) {
+    if constexpr (d >= 2) {
+        add_tuples<d - 1, highest, strict, lanes>(e, scale, columns, values, basis, ends, lead, to);
+        if (d < basis.lowest) return;
+        const int64 size = static_cast<int64>(block_size<strict>(d - 1, strict ? e : e + 1));
+        int64 q = size - 1 - threadIdx.x % lanes;
+        if (q < 0) return;
+        const uint64 first = ends.last[d] + shift_of<d, strict, uint64>(basis.n_features, lead);
+        int places[d - 1];
+        unrank_from_end<strict>(d - 1, static_cast<uint64>(q), places);
+        for (; q >= 0; q -= lanes) {
+            const uint64 column =
+                first + column_of<d - 1, strict, uint64>(columns, basis.n_features, places);
+            to[column] += product_of<d - 1>(values, places) * scale;
+            if (q >= lanes) step_forward<d - 1, strict>(places, lanes);
+        }
+    }
+}
+
+/// The transposed expansion times a vector, without the bias. `lanes` neighbouring threads have one
+/// column of X and one chunk of its rows, and add up what begins with that column, row after row.
+/// Each chunk has a result of its own. If `is_staged`, of pairs, sums are made in shared memory.
+template <class Value, class Index, int highest, bool strict, int lanes, bool is_staged>
+__global__ void __launch_bounds__(block_threads)
+    scatter(Rows<Index, Value> x, ByColumns by, Basis basis, Ends<highest> ends_of,
+            int64 rows_per_chunk, int64 n_chunks, const Value* __restrict__ weights, int64 stride,
+            Value* __restrict__ out, int64 n_columns) {
+    extern __shared__ __align__(16) char memory[];
+    const int64 unit = (static_cast<int64>(blockIdx.x) * block_threads + threadIdx.x) / lanes;
+    const int lane = threadIdx.x % lanes;
+    const uint32 mask =
+        lanes == 32 ? 0xffffffffu : ((1u << lanes % 32) - 1) << (threadIdx.x % 32 / lanes * lanes);
+    const int64 lead = unit / n_chunks, chunk = unit % n_chunks;
+    if (lead >= basis.n_features) return;
+    int64 from = by.starts[lead], to = by.starts[lead + 1];
+    if (n_chunks > 1) {
+        const int64 low = chunk * rows_per_chunk, high = low + rows_per_chunk;
+        const auto first_from = [&](int64 row) {
+            int64 a = by.starts[lead], b = by.starts[lead + 1];
+            while (a < b) {
+                const int64 middle = (a + b) / 2;
+                if (by.rows[middle] < row)
+                    a = middle + 1;
+                else
+                    b = middle;
+            }
+            return a;
+        };
+        from = first_from(low);
+        to = first_from(high);
+    }
+    if (from >= to) return;
+    out += chunk * n_columns;
+    Value* const sums =
+        reinterpret_cast<Value*>(memory) + threadIdx.x / lanes * (is_staged ? basis.n_features : 0);
+    if constexpr (is_staged) {
+        for (int64 j = lead + lane; j < basis.n_features; j += lanes) sums[j] = Value(0);
+        __syncwarp(mask);
+    }
+    // Each lane looks an entry up; then all of them add what one entry after the other contributes.
+    Value alone = 0;
+    for (int64 i = from; i < to; i += lanes) {
+        int64 own_place = 0, own_end = 0;
+        Value own_scale = 0;
+        if (i + lane < to) {
+            const int64 r = by.rows[i + lane];
+            own_place = by.order[i + lane];
+            own_end = x.offsets[r + 1];
+            own_scale = x.values[own_place] * weights[r * stride];
+            alone += own_scale;
+        }
+        const int n_entries = static_cast<int>(min(to - i, int64(lanes)));
+        if constexpr (is_staged) {
+            // The first values behind the next lead are loaded before those of this one are added.
+            int64 u = 0, row_end = 0;
+            Index column = 0;
+            Value value = 0;
+            const auto load = [&](int entry) {
+                u = __shfl_sync(mask, own_place, entry, lanes) + strict + lane;
+                row_end = __shfl_sync(mask, own_end, entry, lanes);
+                if (u < row_end) {
+                    column = x.columns[u];
+                    value = x.values[u];
+                }
+            };
+            load(0);
+            for (int entry = 0; entry < n_entries; ++entry) {
+                const Value scale = __shfl_sync(mask, own_scale, entry, lanes);
+                const int64 here = u, end = row_end;
+                const Index first_column = column;
+                const Value first_value = value;
+                if (entry + 1 < n_entries) load(entry + 1);
+                if (here < end) sums[first_column] += first_value * scale;
+                for (int64 v = here + lanes; v < end; v += lanes)
+                    sums[x.columns[v]] += x.values[v] * scale;
+                __syncwarp(mask);
+            }
+        } else {
+            for (int entry = 0; entry < n_entries; ++entry) {
+                const int64 place = __shfl_sync(mask, own_place, entry, lanes);
+                const int64 last = __shfl_sync(mask, own_end, entry, lanes) - 1;
+                add_tuples<highest, highest, strict, lanes>(
+                    last - place, __shfl_sync(mask, own_scale, entry, lanes), x.columns + last,
+                    x.values + last, basis, ends_of, lead, out);
+                __syncwarp(mask);
+            }
+        }
+    }
+    for (int step = lanes / 2; step > 0; step /= 2)
+        alone += __shfl_down_sync(mask, alone, step, lanes);
+    if (basis.lowest <= 1 && lane == 0)
+        out[ends_of.last[1] + shift_of<1, strict, uint64>(basis.n_features, lead)] = alone;
+    if constexpr (is_staged) {
+        const uint64 first = ends_of.last[2] + shift_of<2, strict, uint64>(basis.n_features, lead);
+        for (int64 j = lead + strict + lane; j < basis.n_features; j += lanes)
+            out[first + shift_of<1, strict, uint64>(basis.n_features, j)] = sums[j];
+    }
+}
+
+}  // namespace polysparse

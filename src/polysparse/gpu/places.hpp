@@ -1,0 +1,231 @@
+// Index arithmetic of the GPU kernels: from a place in a row's outputs to a tuple of stored values,
+// and on to an output column or a hash. The tests compile this file for the processor.
+//
+// A row's outputs are counted from their end. The tuples behind a given one do not depend on how
+// long the row is: if a tuple's values are e_1 >= ... >= e_d places before the last stored one,
+// then T_d(e_1) + T_{d-1}(e_2) + ... + T_1(e_d) tuples of degree d follow it, where
+// T_k(n) = C(n + k - 1, k). Interactions have C(e, k) = T_k(e - (k - 1)) instead. So one table of
+// tuples serves all rows that are short enough.
+//
+// Without interactions, the degrees need not be told apart: a row with a 1 in front of its stored
+// values has, of the highest degree alone, all tuples of all degrees, in their order.
+#pragma once
+
+#ifdef __CUDACC__
+#define POLYSPARSE_DEVICE __device__ __forceinline__
+#else
+#define POLYSPARSE_DEVICE inline
+#include <cmath>
+#endif
+
+namespace polysparse {
+
+using int64 = long long;
+using uint64 = unsigned long long;
+using uint32 = unsigned int;
+
+// ------------------------------------------------------------------------------ simplex numbers
+
+POLYSPARSE_DEVICE int trailing_zeros(uint64 n) {
+#ifdef __CUDACC__
+    return __ffsll(static_cast<int64>(n)) - 1;
+#else
+    return __builtin_ctzll(n);
+#endif
+}
+
+/// The inverse of an odd number modulo 2^64, by Newton's steps.
+POLYSPARSE_DEVICE uint64 inverse_of_odd(uint64 odd) {
+    uint64 inverse = odd;
+    for (int step = 0; step < 5; ++step) inverse *= 2 - odd * inverse;
+    return inverse;
+}
+
+/// T_k(n), and 0 for n <= 0. T_0 is 1. Exact below 2^64: powers of two are shifted out of the
+/// factors, and dividing by the odd rest is multiplying by its inverse.
+POLYSPARSE_DEVICE uint64 simplex(int k, int64 n) {
+    if (k == 0) return 1;
+    if (n <= 0) return 0;
+    uint64 terms = static_cast<uint64>(k), least = static_cast<uint64>(n);
+    if (n - 1 < k) {  // C(n+k-1, k) = C(n+k-1, n-1)
+        terms = static_cast<uint64>(n - 1);
+        least = static_cast<uint64>(k) + 1;
+    }
+    uint64 value = 1;
+    for (uint64 i = 1; i <= terms; ++i) {
+        const int twos = trailing_zeros(i);
+        const int own = value == 0 ? 64 : trailing_zeros(value);
+        const int from_value = own < twos ? own : twos;
+        value = (value >> from_value) * ((least + i - 1) >> (twos - from_value)) *
+                inverse_of_odd(i >> twos);
+    }
+    return value;
+}
+
+/// T_k(n) modulo 2^32 or 2^64, for n >= -1, where the degree is known to the compiler.
+template <int k, class Word>
+POLYSPARSE_DEVICE Word simplex_word(Word n) {
+    if constexpr (k == 1)
+        return n;
+    else if constexpr (k == 2)
+        return (n | 1) * ((n + 1) >> 1);
+    else if constexpr (k == 3)
+        return simplex_word<2, Word>(n) * (n + 2) * static_cast<Word>(0xAAAAAAAAAAAAAAABULL);
+    else
+        return static_cast<Word>(simplex(k, static_cast<int64>(n)));
+}
+
+/// The number of tuples of degree d of a row, by the number of its stored values.
+template <bool strict>
+POLYSPARSE_DEVICE uint64 block_size(int d, int64 n) {
+    return simplex(d, strict ? n - (d - 1) : n);
+}
+
+/// The same in floating point, which cannot overflow.
+template <bool strict>
+POLYSPARSE_DEVICE double block_size_about(int d, int64 n) {
+    double size = 1;
+    for (int i = 1; i <= d; ++i)
+        size *= (strict ? static_cast<double>(n) - d + i : static_cast<double>(n) + i - 1) / i;
+    return size > 0 ? size : 0;
+}
+
+// ------------------------------------------------------------------------------------ unranking
+
+/// The largest e with T_k(e) <= q. It is guessed in floating point and corrected exactly.
+POLYSPARSE_DEVICE int64 root_of_simplex(int k, uint64 q) {
+    if (k == 1) return static_cast<int64>(q);
+    if (q == 0) return 0;
+    double guess = 0;
+    if (k == 2) {
+        guess = (sqrt(8.0 * static_cast<double>(q) + 1) - 1) / 2;
+    } else {
+        double factorial = 1;
+        for (int i = 2; i <= k; ++i) factorial *= i;
+        guess = pow(static_cast<double>(q) * factorial, 1.0 / k) - (k - 1) / 2.0;
+    }
+    int64 e = guess > 1 ? static_cast<int64>(guess) : 1;
+    while (simplex(k, e) > q) --e;
+    while (simplex(k, e + 1) <= q) ++e;
+    return e;
+}
+
+/// Writes how far each value of a tuple of degree d is from the row's last one, given how many
+/// tuples of that degree follow it.
+template <bool strict, class Place>
+POLYSPARSE_DEVICE void unrank_from_end(int d, uint64 q, Place* places) {
+    for (int k = d; k >= 1; --k) {
+        const int64 e = root_of_simplex(k, q);
+        q -= simplex(k, e);
+        *places++ = static_cast<Place>(strict ? e + (k - 1) : e);
+    }
+}
+
+/// Makes places those of the tuple that is `step` further on, and returns whether any but the last
+/// one changed. Behind the last tuple of the degree, places have no meaning.
+template <int d, bool strict>
+POLYSPARSE_DEVICE bool step_forward(int* places, int step) {
+    places[d - 1] -= step;
+    if constexpr (d == 1)
+        return false;
+    else {
+        if (places[d - 1] >= 0) return false;
+        do {
+            // The next tuple of the places before the last one.
+            bool is_found = false;
+#pragma unroll
+            for (int k = d - 2; k >= 0; --k) {
+                if (is_found || (k > 0 && places[k] <= (strict ? d - 1 - k : 0))) continue;
+                is_found = true;
+                places[k] -= 1;
+#pragma unroll
+                for (int j = 1; j <= d - 2; ++j)
+                    if (j > k) places[j] = places[j - 1] - strict;
+            }
+            places[d - 1] += places[d - 2] + !strict;
+        } while (places[d - 1] < 0 && places[0] >= 0);
+        return true;
+    }
+}
+
+// ------------------------------------------------------------------------------------- columns
+
+/// What sizes and columns follow from.
+struct Basis {
+    int64 n_features, lowest, highest, include_bias;
+};
+
+/// The unsigned type that columns of an index type are computed in.
+template <class Index>
+struct WordOf {
+    using type = uint64;
+};
+template <>
+struct WordOf<int> {
+    using type = uint32;
+};
+
+/// What column j, as the first of a k-tuple, adds to the column of the tuple.
+template <int k, bool strict, class Word>
+POLYSPARSE_DEVICE Word shift_of(int64 n_features, int64 j) {
+    const int64 depth = n_features - 1 - j - (strict ? k - 1 : 0);
+    if (strict && depth <= 0) return 0;
+    return Word(0) - simplex_word<k, Word>(static_cast<Word>(depth));
+}
+
+/// The number of outputs of a row with n stored values.
+template <bool strict>
+POLYSPARSE_DEVICE uint64 row_size(const Basis& basis, int64 n) {
+    uint64 size = basis.include_bias != 0;
+    if (n == 0 || basis.highest < basis.lowest) return size;
+    if (!strict)
+        return size + simplex(int(basis.highest), n + 1) - simplex(int(basis.lowest) - 1, n + 1);
+    for (int d = int(basis.lowest); d <= basis.highest; ++d) size += block_size<true>(d, n);
+    return size;
+}
+
+template <bool strict>
+POLYSPARSE_DEVICE double row_size_about(const Basis& basis, int64 n) {
+    double size = basis.include_bias != 0;
+    for (int d = int(basis.lowest); d <= basis.highest; ++d) size += block_size_about<strict>(d, n);
+    return size;
+}
+
+/// The degree of an output of a row, and how many outputs of that degree follow it.
+struct Place {
+    int degree;
+    uint64 from_end;
+};
+
+/// Where output q of a row is, counted from the row's last one. Degree 0 is the bias.
+template <bool strict>
+POLYSPARSE_DEVICE Place place_from_end(const Basis& basis, int64 n, uint64 q) {
+    for (int d = int(basis.highest); d >= basis.lowest; --d) {
+        const uint64 size = block_size<strict>(d, n);
+        if (q < size) return {d, q};
+        q -= size;
+    }
+    return {0, 0};
+}
+
+// ---------------------------------------------------------------------------------------- hashes
+
+/// The hash function of src/kernels/select/hash.hpp, which is frozen.
+struct Hasher {
+    uint64 n_columns, sign_bit, salt;
+
+    static POLYSPARSE_DEVICE uint64 mix_bits(uint64 z) {
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+        return z ^ (z >> 31);
+    }
+    POLYSPARSE_DEVICE uint64 lead(uint64 column, uint64 tail) const {
+        return (tail ^ mix_bits(salt + column)) * 0xD1342543DE82EF95ULL;
+    }
+    POLYSPARSE_DEVICE int bucket(uint64 h) const {
+        return static_cast<int>(((h >> 32) * n_columns) >> 32);
+    }
+    POLYSPARSE_DEVICE bool is_negative(uint64 h) const { return ((h ^ (h >> 16)) & sign_bit) != 0; }
+};
+
+}  // namespace polysparse

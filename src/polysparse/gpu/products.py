@@ -1,0 +1,173 @@
+"""Products of an expansion with vectors on a GPU, and of its transpose.
+
+Sums are made in an order that depends on the matrix alone. A product with the transposed expansion
+is shared out by columns of X: what begins with a column is a strip of the result, which a few
+threads own, who read the rows one after the other. Rows are divided into chunks with a result each.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import cupy
+import numpy as np
+
+from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace
+from polysparse.gpu import engine
+from polysparse.gpu.canonical import DeviceCsr, rows_of
+from polysparse.gpu.compiling import THREADS, kernel, launch, launch_blocks, struct
+from polysparse.gpu.containers import Array
+from polysparse.machine import format_count
+
+# Outputs that a warp multiplies at most; longer rows are divided.
+PART = 2**13
+
+# Columns of a basis, of which some are chosen, whose coefficients are kept at most.
+MOST_OF_BASIS = 2**28
+
+# Threads of a product with the transpose, and bytes of the results of chunks, at most.
+ENOUGH_THREADS = 2**19
+CHUNK_BYTES = 2**30
+MOST_SHARED_BYTES = 96 * 1024
+
+
+class Products:
+    """Products with the expansion of a matrix into given columns.
+
+    Chosen columns are multiplied by way of all columns of their basis.
+    """
+
+    def __init__(self, columns: ColumnSpace, x: DeviceCsr) -> None:
+        columns.require_indexable()
+        if columns.kind == "hashed":
+            raise NotImplementedError(
+                "Products with hashed columns are not made on a GPU yet: give columns=None or "
+                "numbers of columns, or X in main memory, X.get()."
+            )
+        if columns.basis.highest > 8:
+            raise NotImplementedError(
+                f"Products of degree {columns.basis.highest} are not made on a GPU yet, only up to "
+                "8: give X in main memory, X.get()."
+            )
+        if isinstance(columns, ChosenColumns) and columns.basis.n_columns > MOST_OF_BASIS:
+            raise NotImplementedError(
+                f"Products with columns chosen of {format_count(columns.basis.n_columns)} are not "
+                f"made on a GPU yet, only of up to {MOST_OF_BASIS:,}: give X in main memory, "
+                "X.get()."
+            )
+        self.columns, self.x = columns, x
+        self.basis = columns.basis
+        self.index = ByColumns(x)
+
+    @cached_property
+    def ranks(self) -> Array:
+        """The chosen columns."""
+        columns: Any = self.columns
+        return cupy.asarray(columns.ranks)
+
+    def apply(self, coefficients: Array) -> Array:
+        """Return the expansion times coefficients, of shape (n_columns, k)."""
+        if not isinstance(self.columns, AllColumns):
+            shape = self.basis.n_columns, coefficients.shape[1]
+            of_all = cupy.zeros(shape, dtype=coefficients.dtype)
+            of_all[self.ranks] = coefficients
+            coefficients = of_all
+        out = cupy.zeros((self.x.shape[0], coefficients.shape[1]), dtype=self.x.dtype)
+        if not engine.has_degrees(self.basis):
+            return out + coefficients if self.basis.include_bias else out
+        for c in range(out.shape[1]):
+            self._dot(coefficients[:, c:], out[:, c:], out.shape[1])
+        return out
+
+    @cached_property
+    def _items(self) -> Array | None:
+        """Where the parts of each row begin, if a row has more than one."""
+        basis, n_rows = self.basis, self.x.shape[0]
+        items = cupy.empty(n_rows + 1, dtype=np.int64)
+        numbers = self.x.indptr, np.int64(n_rows), engine.basis_struct(basis), np.int64(PART)
+        launch(kernel("count_parts", basis.interaction_only), n_rows, *numbers, items)
+        cupy.cumsum(items, out=items)
+        return items if int(items[-1]) > n_rows else None
+
+    def _dot(self, coefficients: Array, out: Array, stride: int) -> None:
+        x, basis, items = self.x, self.basis, self._items
+        n_rows, strict = x.shape[0], basis.interaction_only
+        if n_rows == 0:
+            return
+        n_items = n_rows if items is None else int(items[-1])
+        sums, step = (out, stride) if items is None else (cupy.empty(n_items, x.dtype), 1)
+        table, longest = engine.table_of(basis)
+        word = np.dtype(np.int32 if basis.n_columns < 2**31 else np.int64)
+        launch_blocks(
+            kernel("dot_rows", x.dtype, x.indices.dtype, word, basis.highest, strict),
+            -(-n_items // (THREADS // 32)),
+            *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis), table),
+            *(np.int32(longest), np.intp(0) if items is None else items, np.int64(n_items)),
+            *(np.int64(PART), coefficients, np.int64(stride), sums, np.int64(step)),
+        )
+        if items is not None:
+            numbers = items, np.int64(n_rows), sums, out, np.int64(stride)
+            launch(kernel("add_parts", x.dtype), n_rows, *numbers)
+
+    def apply_transposed(self, weights: Array, data: Array | None = None) -> Array:
+        """Return the transposed expansion times weights of the rows, of shape (n_rows, k).
+
+        `data` are other values of X, if they are given.
+        """
+        basis, k = self.basis, weights.shape[1]
+        out = cupy.zeros((basis.n_columns, k), dtype=self.x.dtype)
+        for c in range(k):
+            if engine.has_degrees(basis) and len(self.x.data):
+                out[:, c] = self._scatter(weights[:, c:], k, self.x.data if data is None else data)
+        if basis.include_bias:
+            out[0] = weights.sum(axis=0)
+        return out if isinstance(self.columns, AllColumns) else out[self.ranks]
+
+    def _scatter(self, weights: Array, stride: int, data: Array) -> Array:
+        x, basis = self.x, self.basis
+        n_rows, n_features = x.shape
+        length = len(data) / n_rows
+        lanes = 8 if length <= 24 else 16 if length <= 48 else 32
+        strips = THREADS * n_features * x.dtype.itemsize
+        while lanes < 32 and strips // lanes > MOST_SHARED_BYTES:
+            lanes *= 2
+        shared_bytes = strips // lanes
+        is_staged = basis.highest == 2 and shared_bytes <= MOST_SHARED_BYTES
+        n_columns = basis.n_columns
+        most = CHUNK_BYTES // (n_columns * x.dtype.itemsize)
+        wanted = -(-ENOUGH_THREADS // (lanes * n_features))
+        n_chunks = max(1, min(wanted, most, n_rows // 64))
+        per_chunk = -(-n_rows // n_chunks)
+        out = cupy.zeros((n_chunks, n_columns), dtype=x.dtype)
+        rows = struct(x.indptr, x.indices, data, n_rows)
+        strict, kinds = basis.interaction_only, (x.dtype, x.indices.dtype)
+        launch_blocks(
+            kernel("scatter", *kinds, basis.highest, strict, lanes, is_staged),
+            -(-n_features * n_chunks * lanes // THREADS),
+            *(rows, self.index.as_struct, engine.basis_struct(basis), engine.ends_struct(basis)),
+            *(np.int64(per_chunk), np.int64(n_chunks), weights, np.int64(stride), out),
+            np.int64(n_columns),
+            shared_bytes=shared_bytes if is_staged else 0,
+        )
+        return out[0] if n_chunks == 1 else out.sum(axis=0)
+
+
+class ByColumns:
+    """The places of what each column of a matrix stores, in the order of the rows."""
+
+    def __init__(self, x: DeviceCsr) -> None:
+        self.x = x
+
+    @cached_property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Where columns begin, the places, and their rows."""
+        x = self.x
+        order = cupy.argsort(x.indices)  # which is stable
+        starts = cupy.searchsorted(x.indices[order], cupy.arange(x.shape[1] + 1))
+        return starts, order, rows_of(x.indptr, len(x.indices))[order]
+
+    @property
+    def as_struct(self) -> Any:
+        """The arrays as kernels take them."""
+        return struct(*self.arrays)
