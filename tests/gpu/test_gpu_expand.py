@@ -286,12 +286,14 @@ def test_plans_are_those_of_the_processor():
 
 def test_what_does_not_fit_is_refused():
     X = as_cupy(wide_csr(3_000, 40_000, 3_000))
-    with pytest.raises(MemoryError, match=r"108\.\d TB; .* are free on the GPU"):
+    with pytest.raises(MemoryError, match=r"216\.4 TB; .* are free on the GPU"):
         polysparse.expand(X, degree=3)
     with pytest.raises(MemoryError, match=r"1,000 bytes are allowed \(max_bytes=1000\)"):
         polysparse.expand(X, max_bytes=1000)
     with pytest.raises(MemoryError, match="more than can be counted"):
-        polysparse.expand(X, degree=6, interaction_only=True)
+        polysparse.expand(as_cupy(wide_csr(300, 3_000, 3_000)), degree=5)
+    with pytest.raises(ValueError, match="can be indexed"):
+        polysparse.expand(X, degree=6)
 
 
 @pytest.mark.parametrize("columns", [None, np.arange(0, 406, 3)])

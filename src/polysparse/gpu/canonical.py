@@ -119,7 +119,9 @@ def _settle(indptr: Array, indices: Array, data: Array, n_rows: int) -> tuple[Ar
     is_head[1:] = (columns[1:] != columns[:-1]) | (rows[1:] != rows[:-1])
     heads = cupy.flatnonzero(is_head)
     sums = sum_between(heads, order, data)
-    heads, sums = heads[sums != 0], sums[sums != 0]
+    # Compared by bits: to CuPy, float32 numbers below the smallest normal one are 0.
+    is_kept = sums.view(f"u{sums.itemsize}") << 1 != 0
+    heads, sums = heads[is_kept], sums[is_kept]
     return offsets_of(rows[heads], n_rows), columns[heads], sums
 
 

@@ -58,7 +58,8 @@ def container_of(X: Any) -> Container:
         raise TypeError(f"X is in {X.format.upper()} format on the GPU: give X.tocsr().")
     if getattr(X, "ndim", 2) != 2:
         require_two_dimensions(X)
-    kind = type(X) if isinstance(X, sparse.spmatrix) else sparse.csr_matrix
+    is_cupy = type(X).__module__.partition(".")[0] == "cupyx"
+    kind = type(X) if is_cupy else sparse.csr_matrix
     indptr, indices, data = (cupy.asarray(array) for array in (X.indptr, X.indices, X.data))
     return Container((int(X.shape[0]), int(X.shape[1])), indptr, indices, data, _wrapper(kind))
 
@@ -76,6 +77,22 @@ def _wrapper(kind: Any) -> Callable[..., Any]:
     return wrap
 
 
+@dataclass(frozen=True)
+class _ForeignStream:
+    """A stream of another library, as CuPy reads it."""
+
+    pointer: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.pointer
+
+
+def _stream_at(pointer: int) -> Any:
+    if hasattr(cupy.cuda.Stream, "from_external"):
+        return cupy.cuda.Stream.from_external(_ForeignStream(pointer))
+    return cupy.cuda.ExternalStream(pointer)
+
+
 def _of_torch(X: Any) -> Container:
     import torch
 
@@ -86,7 +103,7 @@ def _of_torch(X: Any) -> Container:
         )
     require_two_dimensions(X)
     X = X.detach()
-    stream = cupy.cuda.ExternalStream(torch.cuda.current_stream(X.device).cuda_stream)
+    stream = _stream_at(torch.cuda.current_stream(X.device).cuda_stream)
 
     def wrap(shape: tuple[int, int], indptr: Array, indices: Array, data: Array) -> Any:
         arrays = (torch.from_dlpack(array) for array in (indptr, indices, data))

@@ -16,7 +16,7 @@ from polysparse.gpu.compiling import MOST_BLOCKS, Struct, kernel, launch, launch
 from polysparse.gpu.containers import Array
 
 # As in kernels.cu.
-TILE_OUTPUTS = 4096
+TILE_OUTPUTS = 8192
 
 # Rows of up to so many values, with the 1 in front, are looked up in a table of tuples; by degree.
 LONGEST = {1: 64, 2: 255, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
@@ -93,6 +93,7 @@ def _fill_all(
         (_slot_bytes(x.dtype.itemsize, indices.dtype.itemsize, highest), 20 if strict else 16),
         len(x.data) / total,
         n_rows / total * (highest + 1 if strict else 1),
+        longest,
     )
     launch_blocks(
         kernel("fill_all", x.dtype, x.indices.dtype, indices.dtype, highest, strict),
@@ -187,14 +188,17 @@ def _slot_bytes(value: int, word: int, highest: int) -> int:
     return unit * (-(-(unit + highest * word) // unit) | 1)
 
 
-def _capacity(n_bytes: tuple[int, int], values: float, segments: float) -> tuple[Struct, int]:
+def _capacity(
+    n_bytes: tuple[int, int], values: float, segments: float, longest: int
+) -> tuple[Struct, int]:
     """Return how much of a tile shared memory has room for, and its bytes.
 
     n_bytes: of a stored value, and of a row. values, segments: how many there are per output.
     """
-    length = values / max(segments, 1e-9)  # of an average row; the first and last are not whole
+    # Of an average row that is staged; the first and the last one are not whole.
+    length = min(values / max(segments, 1e-9), longest)
     wanted = [TILE_OUTPUTS * (values + segments) + 4 * length, TILE_OUTPUTS * segments]
-    sizes = [64 * int(1 + (1.25 * min(each, 1e6) + 64) // 64) for each in wanted]
+    sizes = [64 * int(1 + (1.125 * each + 64) // 64) for each in wanted]
     used = sum(size * each for size, each in zip(sizes, n_bytes, strict=True))
     if used > MOST_SHARED_BYTES:
         sizes = [int(size * MOST_SHARED_BYTES / used) // 64 * 64 for size in sizes]

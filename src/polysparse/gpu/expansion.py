@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import cupy
@@ -36,8 +37,8 @@ def plan(X: Any, columns: Any, **parameters: Any) -> ExpansionPlan:
         if not planned.is_upper_bound:
             return planned
         planned.require_countable()
-        shape = x.shape[0], space.n_columns
-        blocks = (container.wrap(shape, *arrays) for arrays in _pieces(space, x, _count(space, x)))
+        pieces = _pieces(space, x, _count(space, x))
+        blocks = (SimpleNamespace(nnz=len(data), indices=indices) for _, indices, data in pieces)
         return count_in_blocks(planned, blocks)
 
 
@@ -57,8 +58,8 @@ def expand_columns(
     columns: ColumnSpace, x: DeviceCsr, *, max_bytes: int | str | None, ways_out: Sequence[str]
 ) -> Arrays:
     """Return indptr, indices and data of the expansion into given columns."""
-    offsets = _count(columns, x)
     columns.require_indexable()
+    offsets = _count(columns, x)
     if columns.is_exact:
         index_dtype = index_dtype_for(max(columns.n_columns, offsets.total))
         needed = offsets.total * (index_dtype.itemsize + x.dtype.itemsize)

@@ -9,7 +9,7 @@
 namespace polysparse {
 
 constexpr int block_threads = 256;
-constexpr int tile_outputs = 4096;
+constexpr int tile_outputs = 8192;
 constexpr int tile_words = tile_outputs / 32;
 constexpr int most_long = 128;   // long rows in a tile
 constexpr int most_staged = 63;  // values of a row, for products
@@ -28,6 +28,37 @@ struct Targets {
     const int64* offsets;
     int64 base, total;
 };
+
+// CuPy compiles so that float32 numbers below the smallest normal one become 0. Outputs keep them.
+
+POLYSPARSE_DEVICE double times(double a, double b) {
+    return a * b;
+}
+POLYSPARSE_DEVICE float times(float a, float b) {
+    float product;
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
+    return product;
+}
+POLYSPARSE_DEVICE double plus(double a, double b) {
+    return a + b;
+}
+POLYSPARSE_DEVICE float plus(float a, float b) {
+    float sum;
+    asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(a), "f"(b));
+    return sum;
+}
+POLYSPARSE_DEVICE double negative(double a) {
+    return -a;
+}
+POLYSPARSE_DEVICE float negative(float a) {
+    return __uint_as_float(__float_as_uint(a) ^ 0x80000000u);
+}
+POLYSPARSE_DEVICE bool is_zero(double a) {
+    return a == 0;
+}
+POLYSPARSE_DEVICE bool is_zero(float a) {
+    return __float_as_uint(a) << 1 == 0;
+}
 
 /// A number that the compiler knows.
 template <int n>
@@ -121,7 +152,7 @@ __global__ void inspect_stored(const int64* offsets, int64 n_rows, const Index* 
         const Value value = values[t];
         if (column < 0 || column >= n_columns) tell_fault(report, 4, t);
         if (t > 0) down += columns[t] <= columns[t - 1];
-        zeros += value == Value(0);
+        zeros += is_zero(value);
         nans += isnan(value) != 0;
         infinities += isinf(value) != 0;
     }
@@ -235,7 +266,7 @@ POLYSPARSE_DEVICE Value product_of(const Value* last, const P* places) {
     else if constexpr (d == 1)
         return last[-places[0]];
     else
-        return last[-places[0]] * product_of<d - 1>(last, places + 1);
+        return times(last[-places[0]], product_of<d - 1>(last, places + 1));
 }
 
 /// One output of degree d, made from the row where it is stored.
@@ -310,7 +341,7 @@ POLYSPARSE_DEVICE void fill_long(int degree, int begin, int end, int64 block_end
 #pragma unroll
         for (int u = 0; u < count; ++u) {
 #pragma unroll
-            for (int j = d - 2; j >= 0; --j) made[u] = leads[j] * made[u];
+            for (int j = d - 2; j >= 0; --j) made[u] = times(leads[j], made[u]);
             const Word column =
                 shift + shift_of<1, strict, Word>(n_features, static_cast<int64>(behind[u]));
             __stcs(column_to + i + 32 * u, static_cast<Out>(column));
@@ -365,7 +396,7 @@ struct Slot {
 
 /// All columns. `longest` is the length of rows that the table has, with the 1 in front.
 template <class Value, class Index, class Out, int highest, bool strict>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 6)
     fill_all(Rows<Index, Value> x, Targets out, const int64* __restrict__ first_rows, Basis basis,
              Ends<highest> ends_of, const typename EntryOf<highest>::type* __restrict__ table,
              int longest, Capacity capacity, Out* __restrict__ columns_out,
@@ -542,7 +573,7 @@ __global__ void __launch_bounds__(block_threads)
             const int e = static_cast<int>(entry >> (8 * j)) & 255;
             int at = segment.y - e * In::size;
             if (is_long || (strict && e == no_place)) at = 0;
-            value = j == highest - 1 ? In::value(slots + at) : In::value(slots + at) * value;
+            value = j == highest - 1 ? In::value(slots + at) : times(In::value(slots + at), value);
             column += In::shift(slots + at, highest - j);
         }
         if (is_long) return;
@@ -610,11 +641,11 @@ __global__ void fill_hashed(Rows<Index, Value> x, Targets out, const int64* firs
         uint64 h = hasher.salt;
         for (int j = place.degree - 1; j >= 0; --j) {
             const int64 t = end - 1 - places[j];
-            value = x.values[t] * value;
+            value = times(x.values[t], value);
             h = hasher.lead(static_cast<uint64>(x.columns[t]), h);
         }
         buckets_out[tile_begin + i] = hasher.bucket(h);
-        values_out[tile_begin + i] = hasher.is_negative(h) ? -value : value;
+        values_out[tile_begin + i] = hasher.is_negative(h) ? negative(value) : value;
     }
 }
 
@@ -626,7 +657,7 @@ __global__ void sum_between(const int64* heads, int64 n_heads, int64 end, const 
     if (k >= n_heads) return;
     const int64 last = k + 1 < n_heads ? heads[k + 1] : end;
     Value sum = values[order[heads[k]]];
-    for (int64 t = heads[k] + 1; t < last; ++t) sum += values[order[t]];
+    for (int64 t = heads[k] + 1; t < last; ++t) sum = plus(sum, values[order[t]]);
     sums[k] = sum;
 }
 
