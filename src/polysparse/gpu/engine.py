@@ -53,7 +53,9 @@ def count(basis: Basis, x: DeviceCsr) -> Offsets | None:
     arguments = x.indptr, np.int64(n_rows), basis_struct(basis), starts, about
     launch(kernel("size_rows", basis.interaction_only), n_rows, *arguments, most_blocks=MOST_BLOCKS)
     cupy.cumsum(starts, out=starts)
-    if float(about[0]) > MOST_COUNTED:
+    # The device is asked only if rows could have so many outputs.
+    most = comb(basis.n_features + basis.highest, basis.highest) * n_rows
+    if most > MOST_COUNTED and float(about[0]) > MOST_COUNTED:
         return None
     return Offsets(starts, int(starts[-1]))
 
@@ -69,7 +71,7 @@ def fill(
     if columns.kind == "all":
         indices, data = allocate(total, index_dtype), allocate(total, x.dtype)
         _fill_all(columns.basis, x, starts, base, indices, data)
-        return (starts - base).astype(index_dtype), indices, data
+        return (starts - base if base else starts).astype(index_dtype), indices, data
     return (_fill_chosen if columns.kind == "chosen" else _fill_hashed)(
         columns, x, starts, base, total
     )
