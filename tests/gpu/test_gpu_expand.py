@@ -65,10 +65,10 @@ def of_lengths(lengths, n_features, dtype=np.float64, seed=0):
 
 LENGTHS = {
     1: (0, 1, 31, 32, 33, 0, 0, 64, 65, 2047, 2048, 50_000, 3),
-    2: (0, 1, 31, 32, 33, 0, 0, 64, 65, 62, 63, 2047, 2048, 1, 0, 5),
-    3: (0, 1, 31, 32, 33, 64, 65, 62, 63, 200, 7, 0),
-    4: (0, 1, 31, 32, 33, 64, 65, 38, 39, 40, 41, 7, 0),
-    5: (0, 1, 22, 23, 24, 25, 31, 32, 33, 7, 0),
+    2: (0, 1, 31, 32, 33, 0, 0, 64, 65, 638, 639, 640, 641, 2047, 2048, 1, 0, 5),
+    3: (0, 1, 31, 32, 33, 64, 65, 159, 160, 161, 200, 7, 0),
+    4: (0, 1, 31, 32, 33, 62, 63, 64, 65, 66, 7, 0),
+    5: (0, 1, 22, 23, 30, 31, 32, 33, 34, 7, 0),
 }
 
 
@@ -109,6 +109,13 @@ def test_hardly_any_stored_values(include_bias):
     X = sparse.random_array((300_000, 40), density=1e-5, format="csr", rng=0)
     for degree in (1, 2, 3):
         assert_expands_alike(X, degree=degree, include_bias=include_bias)
+
+
+@pytest.mark.parametrize("interaction_only", [False, True])
+def test_degrees_that_no_table_has(interaction_only):
+    X = of_lengths((0, 3, 12, 0, 1, 11, 0), 12)
+    assert_expands_alike(X, degree=10, interaction_only=interaction_only)
+    assert_expands_alike(X, degree=(9, 9), interaction_only=interaction_only)
 
 
 def test_mixed_lengths():

@@ -15,11 +15,12 @@ from polysparse.gpu.canonical import DeviceCsr, offsets_of, rows_of, sum_between
 from polysparse.gpu.compiling import MOST_BLOCKS, Struct, kernel, launch, launch_blocks, struct
 from polysparse.gpu.containers import Array
 
-# As in kernels.cu.
-TILE_OUTPUTS = 8192
+# Outputs that a block of threads makes. Many short rows in a tile need much shared memory.
+SMALL_TILE, LARGE_TILE = 4096, 8192
+SHORT_ROW = 40
 
 # Rows of up to so many values, with the 1 in front, are looked up in a table of tuples; by degree.
-LONGEST = {1: 64, 2: 255, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
+LONGEST = {1: 64, 2: 640, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
 
 MOST_SHARED_BYTES = 96 * 1024
 
@@ -90,15 +91,16 @@ def _fill_all(
         return
     highest, strict = basis.highest, basis.interaction_only
     table, longest = table_of(basis)
-    targets, first_rows = _tiles(starts, base, total, n_rows)
+    tile = SMALL_TILE if total < SHORT_ROW * n_rows else LARGE_TILE
+    targets, first_rows = _tiles(starts, base, total, n_rows, tile)
     capacity, shared_bytes = _capacity(
         (_slot_bytes(x.dtype.itemsize, indices.dtype.itemsize, highest), 20 if strict else 16),
-        len(x.data) / total,
-        n_rows / total * (highest + 1 if strict else 1),
+        tile * len(x.data) / total,
+        tile * n_rows / total * (highest + 1 if strict else 1),
         longest,
     )
     launch_blocks(
-        kernel("fill_all", x.dtype, x.indices.dtype, indices.dtype, highest, strict),
+        kernel("fill_all", x.dtype, x.indices.dtype, indices.dtype, highest, strict, tile),
         len(first_rows) - 1,
         *(x.as_struct, targets, first_rows, basis_struct(basis), ends_struct(basis)),
         *(table, np.int32(longest), capacity, indices, data),
@@ -136,13 +138,14 @@ def _fill_hashed(
     buckets, data = allocate(total, np.dtype(np.int32)), allocate(total, x.dtype)
     if total == 0:
         return cupy.zeros(n_rows + 1, dtype=np.int64), buckets, data
-    targets, first_rows = _tiles(starts, base, total, n_rows)
+    tile = SMALL_TILE
+    targets, first_rows = _tiles(starts, base, total, n_rows, tile)
     highest = basis.highest if has_degrees(basis) else 0
     launch_blocks(
         kernel("fill_hashed", x.dtype, x.indices.dtype, highest, basis.interaction_only),
         len(first_rows) - 1,
         *(x.as_struct, targets, first_rows, basis_struct(basis), _hasher_struct(columns)),
-        *(buckets, data),
+        *(np.int64(tile), buckets, data),
     )
     rows = rows_of(starts - base, total)
     keys = rows * columns.n_columns + buckets
@@ -158,11 +161,11 @@ def _fill_hashed(
 # ------------------------------------------------------------------------------- kernel arguments
 
 
-def _tiles(starts: Array, base: int, total: int, n_rows: int) -> tuple[Struct, Array]:
+def _tiles(starts: Array, base: int, total: int, n_rows: int, tile: int) -> tuple[Struct, Array]:
     """Return where outputs go, and the first row of every tile, with the last row behind them."""
-    targets, n_tiles = struct(starts, base, total), -(-total // TILE_OUTPUTS)
+    targets, n_tiles = struct(starts, base, total), -(-total // tile)
     first_rows = cupy.empty(n_tiles + 1, dtype=np.int64)
-    sizes = np.int64(n_rows), np.int64(n_tiles)
+    sizes = np.int64(n_rows), np.int64(tile), np.int64(n_tiles)
     launch(kernel("find_tiles"), n_tiles + 1, targets, *sizes, first_rows)
     return targets, first_rows
 
@@ -195,11 +198,11 @@ def _capacity(
 ) -> tuple[Struct, int]:
     """Return how much of a tile shared memory has room for, and its bytes.
 
-    n_bytes: of a stored value, and of a row. values, segments: how many there are per output.
+    n_bytes: of a stored value, and of a row. values, segments: how many a tile has on average.
     """
     # Of an average row that is staged; the first and the last one are not whole.
     length = min(values / max(segments, 1e-9), longest)
-    wanted = [TILE_OUTPUTS * (values + segments) + 4 * length, TILE_OUTPUTS * segments]
+    wanted = [values + segments + 2.25 * length, segments]
     sizes = [64 * int(1 + (1.125 * each + 64) // 64) for each in wanted]
     used = sum(size * each for size, each in zip(sizes, n_bytes, strict=True))
     if used > MOST_SHARED_BYTES:
@@ -218,7 +221,7 @@ def _table(highest: int, strict: bool, device: int) -> tuple[Array, int]:
     dtype = np.uint32 if highest <= 4 else np.uint64
     longest = LONGEST.get(highest, 0)
     if longest == 0:
-        return cupy.zeros(1, dtype=dtype), 0
+        return cupy.full(1, np.iinfo(dtype).max, dtype=dtype), 0  # the bias of interactions
     size = comb(longest + highest - 1, highest)
     if strict:
         size = sum(comb(longest, d) for d in range(highest + 1))

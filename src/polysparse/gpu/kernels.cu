@@ -9,11 +9,8 @@
 namespace polysparse {
 
 constexpr int block_threads = 256;
-constexpr int tile_outputs = 8192;
-constexpr int tile_words = tile_outputs / 32;
 constexpr int most_long = 128;   // long rows in a tile
 constexpr int most_staged = 63;  // values of a row, for products
-constexpr int no_place = 255;    // in a table of interactions: the 1 in front
 
 template <class Index, class Value>
 struct Rows {
@@ -59,6 +56,15 @@ POLYSPARSE_DEVICE bool is_zero(double a) {
 POLYSPARSE_DEVICE bool is_zero(float a) {
     return __float_as_uint(a) << 1 == 0;
 }
+
+/// Bits of a place in an entry of a table, and what stands there for the 1 in front of
+/// interactions.
+template <int highest>
+constexpr int place_bits = highest <= 2   ? 16
+                           : highest <= 4 ? 32 / highest
+                                          : 64 / highest;
+template <int highest>
+constexpr int no_place = (1 << place_bits<highest>)-1;
 
 /// A number that the compiler knows.
 template <int n>
@@ -208,7 +214,8 @@ POLYSPARSE_DEVICE int64 last_at_most(const int64* numbers, int64 low, int64 high
 }
 
 /// The row that each tile begins in, and the last row behind them.
-__global__ void find_tiles(Targets out, int64 n_rows, int64 n_tiles, int64* first_rows) {
+__global__ void find_tiles(Targets out, int64 n_rows, int64 tile_outputs, int64 n_tiles,
+                           int64* first_rows) {
     const int64 t = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (t < n_tiles)
         first_rows[t] = last_at_most(out.offsets, 0, n_rows - 1, out.base + t * tile_outputs);
@@ -229,10 +236,11 @@ __global__ void make_table(int longest, uint64 size, typename EntryOf<highest>::
     if (strict)
         for (; d > 0 && q >= block_size<true>(d, longest); --d) q -= block_size<true>(d, longest);
     int places[highest];
-    for (int j = 0; j < highest; ++j) places[j] = no_place;
+    for (int j = 0; j < highest; ++j) places[j] = no_place<highest>;
     unrank_from_end<strict>(d, q, places + (highest - d));
     Entry entry = 0;
-    for (int j = 0; j < highest; ++j) entry |= static_cast<Entry>(places[j]) << (8 * j);
+    for (int j = 0; j < highest; ++j)
+        entry |= static_cast<Entry>(places[j]) << (place_bits<highest> * j);
     table[t] = entry;
 }
 
@@ -395,7 +403,7 @@ struct Slot {
 };
 
 /// All columns. `longest` is the length of rows that the table has, with the 1 in front.
-template <class Value, class Index, class Out, int highest, bool strict>
+template <class Value, class Index, class Out, int highest, bool strict, int tile_outputs>
 __global__ void __launch_bounds__(block_threads, 6)
     fill_all(Rows<Index, Value> x, Targets out, const int64* __restrict__ first_rows, Basis basis,
              Ends<highest> ends_of, const typename EntryOf<highest>::type* __restrict__ table,
@@ -404,6 +412,7 @@ __global__ void __launch_bounds__(block_threads, 6)
     using Word = typename WordOf<Out>::type;
     using Entry = typename EntryOf<highest>::type;
     using In = Slot<Value, Word, highest>;
+    constexpr int tile_words = tile_outputs / 32;
     extern __shared__ __align__(16) char slots[];
     __shared__ uint2 marks[tile_words];  // bits where segments begin, and how many begin before
     __shared__ int used, n_staged, n_long, is_over;
@@ -416,7 +425,8 @@ __global__ void __launch_bounds__(block_threads, 6)
     int* const parts = reinterpret_cast<int*>(staged + capacity.segments);
 
     const int64 tile_begin = static_cast<int64>(blockIdx.x) * tile_outputs;
-    const int n_here = static_cast<int>(min(out.total - tile_begin, int64(tile_outputs)));
+    const int n_here =
+        static_cast<int>(min(out.total - tile_begin, static_cast<int64>(tile_outputs)));
     const int64 first = first_rows[blockIdx.x];
     const int64 n_rows_here = first_rows[blockIdx.x + 1] - first + 1;
     const int64 origin = out.base + tile_begin;
@@ -570,9 +580,9 @@ __global__ void __launch_bounds__(block_threads, 6)
         Word column = base;
 #pragma unroll
         for (int j = highest - 1; j >= 0; --j) {
-            const int e = static_cast<int>(entry >> (8 * j)) & 255;
+            const int e = static_cast<int>(entry >> (place_bits<highest> * j)) & no_place<highest>;
             int at = segment.y - e * In::size;
-            if (is_long || (strict && e == no_place)) at = 0;
+            if (is_long || (strict && e == no_place<highest>)) at = 0;
             value = j == highest - 1 ? In::value(slots + at) : times(In::value(slots + at), value);
             column += In::shift(slots + at, highest - j);
         }
@@ -626,10 +636,12 @@ __global__ void put_bias(Targets out, int64 n_rows, Out* columns_out, Value* val
 /// Every output's bucket, and its value with its sign, in the order of the basis.
 template <class Value, class Index, int highest, bool strict>
 __global__ void fill_hashed(Rows<Index, Value> x, Targets out, const int64* first_rows, Basis basis,
-                            Hasher hasher, int* buckets_out, Value* values_out) {
+                            Hasher hasher, int64 tile_outputs, int* buckets_out,
+                            Value* values_out) {
     const int64 tile_begin = static_cast<int64>(blockIdx.x) * tile_outputs;
     const int64 first = first_rows[blockIdx.x], last = first_rows[blockIdx.x + 1];
-    const int n_here = static_cast<int>(min(out.total - tile_begin, int64(tile_outputs)));
+    const int n_here =
+        static_cast<int>(min(out.total - tile_begin, static_cast<int64>(tile_outputs)));
     for (int i = threadIdx.x; i < n_here; i += blockDim.x) {
         const int64 at = out.base + tile_begin + i;
         const int64 r = last_at_most(out.offsets, first, last, at), end = x.offsets[r + 1];
@@ -766,8 +778,9 @@ __global__ void __launch_bounds__(block_threads)
                 Word column = static_cast<Word>(ends_of.last[highest]);
 #pragma unroll
                 for (int j = highest - 1; j >= 0; --j) {
-                    const int e = static_cast<int>(entry >> (8 * j)) & 255;
-                    const int at = strict && e == no_place ? 0 : static_cast<int>(n) - e;
+                    const int e =
+                        static_cast<int>(entry >> (place_bits<highest> * j)) & no_place<highest>;
+                    const int at = strict && e == no_place<highest> ? 0 : static_cast<int>(n) - e;
                     value = j == highest - 1 ? stage.values[at] : stage.values[at] * value;
                     column += stage.shifts[highest - 1 - j][at];
                 }
