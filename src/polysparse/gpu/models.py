@@ -32,10 +32,13 @@ from polysparse.models.losses import Sums
 from polysparse.models.shared import Extent, as_weights, counter_of
 
 FLOAT64 = np.dtype(np.float64)
+TOGETHER = 8  # directions
 
 
 class DeviceDesign:
     """Products with an expansion on a GPU: rows are arrays of CuPy, coefficients of NumPy."""
+
+    n_jobs = 1  # what is left to the processor is little
 
     def __init__(self, columns: ColumnSpace, x: DeviceCsr) -> None:
         self.products = Products(columns, x)
@@ -58,6 +61,19 @@ class DeviceDesign:
         x = self.products.x
         counts = self._sum(cupy.ones(x.shape[0]), cupy.ones_like(x.data))
         return counts.astype(np.int64)
+
+    def gram(self, weights: Array, directions: Array) -> NDArray[Any]:
+        """Return the transposed expansion times weights times the expansion times directions.
+
+        Directions are taken a few at a time, so that their scores need not all be kept.
+        """
+        out = np.empty(directions.shape)
+        for start in range(0, directions.shape[1], TOGETHER):
+            some = slice(start, start + TOGETHER)
+            scores = self.products.apply(cupy.ascontiguousarray(directions[:, some]))
+            scores *= weights[:, None]
+            out[:, some] = self.products.apply_transposed(scores).get()
+        return out
 
     def _sum(self, weights: Array, data: Array | None) -> NDArray[Any]:
         product = self.products.apply_transposed(_as_table(weights), data)
@@ -156,7 +172,7 @@ def predict(model: Any, X: Any, method: str) -> Any:
     made_of: dict[str, Callable[..., Any]] = {
         "decision_function": lambda scores: scores,
         "predict": model.classes_of,
-        "predict_proba": probabilities,
+        "predict_proba": lambda scores: probabilities(scores, model.n_jobs),
         "predict_log_proba": log_probabilities,
     }
     return made_of[method](scores)
