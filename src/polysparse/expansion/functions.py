@@ -96,7 +96,7 @@ def expand(
         The matrix to expand, in any SciPy format. Indices may be unsorted or repeated, and arrays
         may be read-only or memory-mapped; X is never changed. A dense X gives a dense result.
         Integers and booleans are expanded as float64, float16 as float32. The blocks of a dask
-        array are sparse or dense.
+        array are sparse or dense. A CSR matrix of CuPy or PyTorch on a GPU is expanded there.
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the monomials. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
@@ -129,7 +129,8 @@ def expand(
         The expansion, in the container family of X, with columns in scikit-learn's order. Indices
         are sorted and unique, and int32 whenever they fit. For a dask array a lazy one, whose
         blocks are the expansions of the blocks of X. If `out` is given, the result is a matrix
-        whose arrays are the beginning of those arrays, or `out` itself if it is dense.
+        whose arrays are the beginning of those arrays, or `out` itself if it is dense. On a
+        GPU, it is of the kind of X.
 
     See Also
     --------

@@ -93,10 +93,11 @@ def inspect_arrays(
 ) -> Inspected:
     """Look at CSR arrays, every one once; raise ValueError if they are malformed."""
     n_threads = threads_for(n_jobs, len(data))
-    fault, where, *seen = cpu.inspect(indptr, indices, data, n_minor, n_threads)
+    seen = cpu.inspect(indptr, indices, data, n_minor, n_threads)
+    fault, where = seen[:2]
     if fault != cpu.CsrFault.none:
         refuse_fault(fault, where, indptr, indices, len(data), n_minor, minor)
-    return Inspected(*seen)
+    return Inspected(*seen[2:])
 
 
 def refuse_fault(
