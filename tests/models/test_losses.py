@@ -185,7 +185,7 @@ def test_sums_of_blocks_of_rows_add_up(kind):
 @every_loss
 def test_threads_change_no_bit(kind, monkeypatch):
     lower(monkeypatch, OUTPUTS_PER_THREAD=1)
-    monkeypatch.setattr(vectors, "BLOCK", 7)
+    monkeypatch.setattr(vectors, "SHARED_BLOCK", 7)
     of_two, scores, start = make(kind)
     names = set()
 
