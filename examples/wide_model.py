@@ -7,6 +7,7 @@ hashed columns send all of them to 2^20; the exact expansion is refused by sciki
 from __future__ import annotations
 
 import resource
+import sys
 from time import perf_counter
 from typing import Any
 
@@ -38,7 +39,8 @@ def main() -> None:
         model.fit(X[train], y[train])
         accuracy, n_columns = model.score(X[test], y[test]), model[-1].coef_.shape[1]
         print(f"{name:<30} {n_columns:>12,} {accuracy:>9.3f} {perf_counter() - start:>8.1f}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     print(f"\npeak memory, everything included: {peak / 1e9:.2f} GB")
 
 
