@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from polysparse.models import preconditioners
+from csr_zoo import random_csr
+from model_data import classes_for, numbers_for
+from polysparse import PolynomialLogisticRegression, PolynomialRidge
+from polysparse.models import newton, preconditioners
 from polysparse.models.preconditioners import Diagonal, Sketch, sketch_of
 
 N = 300
@@ -71,3 +74,24 @@ def test_no_sketch_of_few_columns_nor_of_very_many(monkeypatch):
     assert sketch_of(None, np.ones(4 * preconditioners.MOST_VECTORS - 1), 1.0) is None
     monkeypatch.setattr(preconditioners, "MOST_BYTES", 8 * N * (preconditioners.FEWEST_VECTORS - 1))
     assert sketch_of(None, np.ones(N), 1.0) is None
+
+
+@pytest.mark.usefixtures("small_tasks")
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "ridge"])
+def test_a_fit_with_a_sketch_has_the_same_bits_for_any_number_of_threads(kind, monkeypatch):
+    X = random_csr(300, 24, 0.3)
+    made = []
+    monkeypatch.setattr(newton, "MANY_STEPS", 3)
+    init = Sketch.__init__
+    monkeypatch.setattr(Sketch, "__init__", lambda self, *args: made.append(1) or init(self, *args))
+
+    def fit(n_jobs):
+        if kind == "ridge":
+            return PolynomialRidge(1e-3, n_jobs=n_jobs).fit(X, numbers_for(X))
+        classes = classes_for(X, 3 if kind == "three classes" else 2)
+        return PolynomialLogisticRegression(10.0, n_jobs=n_jobs).fit(X, classes)
+
+    alone, shared = fit(1), fit(3)
+    assert len(made) == 2
+    assert alone.coef_.tobytes() == shared.coef_.tobytes()
+    assert alone.objective_ == shared.objective_
