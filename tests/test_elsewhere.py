@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from polysparse import PolynomialOperator
 from polysparse.elsewhere import handler_of, require_here
 
 
@@ -29,11 +28,6 @@ def test_what_is_here_has_no_handler(X):
 def test_what_is_elsewhere_is_refused_where_it_cannot_be_handed_over():
     with pytest.raises(TypeError, match=r"X is of dask.*Give X\.compute\(\)"):
         require_here(Array())
-
-
-def test_an_operator_needs_its_matrix_here():
-    with pytest.raises(TypeError, match="its values are elsewhere"):
-        PolynomialOperator(Array())
 
 
 class Tensor:

@@ -300,6 +300,7 @@ def test_iter_expand_yields_the_rows_in_order(space, sizes, reuse):
     assert start == 60
 
 
-def test_plan_needs_the_rows_here():
+@pytest.mark.parametrize("function", [polysparse.plan, polysparse.PolynomialOperator])
+def test_plans_and_operators_need_the_rows_here(function):
     with pytest.raises(TypeError, match=r"X is of dask.*X\.blocks\[0\]\.compute\(\)"):
-        polysparse.plan(lazily(X, [60]))
+        function(lazily(X, [60]))
