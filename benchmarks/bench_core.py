@@ -533,7 +533,7 @@ class Report:
         )
 
     def reused(self, rows: list[Row]) -> None:
-        self.heading("expand(out=...) and iter_expand(reuse=True)")
+        self.heading("Reused memory")
         lines = []
         for row in rows:
             cells = [row.name, size(row), milliseconds(row, OURS), *[""] * 4]
