@@ -319,6 +319,14 @@ def test_executors_keep_no_rows_after_a_fit(spark, monkeypatch):
     assert set(folders_of_fits(spark)) == before
 
 
+def test_a_fit_does_not_fail_when_rows_cannot_be_removed(spark, monkeypatch):
+    def fail(fit, blocks):
+        raise OSError("Read-only file system")
+
+    monkeypatch.setattr("polysparse.spark.cluster.forget", fail)
+    assert_same(make("two").fit(frame(spark, "two")).model, in_python("two"))
+
+
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     rows = Rows(as_canonical_csr(X), TARGETS["ridge"], WEIGHTS)
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)

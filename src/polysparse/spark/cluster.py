@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -92,7 +93,7 @@ class SparkCluster:
         self._context = blocks.sparkSession.sparkContext
         self._packed = blocks.rdd
         self._numbers_of_blocks = blocks.select(NUMBER).rdd
-        self._n_partitions: int | None = None  # known when the blocks have been stored
+        self._is_stored = False
         self._numbers = count(1)
         self._alive: WeakSet[Step] = WeakSet()
         self._endings: list[Any] = []
@@ -103,8 +104,9 @@ class SparkCluster:
     def __exit__(self, *_: object) -> None:
         for end in self._endings:
             end()
-        if self._n_partitions is not None:
-            self._numbers_of_blocks.foreachPartition(partial(forget, self.name))
+        if self._is_stored:
+            with suppress(Exception):  # what is left goes with the executor
+                self._numbers_of_blocks.foreachPartition(partial(forget, self.name))
         self.blocks.unpersist()
 
     def share(self, value: Any) -> Sent:
@@ -134,9 +136,9 @@ class SparkCluster:
         step = self.keep(function, *kept, once=True, **shared)
         alive = frozenset(each.number for each in self._alive)
         job = partial(contribute, step, self.name, alive, self.n_features)
-        if self._n_partitions is None:
-            self._n_partitions = self._packed.getNumPartitions()
-            self._store(list(range(self._n_partitions)))
+        if not self._is_stored:
+            self._store(list(range(self._packed.getNumPartitions())))
+            self._is_stored = True
         for _ in range(MOST_TRIALS):
             parts = self._collect(self._numbers_of_blocks, job)
             missing = [i for _, part in parts if isinstance(part, Missing) for i in part.partitions]
