@@ -19,50 +19,11 @@
 
 #include "apply/apply.hpp"
 #include "apply/lead_parts.hpp"
+#include "apply/nest.hpp"
 #include "apply/sinks.hpp"
-#include "expand/layout.hpp"
-#include "expand/rank_keys.hpp"
-#include "expand/row_copy.hpp"
 #include "expand/row_shape.hpp"
-#include "expand/walk.hpp"
 
 namespace polysparse {
-
-/// Walks rows with one kind of sink, for one worker. Degrees above 2 are made from tails that are
-/// stored. Rows are copied then: groups of lanes go past their end.
-template <class Index, class Value, class Sink>
-class RowWalker {
-  public:
-    /// For rows up to a shape. The basis must outlive it. Throws bad_alloc.
-    RowWalker(const Basis& basis, const CsrView<Value>& x, RowShape largest)
-        : basis_(&basis),
-          x_(x),
-          has_tails_(basis.highest > 2),
-          copy_(has_tails_ ? largest : RowShape{}),
-          scratch_(basis, has_tails_ ? largest : RowShape{}) {
-        scratch_.clear();
-    }
-
-    /// Row r, or a copy of it, which is valid until the next one.
-    POLYSPARSE_INLINE Row<Index, Value> row(int64_t r) const {
-        if constexpr (std::is_same_v<Index, int64_t>)
-            if (has_tails_) return copy_.copy(x_, r);
-        return row_of<Index>(x_, r);
-    }
-
-    template <class AnyRow>
-    POLYSPARSE_INLINE void walk(const AnyRow& row, Sink& sink) const {
-        const RankKeys<Index> keys{basis_, row.begin.columns};
-        walk_row(*basis_, row, keys, scratch_.layout(), sink);
-    }
-
-  private:
-    const Basis* basis_;
-    CsrView<Value> x_;
-    bool has_tails_;
-    RowCopy<Value> copy_;
-    Scratch<RankKeys<int64_t>, Sink> scratch_;
-};
 
 /// How many of a row's columns are below a bound.
 template <class Index>
@@ -71,6 +32,17 @@ POLYSPARSE_INLINE int64_t count_below(const Index* columns, int64_t n, int64_t b
     Index count = 0;  // of the type of the columns, so that lanes are as many
     for (int64_t t = 0; t < n; ++t) count += columns[t] < static_cast<Index>(bound);
     return count;
+}
+
+/// One for each worker.
+template <class Index, class Value>
+std::vector<Nest<Index, Value>> nests_for(const Basis& basis, const CsrView<Value>& x,
+                                          int64_t n_threads) {
+    const RowShape largest =
+        basis.highest > 2 ? largest_shape(x.row_offsets, x.n_rows) : RowShape{};
+    std::vector<Nest<Index, Value>> nests;
+    for (int64_t worker = 0; worker < n_threads; ++worker) nests.emplace_back(basis, largest);
+    return nests;
 }
 
 // ------------------------------------------------------------------------------------- products
@@ -82,17 +54,30 @@ struct RowTask {
     bool is_part;
 };
 
-/// Cuts rows into tasks of about `share` outputs.
+/// The row in which a share of all stored values ends.
+inline int64_t row_at(const Indices& row_offsets, int64_t n_rows, double share) {
+    const auto stored = static_cast<int64_t>(share * static_cast<double>(row_offsets[n_rows]));
+    return largest_where(0, n_rows, [&](int64_t r) { return row_offsets[r] <= stored; });
+}
+
+/// Cuts rows into tasks of about `share` outputs. Only a row that is much larger is cut itself.
 inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                                     int64_t share) {
+                                     RowShape largest, int64_t n_outputs, int64_t share) {
     std::vector<RowTask> tasks;
-    RowSizes size_of(basis);
-    int64_t first = 0, in_task = 0;
+    int64_t first = 0;
     const auto end_task = [&](int64_t last) {
         if (first < last) tasks.push_back({first, last, 0, 0, false});
-        first = last;
-        in_task = 0;
+        first = std::max(first, last);
     };
+    if (row_size(basis, largest) <= 4 * share) {
+        const int64_t n_tasks = n_outputs / share + 1;
+        for (int64_t task = 1; task < n_tasks; ++task)
+            end_task(row_at(row_offsets, n_rows, static_cast<double>(task) / n_tasks));
+        end_task(n_rows);
+        return tasks;
+    }
+    RowSizes size_of(basis);
+    int64_t in_task = 0;
     for (int64_t r = 0; r < n_rows; ++r) {
         const RowShape shape = shape_of(row_offsets, r);
         const int64_t size = size_of(shape);
@@ -102,28 +87,30 @@ inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offs
             for (int64_t part = 0; part < parts.count(); ++part)
                 tasks.push_back({r, r + 1, parts.first(part), parts.first(part + 1), true});
             first = r + 1;
+            in_task = 0;
             continue;
         }
         in_task += size + 1;
-        if (in_task >= share) end_task(r + 1);
+        if (in_task >= share) {
+            end_task(r + 1);
+            in_task = 0;
+        }
     }
     end_task(n_rows);
     return tasks;
 }
 
 /// The products of one task, in the rows of `out` from the task's first on.
-template <class Index, class Value, bool is_one>
-void dot_rows(const RowWalker<Index, Value, ToDot<Value, is_one>>& walker, const RowTask& task,
+template <bool is_one, class Index, class Value>
+void dot_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const RowTask& task,
               VectorTable<const Value> coefficients, VectorTable<Value> out) {
     for (int64_t r = task.first; r < task.last; ++r) {
         Value* const sums = out[r - task.first];
         std::fill_n(sums, is_one ? 1 : out.n_vectors, Value(0));
-        ToDot<Value, is_one> sink{coefficients, task.from == 0, sums};
-        const Row<Index, Value> row = walker.row(r);
-        if (task.is_part)
-            walker.walk(led_by(row, task.from, task.to), sink);
-        else
-            walker.walk(row, sink);
+        const Row<Index, Value> row = row_of<Index>(x, r);
+        const int64_t to = task.is_part ? task.to : row.n;
+        nest.walk(led_by(row, task.from, to), task.from == 0,
+                  ToDot<Value, is_one>{coefficients, sums});
     }
 }
 
@@ -132,16 +119,15 @@ bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Valu
              VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     const int64_t k = out.n_vectors;
     const int64_t share = effort.task > 0 ? effort.task : int64_t{1} << 16;
-    const std::vector<RowTask> tasks = cut_rows(basis, x.row_offsets, x.n_rows, share);
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
-    std::vector<RowWalker<Index, Value, ToDot<Value, is_one>>> walkers;
-    for (int64_t worker = 0; worker < effort.n_threads; ++worker)
-        walkers.emplace_back(basis, x, largest);
+    const std::vector<RowTask> tasks =
+        cut_rows(basis, x.row_offsets, x.n_rows, largest, effort.n_outputs, share);
+    std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, effort.n_threads);
     std::vector<Value> parts(tasks.size() * k);  // of tasks that are parts of a row
     const auto dot_task = [&](int64_t worker, int64_t number) {
         const RowTask& task = tasks[number];
         Value* const sums = task.is_part ? parts.data() + number * k : out[task.first];
-        dot_rows(walkers[worker], task, coefficients, VectorTable<Value>{sums, k});
+        dot_rows<is_one>(nests[worker], x, task, coefficients, VectorTable<Value>{sums, k});
     };
     if (!run_tasks(std::ssize(tasks), effort.n_threads, dot_task, should_stop)) return false;
     for (int64_t number = 0; number < std::ssize(tasks); ++number) {
@@ -164,17 +150,18 @@ struct StripTask {
     int64_t low, high;
 };
 
-template <class Index, class Value, bool is_one>
-void scatter_rows(const RowWalker<Index, Value, ToScatter<Value, is_one>>& walker,
-                  int64_t n_features, const StripTask& task, VectorTable<const Value> weights,
-                  VectorTable<Value> out) {
+template <bool is_one, class Index, class Value>
+void scatter_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const StripTask& task,
+                  VectorTable<const Value> weights, VectorTable<Value> out) {
     for (int64_t r = task.first; r < task.last; ++r) {
-        const Row<Index, Value> row = walker.row(r);
+        const Row<Index, Value> row = row_of<Index>(x, r);
         const Index* const columns = row.begin.columns;
         const int64_t from = task.low == 0 ? 0 : count_below(columns, row.n, task.low);
-        const int64_t to = task.high == n_features ? row.n : count_below(columns, row.n, task.high);
-        ToScatter<Value, is_one> sink{out, task.low == 0, weights[r]};
-        if (from < to || task.low == 0) walker.walk(led_by(row, from, to), sink);
+        const int64_t to =
+            task.high == x.n_columns ? row.n : count_below(columns, row.n, task.high);
+        if (from < to || task.low == 0)
+            nest.walk(led_by(row, from, to), task.low == 0,
+                      ToScatter<Value, is_one>{out, weights[r]});
     }
 }
 
@@ -240,14 +227,10 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
     const int64_t n_strips = n_chunks * n_slabs;
     const auto first_row = [&](int64_t strip) {
         if (strip == 0 || strip == n_strips) return strip == 0 ? 0 : x.n_rows;
-        const double share = static_cast<double>(strip) / static_cast<double>(n_strips);
-        const auto stored = static_cast<int64_t>(share * x.row_offsets[x.n_rows]);
-        return largest_where(0, x.n_rows, [&](int64_t r) { return x.row_offsets[r] <= stored; });
+        return row_at(x.row_offsets, x.n_rows, static_cast<double>(strip) / n_strips);
     };
 
-    std::vector<RowWalker<Index, Value, ToScatter<Value, is_one>>> walkers;
-    const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
-    for (int64_t worker = 0; worker < n_threads; ++worker) walkers.emplace_back(basis, x, largest);
+    std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, n_threads);
     std::vector<Value> others((n_chunks - 1) * n_columns * k);  // results of the other chunks
     const auto result_of = [&](int64_t chunk) -> VectorTable<Value> {
         if (chunk == 0) return out;
@@ -259,7 +242,7 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
             const int64_t strip = chunk * n_slabs + slab;
             const StripTask rows{first_row(strip), first_row(strip + 1), bounds[group],
                                  bounds[group + 1]};
-            scatter_rows(walkers[worker], x.n_columns, rows, weights, result_of(chunk));
+            scatter_rows<is_one>(nests[worker], x, rows, weights, result_of(chunk));
         };
         if (!run_tasks(n_chunks * n_groups, n_threads, scatter_task, should_stop)) return false;
     }
@@ -278,14 +261,11 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
 
 // ---------------------------------------------------------------------------------- any vectors
 
-/// Calls f with a value of the type in which rows are read, and whether there is one vector.
+/// Calls f with a value of the type of the columns, and whether there is one vector.
 template <class Value, class F>
-bool with_kinds(const Basis& basis, const CsrView<Value>& x, int64_t n_vectors, const F& f) {
-    const auto with_index = [&]<class Index>(Index index) {
-        return n_vectors == 1 ? f(index, std::true_type{}) : f(index, std::false_type{});
-    };
+bool with_kinds(const CsrView<Value>& x, int64_t n_vectors, const F& f) {
     return x.columns.visit([&]<class Index>(const Index*) {
-        return basis.highest > 2 ? with_index(int64_t{}) : with_index(Index{});
+        return n_vectors == 1 ? f(Index{}, std::true_type{}) : f(Index{}, std::false_type{});
     });
 }
 
@@ -293,7 +273,7 @@ template <class Value>
 bool apply(const Basis& basis, const Basis&, const CsrView<Value>& x,
            VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
            const StopRequest& should_stop) {
-    return with_kinds(basis, x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
+    return with_kinds(x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
         return dot_all<Index, is_one>(basis, x, coefficients, out, effort, should_stop);
     });
 }
@@ -303,7 +283,7 @@ bool apply_transposed(const Basis& basis, const Basis&, const CsrView<Value>& x,
                       VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                       const StopRequest& should_stop) {
     if (basis.n_columns() == 0 || out.n_vectors == 0) return true;
-    return with_kinds(basis, x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
+    return with_kinds(x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
         return scatter_all<Index, is_one>(basis, x, weights, out, effort, should_stop);
     });
 }

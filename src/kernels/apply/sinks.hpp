@@ -1,19 +1,26 @@
-// Sinks of the walk that keep nothing of a run: outputs are multiplied with vectors and summed.
+// What becomes of a run of outputs that is not kept: it is multiplied with vectors, and summed.
 //
-// The products of a run with its lead are made last, or first, for all of its outputs: a run costs
-// one multiplication and one addition for each output and vector, and its tuples are written only
-// if longer ones are made from them.
+// A run is the outputs that differ in their last value alone: the tail of a row, all of it times
+// one scale, its columns all shifted by one number. The scale multiplies a run's sum, or what the
+// run is multiplied with, so that an output costs one multiplication and one addition for each
+// vector.
+//
+// *Sinks* have
+//     sink.bias()                                     the row's output of degree 0
+//     sink.run(tail, n, shift, scale)                 one run
+//     sink.pairs(row, n_leads, gap, shift_of, scale)  a run for each of a row's first n_leads
+//                                                     values: its tail begins `gap` values after
+//                                                     its lead, its shift is shift_of(lead)
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 #include <type_traits>
 #include <utility>
 
 #include "apply/apply.hpp"
-#include "expand/row_shape.hpp"
-#include "expand/to_slots.hpp"
+#include "matrix/csr_view.hpp"
 #include "matrix/slots.hpp"
 #include "platform/processors.hpp"
 
@@ -27,51 +34,38 @@ POLYSPARSE_INLINE void unrolled(const Step& step) {
     }(std::make_integer_sequence<int64_t, count>{});
 }
 
-/// Calls step(i, value, column) for every tuple of the tail of run a + i, i below count. The tails
-/// share their end, so that a tuple is loaded once for all runs that have it: the first few tuples
-/// are of the first run alone, the next of two, and so on.
-template <int64_t count, class Tail, class Degree, class Step>
-POLYSPARSE_INLINE void for_tails(Tail end, int64_t a, const Runs<Degree>& runs, const Step& step) {
-    constexpr bool is_pairs = std::is_same_v<Degree, std::integral_constant<int64_t, 2>>;
-    int64_t left = runs.length(a);
-    Tail tail = end - left;
-    unrolled<count>([&](auto last) POLYSPARSE_INLINE_LAMBDA {
-        int64_t n = left;
-        if constexpr (last + 1 < count) n = is_pairs ? 1 : left - runs.length(a + last + 1);
-        for (int64_t t = 0; t < n; ++t) {
-            const auto column = tail.columns[t];
-            const auto value = tail.values[t];
-            unrolled<last + 1>([&](auto i) POLYSPARSE_INLINE_LAMBDA { step(i, value, column); });
-        }
-        tail = tail + n;
-        left -= n;
+/// Calls step(i, value, column) for every output of `count` runs, i below count, each of whose
+/// tails is one value shorter than the one before and ends where that ends; the first is the n
+/// values at `tail`. Each stored value is loaded once for all runs that have it.
+template <int64_t count, class Tail, class Step>
+POLYSPARSE_INLINE void for_tails(Tail tail, int64_t n, const Step& step) {
+    unrolled<count - 1>([&](auto t) POLYSPARSE_INLINE_LAMBDA {
+        const int64_t column = tail.columns[t];
+        const auto value = tail.values[t];
+        unrolled<t + 1>([&](auto i) POLYSPARSE_INLINE_LAMBDA { step(i, value, column); });
     });
+    for (int64_t t = count - 1; t < n; ++t) {
+        const int64_t column = tail.columns[t];
+        const auto value = tail.values[t];
+        unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA { step(i, value, column); });
+    }
 }
 
-/// Calls group(count, a) for the runs from a on, `count` of them, until all before `last` are done.
-/// The compiler knows count: n_together, then what is left.
+/// Calls group(count, a) for the things from a on, `count` of them, until all before `last` are
+/// done. The compiler knows count: n_together, then what is left, or the halves that it consists
+/// of.
 template <int64_t n_together, class Group>
 POLYSPARSE_INLINE void for_groups(int64_t a, int64_t last, const Group& group) {
     for (; a + n_together <= last; a += n_together)
         group(std::integral_constant<int64_t, n_together>{}, a);
+    if constexpr (n_together == 4) {  // few enough for a group of any size
+        if (a + 3 == last) return group(std::integral_constant<int64_t, 3>{}, a);
+    }
     if constexpr (n_together > 1) for_groups<n_together / 2>(a, last, group);
 }
 
-/// Writes runs [a, last) as tails, one behind the other. Returns where they end.
-template <class Tail, class Degree, class Leads, class Row, class Place>
-POLYSPARSE_INLINE Place store_runs(Tail end, int64_t a, int64_t last, const Runs<Degree>& runs,
-                                   const Leads& leads, const Row& row, Place to) {
-    for (; a < last; ++a) {
-        const int64_t n = runs.length(a);
-        scale_shift<true>(end - n, n, leads(a), row.scale(a), to);
-        to = to + n;
-    }
-    return to;
-}
-
 /// Runs that are read together, if there is one vector. Each stored value is then loaded once for
-/// all of them, and a loop ends less often, which is what short runs wait for: four make rows of 14
-/// values a third faster.
+/// all of them, and a loop ends less often, which is what short runs wait for.
 constexpr int64_t runs_together = 4;
 
 /// Vectors that are multiplied together with a run, if there are several: what registers hold. The
@@ -127,83 +121,57 @@ class Numbers {
 /// order that depends on the row alone.
 template <class Value, bool is_one>
 struct ToDot {
-    using Place = Slots<int64_t, Value>;
-
     VectorTable<const Value> coefficients;
-    bool has_bias;
     Value* sums;  // of each vector
 
-    static constexpr bool holds_blocks = false;
-    static constexpr bool takes_runs = true;
-
     POLYSPARSE_INLINE void bias() const {
-        if (!has_bias) return;
         for (int64_t c = 0; c < coefficients.n_vectors; ++c) sums[c] += coefficients.values[c];
     }
-    template <class Block, class Row, class Keys>
-    POLYSPARSE_INLINE void first(Block block, const Row& row, const Keys& keys, int64_t,
-                                 Place) const {
-        if (!block.is_output) return;
-        const auto shift = static_cast<int64_t>(keys.first_shift());
+
+    template <class Tail>
+    POLYSPARSE_INLINE void run(Tail tail, int64_t n, int64_t shift, Value scale) const {
+        const Value* const shifted = coefficients[shift];
         if constexpr (is_one) {
-            const Value* const shifted = coefficients.values + shift;
             Value sum = 0;
-            for (int64_t t = 0; t < row.n_leads(); ++t)
-                sum += row.begin.values[t] * shifted[row.begin.columns[t]];
-            *sums += sum;
+            for (int64_t t = 0; t < n; ++t) sum += tail.values[t] * shifted[tail.columns[t]];
+            *sums += scale * sum;
         } else {
-            sum_run(coefficients, row.begin, row.n_leads(), shift, 1, sums);
+            const int64_t k = coefficients.n_vectors;
+            for_groups<vectors_together>(0, k, [&](auto count, int64_t c) POLYSPARSE_INLINE_LAMBDA {
+                Numbers<Value, count> of_run;
+                for (int64_t t = 0; t < n; ++t)
+                    of_run.add(tail.values[t], shifted + tail.columns[t] * k + c);
+                of_run.add_to(scale, sums + c);
+            });
         }
     }
-    template <class Block, class Tail, class Runs, class Leads, class Row>
-    POLYSPARSE_INLINE Place runs(Block block, Tail end, int64_t a, int64_t last, const Runs& runs,
-                                 const Leads& leads, const Row& row, Place to) const {
-        if (block.is_output) sum_runs(coefficients, end, a, last, runs, leads, row, sums);
-        return block.is_tail ? store_runs(end, a, last, runs, leads, row, to) : to;
-    }
 
-  private:
     /// A function of its own, so that its loops have all registers.
-    template <class Tail, class Runs, class Leads, class Row>
-    POLYSPARSE_APART static void sum_runs(VectorTable<const Value> coefficients, Tail end,
-                                          int64_t a, int64_t last, Runs runs, Leads leads, Row row,
-                                          Value* sums) {
+    template <class AnyRow, class ShiftOf>
+    POLYSPARSE_PER_PROCESSOR POLYSPARSE_APART void pairs(const AnyRow& row, int64_t n_leads,
+                                                         int64_t gap, const ShiftOf& shift_of,
+                                                         Value scale) const {
         if constexpr (is_one) {
             Value sum = 0;
-            for_groups<runs_together>(a, last, [&](auto count, int64_t b) POLYSPARSE_INLINE_LAMBDA {
+            const auto group = [&](auto count, int64_t a) POLYSPARSE_INLINE_LAMBDA {
                 std::array<const Value*, count> shifted;
                 std::array<Value, count> of_run{};
                 unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
-                    shifted[i] = coefficients.values + static_cast<int64_t>(leads(b + i));
+                    shifted[i] = coefficients.values + shift_of(a + i);
                 });
-                for_tails<count>(end, b, runs,
+                for_tails<count>(row.begin + (a + gap), row.n - (a + gap),
                                  [&](auto i, Value value, int64_t column) POLYSPARSE_INLINE_LAMBDA {
                                      of_run[i] += value * shifted[i][column];
                                  });
                 unrolled<count>(
-                    [&](auto i) POLYSPARSE_INLINE_LAMBDA { sum += row.scale(b + i) * of_run[i]; });
-            });
-            *sums += sum;
+                    [&](auto i) POLYSPARSE_INLINE_LAMBDA { sum += row.scale(a + i) * of_run[i]; });
+            };
+            for_groups<runs_together>(0, n_leads, group);
+            *sums += scale * sum;
         } else {
-            for (; a < last; ++a) {
-                const int64_t n = runs.length(a);
-                sum_run(coefficients, end - n, n, static_cast<int64_t>(leads(a)), row.scale(a),
-                        sums);
-            }
+            for (int64_t a = 0; a < n_leads; ++a)
+                run(row.begin + (a + gap), row.n - (a + gap), shift_of(a), scale * row.scale(a));
         }
-    }
-
-    template <class Tail>
-    POLYSPARSE_INLINE static void sum_run(VectorTable<const Value> coefficients, Tail tail,
-                                          int64_t n, int64_t shift, Value scale, Value* sums) {
-        const Value* const shifted = coefficients[shift];
-        const int64_t k = coefficients.n_vectors;
-        for_groups<vectors_together>(0, k, [&](auto count, int64_t c) POLYSPARSE_INLINE_LAMBDA {
-            Numbers<Value, count> of_run;
-            for (int64_t t = 0; t < n; ++t)
-                of_run.add(tail.values[t], shifted + tail.columns[t] * k + c);
-            of_run.add_to(scale, sums + c);
-        });
     }
 };
 
@@ -211,77 +179,53 @@ struct ToDot {
 /// has this row's numbers.
 template <class Value, bool is_one>
 struct ToScatter {
-    using Place = Slots<int64_t, Value>;
-
     VectorTable<Value> out;
-    bool has_bias;
     const Value* weights;  // of each vector
 
-    static constexpr bool holds_blocks = false;
-    static constexpr bool takes_runs = true;
-
     POLYSPARSE_INLINE void bias() const {
-        if (!has_bias) return;
         for (int64_t c = 0; c < out.n_vectors; ++c) out.values[c] += weights[c];
-    }
-    template <class Block, class Row, class Keys>
-    POLYSPARSE_INLINE void first(Block block, const Row& row, const Keys& keys, int64_t,
-                                 Place) const {
-        if (!block.is_output) return;
-        const auto shift = static_cast<int64_t>(keys.first_shift());
-        if constexpr (is_one) {
-            Value* const shifted = out.values + shift;
-            const Value weight = *weights;
-            for (int64_t t = 0; t < row.n_leads(); ++t)
-                shifted[row.begin.columns[t]] += row.begin.values[t] * weight;
-        } else {
-            add_run(out, row.begin, row.n_leads(), shift, 1, weights);
-        }
-    }
-    template <class Block, class Tail, class Runs, class Leads, class Row>
-    POLYSPARSE_INLINE Place runs(Block block, Tail end, int64_t a, int64_t last, const Runs& runs,
-                                 const Leads& leads, const Row& row, Place to) const {
-        if (block.is_output) add_runs(out, end, a, last, runs, leads, row, weights);
-        return block.is_tail ? store_runs(end, a, last, runs, leads, row, to) : to;
-    }
-
-  private:
-    template <class Tail, class Runs, class Leads, class Row>
-    POLYSPARSE_APART static void add_runs(VectorTable<Value> out, Tail end, int64_t a, int64_t last,
-                                          Runs runs, Leads leads, Row row, const Value* weights) {
-        if constexpr (is_one) {
-            const Value weight = *weights;
-            for_groups<runs_together>(a, last, [&](auto count, int64_t b) POLYSPARSE_INLINE_LAMBDA {
-                std::array<Value*, count> shifted;
-                std::array<Value, count> of_run;
-                unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
-                    shifted[i] = out.values + static_cast<int64_t>(leads(b + i));
-                    of_run[i] = row.scale(b + i) * weight;
-                });
-                for_tails<count>(end, b, runs,
-                                 [&](auto i, Value value, int64_t column) POLYSPARSE_INLINE_LAMBDA {
-                                     shifted[i][column] += value * of_run[i];
-                                 });
-            });
-        } else {
-            for (; a < last; ++a) {
-                const int64_t n = runs.length(a);
-                add_run(out, end - n, n, static_cast<int64_t>(leads(a)), row.scale(a), weights);
-            }
-        }
     }
 
     template <class Tail>
-    POLYSPARSE_INLINE static void add_run(VectorTable<Value> out, Tail tail, int64_t n,
-                                          int64_t shift, Value scale, const Value* weights) {
+    POLYSPARSE_INLINE void run(Tail tail, int64_t n, int64_t shift, Value scale) const {
         Value* const shifted = out[shift];
-        const int64_t k = out.n_vectors;
-        for_groups<vectors_together>(0, k, [&](auto count, int64_t c) POLYSPARSE_INLINE_LAMBDA {
-            Numbers<Value, count> of_run;
-            of_run.add(scale, weights + c);
-            for (int64_t t = 0; t < n; ++t)
-                of_run.add_to(tail.values[t], shifted + tail.columns[t] * k + c);
-        });
+        if constexpr (is_one) {
+            const Value of_run = scale * *weights;
+            for (int64_t t = 0; t < n; ++t) shifted[tail.columns[t]] += tail.values[t] * of_run;
+        } else {
+            const int64_t k = out.n_vectors;
+            for_groups<vectors_together>(0, k, [&](auto count, int64_t c) POLYSPARSE_INLINE_LAMBDA {
+                Numbers<Value, count> of_run;
+                of_run.add(scale, weights + c);
+                for (int64_t t = 0; t < n; ++t)
+                    of_run.add_to(tail.values[t], shifted + tail.columns[t] * k + c);
+            });
+        }
+    }
+
+    template <class AnyRow, class ShiftOf>
+    POLYSPARSE_PER_PROCESSOR POLYSPARSE_APART void pairs(const AnyRow& row, int64_t n_leads,
+                                                         int64_t gap, const ShiftOf& shift_of,
+                                                         Value scale) const {
+        if constexpr (is_one) {
+            const Value weight = scale * *weights;
+            const auto group = [&](auto count, int64_t a) POLYSPARSE_INLINE_LAMBDA {
+                std::array<Value*, count> shifted;
+                std::array<Value, count> of_run;
+                unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
+                    shifted[i] = out.values + shift_of(a + i);
+                    of_run[i] = row.scale(a + i) * weight;
+                });
+                for_tails<count>(row.begin + (a + gap), row.n - (a + gap),
+                                 [&](auto i, Value value, int64_t column) POLYSPARSE_INLINE_LAMBDA {
+                                     shifted[i][column] += value * of_run[i];
+                                 });
+            };
+            for_groups<runs_together>(0, n_leads, group);
+        } else {
+            for (int64_t a = 0; a < n_leads; ++a)
+                run(row.begin + (a + gap), row.n - (a + gap), shift_of(a), scale * row.scale(a));
+        }
     }
 };
 

@@ -48,9 +48,11 @@ inline RowShape larger(RowShape a, RowShape b) {
 }
 /// A shape that needs at least as much room as any of n rows.
 inline RowShape largest_shape(const Indices& row_offsets, int64_t n_rows) {
-    RowShape largest;
-    for (int64_t r = 0; r < n_rows; ++r) largest = larger(largest, shape_of(row_offsets, r));
-    return largest;
+    return row_offsets.visit([&](const auto* offsets) {
+        RowShape largest;
+        for (int64_t r = 0; r < n_rows; ++r) largest = larger(largest, shape_of(offsets, r));
+        return largest;
+    });
 }
 
 /// How many stored values, from the front, lead no tuple of degree d that is needed. Below the

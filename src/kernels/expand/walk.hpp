@@ -20,9 +20,6 @@
 //     sink.first(block, row, keys, from, to)     P_1, without the stored values before `from`
 //     sink.run(block, tail, n, lead, scale, to)  a run, or part of one: the n tuples at `tail`
 //                                                with this lead in front
-//     sink.runs(block, tail_end, a, last, runs, leads, row, to)
-//                                                runs [a, last) of a block, if Sink::takes_runs:
-//                                                returns where the next run goes
 //     Sink::holds_blocks         true: it writes every block at `to`, where it stays. False: it
 //                                writes a block at `to` only if it is_tail, and it does not stay
 //
@@ -74,14 +71,10 @@ POLYSPARSE_INLINE Place walk_block(const Basis& basis, Degree d, const Row& row,
     const auto runs = runs_of(basis, d, shape_of(row));
     const auto leads = keys.leads(d);
     const auto walk = [&](Block<Degree> block, int64_t a, int64_t last) POLYSPARSE_INLINE_LAMBDA {
-        if constexpr (requires { Sink::takes_runs; }) {
-            to = sink.runs(block, tail_end, a, last, runs, leads, row, to);
-        } else {
-            for (; a < last; ++a) {
-                const int64_t n = runs.length(a);
-                sink.run(block, tail_end - n, n, leads(a), row.scale(a), to);
-                if (Sink::holds_blocks || block.is_tail) to = to + n;
-            }
+        for (; a < last; ++a) {
+            const int64_t n = runs.length(a);
+            sink.run(block, tail_end - n, n, leads(a), row.scale(a), to);
+            if (Sink::holds_blocks || block.is_tail) to = to + n;
         }
     };
     if constexpr (Row::all_lead) {

@@ -279,8 +279,9 @@ def apply_transposed(
 def _column_arguments(columns: Any) -> tuple[Any, Any]:
     """Return the native basis, and what says which columns there are."""
     basis = _sizing_basis(columns)
-    by = {"all": lambda _: basis, "chosen": _lookup, "hashed": _hasher}[columns.kind](columns)
-    return basis, by
+    if columns.kind == "all":
+        return basis, basis
+    return basis, _lookup(columns) if columns.kind == "chosen" else _hasher(columns)
 
 
 def _fills_basis(columns: Any, x: CsrRows, k: int) -> bool:

@@ -166,16 +166,16 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
     # ---------------------------------------------------------------------- products, for SciPy
 
     def _matvec(self, v: NDArray[Any]) -> NDArray[Any]:
-        return self._matmat(np.reshape(v, (-1, 1))).ravel()
+        return self._matmat(v.reshape(-1, 1)).ravel()
 
     def _rmatvec(self, v: NDArray[Any]) -> NDArray[Any]:
-        return self._rmatmat(np.reshape(v, (-1, 1))).ravel()
+        return self._rmatmat(v.reshape(-1, 1)).ravel()
 
     def _matmat(self, v: NDArray[Any]) -> NDArray[Any]:
         return self._multiply(products.apply, v)
 
     def _rmatmat(self, v: NDArray[Any]) -> NDArray[Any]:
-        self._require_room_for_coefficients(np.shape(v)[1])
+        self._require_room_for_coefficients(v.shape[1])
         return self._multiply(products.apply_transposed, v)
 
     def _transpose(self) -> LinearOperator:
@@ -183,7 +183,7 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
 
     def _multiply(self, apply: Callable[..., NDArray[Any]], v: NDArray[Any]) -> NDArray[Any]:
         """Return a product with columns of any dtype; complex ones part by part."""
-        if np.iscomplexobj(v):
+        if v.dtype.kind == "c":
             parts = self._multiply(apply, np.hstack([np.real(v), np.imag(v)]))
             real, imaginary = np.hsplit(parts, 2)
             return real + 1j * imaginary
