@@ -21,18 +21,10 @@
 #include "apply/lead_parts.hpp"
 #include "apply/nest.hpp"
 #include "apply/sinks.hpp"
+#include "apply/strips.hpp"
 #include "expand/row_shape.hpp"
 
 namespace polysparse {
-
-/// How many of a row's columns are below a bound.
-template <class Index>
-POLYSPARSE_INLINE int64_t count_below(const Index* columns, int64_t n, int64_t bound) {
-    if (n > 64) return std::lower_bound(columns, columns + n, bound) - columns;
-    Index count = 0;  // of the type of the columns, so that lanes are as many
-    for (int64_t t = 0; t < n; ++t) count += columns[t] < static_cast<Index>(bound);
-    return count;
-}
 
 /// One for each worker.
 template <class Index, class Value>
@@ -43,6 +35,12 @@ std::vector<Nest<Index, Value>> nests_for(const Basis& basis, const CsrView<Valu
     std::vector<Nest<Index, Value>> nests;
     for (int64_t worker = 0; worker < n_threads; ++worker) nests.emplace_back(basis, largest);
     return nests;
+}
+
+/// For k vectors.
+template <class Value>
+Strips strips_for(const Basis& basis, const CsrView<Value>& x, int64_t n_outputs, int64_t k) {
+    return {basis, k, sizeof(Value), n_outputs / std::max<int64_t>(x.n_rows, 1)};
 }
 
 // ------------------------------------------------------------------------------------- products
@@ -60,16 +58,17 @@ inline int64_t row_at(const Indices& row_offsets, int64_t n_rows, double share) 
     return largest_where(0, n_rows, [&](int64_t r) { return row_offsets[r] <= stored; });
 }
 
-/// Cuts rows into tasks of about `share` outputs. Only a row that is much larger is cut itself.
+/// Cuts rows into tasks of about `share` outputs, and a row that is much larger than `part` outputs
+/// into parts of about that.
 inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                                     RowShape largest, int64_t n_outputs, int64_t share) {
+                                     int64_t n_outputs, int64_t share, int64_t part) {
     std::vector<RowTask> tasks;
     int64_t first = 0;
     const auto end_task = [&](int64_t last) {
         if (first < last) tasks.push_back({first, last, 0, 0, false});
         first = std::max(first, last);
     };
-    if (row_size(basis, largest) <= 4 * share) {
+    if (row_size(basis, largest_shape(row_offsets, n_rows)) <= 4 * part) {
         const int64_t n_tasks = n_outputs / share + 1;
         for (int64_t task = 1; task < n_tasks; ++task)
             end_task(row_at(row_offsets, n_rows, static_cast<double>(task) / n_tasks));
@@ -81,11 +80,11 @@ inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offs
     for (int64_t r = 0; r < n_rows; ++r) {
         const RowShape shape = shape_of(row_offsets, r);
         const int64_t size = size_of(shape);
-        if (size > 4 * share) {
+        if (size > 4 * part) {
             end_task(r);
-            const LeadParts parts = LeadParts::of_about(basis, shape, share);
-            for (int64_t part = 0; part < parts.count(); ++part)
-                tasks.push_back({r, r + 1, parts.first(part), parts.first(part + 1), true});
+            const LeadParts parts = LeadParts::of_about(basis, shape, part);
+            for (int64_t i = 0; i < parts.count(); ++i)
+                tasks.push_back({r, r + 1, parts.first(i), parts.first(i + 1), true});
             first = r + 1;
             in_task = 0;
             continue;
@@ -114,20 +113,39 @@ void dot_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const RowTask& 
     }
 }
 
+/// The same for whole rows, strip by strip.
+template <bool is_one, class Index, class Value>
+void dot_strips(Nest<Index, Value>& nest, const CsrView<Value>& x, const Strips& strips,
+                const RowTask& task, VectorTable<const Value> coefficients,
+                VectorTable<Value> out) {
+    std::fill_n(out.values, (task.last - task.first) * out.n_vectors, Value(0));
+    strips.walk<Index>(x, task.first, task.last, 0, x.n_columns,
+                       [&](int64_t r, const LedRow<Index, Value>& part, bool is_first) {
+                           Value* const sums = out[r - task.first];
+                           nest.walk(part, is_first, ToDot<Value, is_one>{coefficients, sums});
+                       });
+}
+
 template <class Index, bool is_one, class Value>
 bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> coefficients,
              VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     const int64_t k = out.n_vectors;
-    const int64_t share = effort.task > 0 ? effort.task : int64_t{1} << 16;
-    const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
+    const Strips strips = strips_for(basis, x, effort.n_outputs, k);
+    const int64_t part = effort.task > 0 ? effort.task : int64_t{1} << 16;
+    // A strip is read once for all rows of a task. Results depend on parts, but not on tasks.
+    const int64_t share =
+        std::max(part, std::min(part * strips.count(), effort.n_outputs / (4 * effort.n_threads)));
     const std::vector<RowTask> tasks =
-        cut_rows(basis, x.row_offsets, x.n_rows, largest, effort.n_outputs, share);
+        cut_rows(basis, x.row_offsets, x.n_rows, effort.n_outputs, share, part);
     std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, effort.n_threads);
     std::vector<Value> parts(tasks.size() * k);  // of tasks that are parts of a row
     const auto dot_task = [&](int64_t worker, int64_t number) {
         const RowTask& task = tasks[number];
         Value* const sums = task.is_part ? parts.data() + number * k : out[task.first];
-        dot_rows<is_one>(nests[worker], x, task, coefficients, VectorTable<Value>{sums, k});
+        if (strips.count() > 1 && !task.is_part)
+            dot_strips<is_one>(nests[worker], x, strips, task, coefficients, {sums, k});
+        else
+            dot_rows<is_one>(nests[worker], x, task, coefficients, {sums, k});
     };
     if (!run_tasks(std::ssize(tasks), effort.n_threads, dot_task, should_stop)) return false;
     for (int64_t number = 0; number < std::ssize(tasks); ++number) {
@@ -151,18 +169,13 @@ struct StripTask {
 };
 
 template <bool is_one, class Index, class Value>
-void scatter_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const StripTask& task,
-                  VectorTable<const Value> weights, VectorTable<Value> out) {
-    for (int64_t r = task.first; r < task.last; ++r) {
-        const Row<Index, Value> row = row_of<Index>(x, r);
-        const Index* const columns = row.begin.columns;
-        const int64_t from = task.low == 0 ? 0 : count_below(columns, row.n, task.low);
-        const int64_t to =
-            task.high == x.n_columns ? row.n : count_below(columns, row.n, task.high);
-        if (from < to || task.low == 0)
-            nest.walk(led_by(row, from, to), task.low == 0,
-                      ToScatter<Value, is_one>{out, weights[r]});
-    }
+void scatter_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const Strips& strips,
+                  const StripTask& task, VectorTable<const Value> weights, VectorTable<Value> out) {
+    const auto scatter = [&](int64_t r, const LedRow<Index, Value>& part,
+                             bool is_first) POLYSPARSE_INLINE_LAMBDA {
+        nest.walk(part, is_first && task.low == 0, ToScatter<Value, is_one>{out, weights[r]});
+    };
+    strips.walk<Index>(x, task.first, task.last, task.low, task.high, scatter);
 }
 
 /// Columns that divide a matrix into groups of leads with about as many outputs each, as far as a
@@ -231,6 +244,7 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
     };
 
     std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, n_threads);
+    const Strips strips = strips_for(basis, x, effort.n_outputs, k);
     std::vector<Value> others((n_chunks - 1) * n_columns * k);  // results of the other chunks
     const auto result_of = [&](int64_t chunk) -> VectorTable<Value> {
         if (chunk == 0) return out;
@@ -242,7 +256,7 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
             const int64_t strip = chunk * n_slabs + slab;
             const StripTask rows{first_row(strip), first_row(strip + 1), bounds[group],
                                  bounds[group + 1]};
-            scatter_rows<is_one>(nests[worker], x, rows, weights, result_of(chunk));
+            scatter_rows<is_one>(nests[worker], x, strips, rows, weights, result_of(chunk));
         };
         if (!run_tasks(n_chunks * n_groups, n_threads, scatter_task, should_stop)) return false;
     }
