@@ -2,6 +2,7 @@
 // generation of processors. Compiler extensions are used here and nowhere else.
 #pragma once
 
+#include <cfloat>
 #include <cstdint>
 #include <cstring>
 
@@ -29,6 +30,9 @@
 #endif
 
 namespace polysparse {
+
+// Results have the same bits everywhere because every product and every sum is rounded to its type.
+static_assert(FLT_EVAL_METHOD == 0, "for 32-bit x86, compile with -msse2 -mfpmath=sse");
 
 /// Slots that are read and written as one group. A loop that may write past its end works in whole
 /// groups.

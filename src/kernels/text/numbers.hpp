@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "platform/processors.hpp"
+#include "text/decimals.hpp"
 #include "text/words.hpp"
 
 namespace polysparse {
@@ -35,7 +36,7 @@ inline bool is_below_one(const char* p, const char* end) {
 inline const char* read_any_number(const char* p, double& out) {
     const char* const end = skip_word(p);
     if (*p == '+' && p[1] != '-') ++p;
-    const auto [stop, error] = std::from_chars(p, end, out);
+    const auto [stop, error] = read_decimal(p, end, out);
     if (stop != end || p == end) return nullptr;
     if (error == std::errc::result_out_of_range && is_below_one(p, end))
         out = *p == '-' ? -0.0 : 0.0;
