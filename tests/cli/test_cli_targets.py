@@ -6,6 +6,7 @@ from scipy import sparse
 import polysparse
 from checks import names_in
 from command_line import run
+from polysparse.files import paths
 from polysparse.files.paths import locked
 
 
@@ -59,8 +60,24 @@ def test_neighbours_of_the_output_are_left_alone(output, good, tmp_path, capsys)
     assert (reserved / "mine").exists()
 
 
-def test_two_runs_cannot_write_the_same(good, tmp_path, capsys):
-    pytest.importorskip("fcntl")
+class LocksOfWindows:
+    """The part of msvcrt that locks, by flock."""
+
+    LK_NBLCK = 2
+
+    def locking(self, descriptor, mode, n_bytes):
+        fcntl = pytest.importorskip("fcntl")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PermissionError(13, "Permission denied") from None
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_two_runs_cannot_write_the_same(windows, good, tmp_path, capsys, monkeypatch):
+    if windows:
+        monkeypatch.setattr(paths, "fcntl", None)
+        monkeypatch.setattr(paths, "msvcrt", LocksOfWindows())
     with locked(tmp_path / "out"):
         assert run("expand", good, tmp_path / "out") == 1
         assert capsys.readouterr().err == f"polysparse: another run is writing {tmp_path}/out.\n"

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from polysparse.files.opening import open_source
 from polysparse.files.paths import UnknownExtension
-from polysparse.files.source import FileFault, faults_of
+from polysparse.files.source import OPEN_FILES, FileFault, faults_of
 from source_files import DENSE, TEXT, contents, read, written
 
 
@@ -52,6 +52,21 @@ def test_a_fault_in_a_stream_is_called_by_the_name_that_was_given(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(packed)))
     with pytest.raises(FileFault, match=r"^standard input: ends in the middle"):
         read("-")
+
+
+def test_a_copy_that_has_a_name_is_not_open_while_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("polysparse.files.source.OPEN_FILES", tmp_path / "no")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
+    source = open_source("-")
+    (folder,) = tmp_path.iterdir()
+    (copy,) = folder.iterdir()
+    assert copy.read_bytes() == TEXT
+    if OPEN_FILES.is_dir():
+        assert not any(copy == path.resolve() for path in OPEN_FILES.iterdir())
+    assert source.summary.n_rows == 2
+    source.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_standard_input_may_be_closed(monkeypatch):

@@ -6,10 +6,15 @@ import errno
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import IO, Any
 
 from polysparse.files.atomic import beside, fcntl, is_named
 from polysparse.machine import format_bytes
+
+msvcrt: Any = import_module("msvcrt") if find_spec("msvcrt") else None  # on Windows
 
 # A directory has one of these: while it is written, once it is complete, and while its arrays are
 # being moved into an archive.
@@ -155,25 +160,34 @@ def _require_replaceable(path: Path) -> None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock that keeps other runs from writing to the same path."""
-    if fcntl is None:
-        put_back(path)
-        yield
-        return
     name = beside(path, "lock")
     while True:
-        with open(name, "wb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise BlockingIOError(f"another run is writing {path}.") from None
+        with open(name, "ab") as lock:
+            if not _try_to_lock(lock):
+                raise BlockingIOError(f"another run is writing {path}.")
             if not is_named(lock, name):  # the previous holder has just removed the file
                 continue
             try:
                 put_back(path)
                 yield
             finally:
-                name.unlink(missing_ok=True)
+                if fcntl is None:  # Windows does not remove a file that is open
+                    lock.close()
+                with suppress(PermissionError):  # nor one that another run has just opened
+                    name.unlink(missing_ok=True)
             return
+
+
+def _try_to_lock(file: IO[bytes]) -> bool:
+    """Lock an open file for as long as it is open; return False if another process holds it."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 # ---------------------------------------------------------------------------- replaced directories

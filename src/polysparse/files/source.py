@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,8 @@ from polysparse.machine import format_bytes, require_memory
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
+
+OPEN_FILES = Path("/proc/self/fd")  # on Linux, the open files of this process by their numbers
 
 
 class FileFault(ValueError):
@@ -111,7 +113,7 @@ class Source:
         self.path, self.reading = path, reading
         self.given_features = reading.n_features
         self.place = path  # where the bytes are; `path` is the name used in messages
-        self._copy: IO[bytes] | None = None
+        self._copy: ExitStack | None = None
 
     @cached_property
     def summary(self) -> Summary:
@@ -170,21 +172,24 @@ class Source:
     def spool(self, stream: IO[bytes]) -> None:
         """Copy a stream that can be read only once to a temporary file, and read from that.
 
-        On Linux the copy has no name, so it disappears however the process ends.
+        On Linux the copy has no name, so it disappears however the process ends. Elsewhere it is
+        closed before it is read: Windows does not open a temporary file twice.
         """
-        nameless = Path("/proc/self/fd")
-        make = tempfile.TemporaryFile if nameless.is_dir() else tempfile.NamedTemporaryFile
-        self._copy = copy = make(prefix="polysparse-")
-        try:
-            shutil.copyfileobj(stream, copy, 2**20)
-            copy.flush()
-        except BaseException:
-            copy.close()
-            raise
-        self.place = nameless / str(copy.fileno()) if nameless.is_dir() else Path(copy.name)
+        with ExitStack() as copies:
+            if OPEN_FILES.is_dir():
+                copy: IO[bytes] = copies.enter_context(tempfile.TemporaryFile(prefix="polysparse-"))
+                self.place = OPEN_FILES / str(copy.fileno())
+                shutil.copyfileobj(stream, copy, 2**20)
+                copy.flush()
+            else:
+                folder = copies.enter_context(tempfile.TemporaryDirectory(prefix="polysparse-"))
+                self.place = Path(folder) / "copy"
+                with open(self.place, "xb") as copy:
+                    shutil.copyfileobj(stream, copy, 2**20)
+            self._copy = copies.pop_all()
 
     def close(self) -> None:
-        """Close the temporary copy, if there is one, which removes it."""
+        """Remove the temporary copy, if there is one."""
         if self._copy is not None:
             self._copy.close()
 
