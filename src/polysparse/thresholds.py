@@ -6,6 +6,9 @@ of use: a copy made by `from ... import NAME` would not see a test's change.
 
 from __future__ import annotations
 
+import math
+import sys
+
 # Columns and stored values beyond this are numbered with int64.
 MAX_INT32 = 2**31 - 1
 
@@ -22,6 +25,10 @@ CACHE_PER_THREAD = 2**23
 # A result of up to this share of all memory is granted without checking what is available: the
 # check takes a third of a millisecond, which is long for a small result.
 ALWAYS_GRANTED = 1 / 64
+
+# A result whose size is known only once it is computed is counted first if it may have more bytes:
+# Windows sets memory aside when it is asked for, other systems when it is written to.
+MOST_SET_ASIDE = 2**26 if sys.platform == "win32" else math.inf
 
 # Bytes of working memory for counting columns, in addition to the counts themselves.
 COUNTING_BYTES = 2**28

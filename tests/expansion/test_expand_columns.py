@@ -10,7 +10,7 @@ import polysparse
 from checks import DEGREES, assert_is_restricted, bits, nbytes, zoo_law
 from column_kinds import SPACES, X, every_space, selected_space
 from csr_zoo import ZOO, random_dense, raw_csr
-from inside import fail_at, lower
+from inside import before, fail_at, lower
 from polysparse import HashedPolynomialFeatures, MonomialBasis
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
@@ -206,3 +206,14 @@ def test_no_rows_need_no_look_up(monkeypatch):
     empty = polysparse.expand(sparse.csr_array((0, 7)), columns=[0, 5])
     assert empty.shape == (0, 2)
     assert empty.indptr.tolist() == [0]
+
+
+@selected_space
+def test_where_memory_is_set_aside_at_once_it_is_no_more_than_the_result(space, monkeypatch):
+    columns, sizes = SPACES[space](), []
+    expected = polysparse.expand(X, columns=columns)
+    before(monkeypatch, "allocate", lambda shape, *_: sizes.append(shape))
+    lower(monkeypatch, MOST_SET_ASIDE=0, CACHE_PER_THREAD=100)
+    assert bits(polysparse.expand(X, columns=columns)) == bits(expected)
+    assert sizes[-2:] == [expected.nnz, expected.nnz]
+    assert max(sizes) <= max(expected.nnz, X.shape[0] + 1)

@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from polysparse import machine
+from polysparse import machine, thresholds
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import engine_for
-from polysparse.expansion.by_blocks import iter_expand_columns
+from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.machine import threads_for
 from polysparse.matrix import output
@@ -38,14 +38,18 @@ def expand_columns(
     n_threads = threads_for(n_jobs, planned.nnz)
     if out is not None:
         return _expand_into(out, planned, x, n_threads)
+    is_costly = planned.is_upper_bound and planned.nbytes > thresholds.MOST_SET_ASIDE
+    if is_costly and isinstance(x, CanonicalCsr):
+        planned = count_stored(planned, x, n_jobs)
     limit = planned.limit(max_bytes, ways_out)
     most = planned.room_for(limit)
     if isinstance(x, CanonicalDense):
         out = output.allocate(planned.shape, planned.dtype, order)
         engine.fill_dense(columns, x.values, out, n_threads)
         return out
-    # The size of a result in chosen or hashed columns is known only once it is computed. The room
-    # is for the largest that is possible or allowed, but only pages that are written take memory.
+    # The size of a result in chosen or hashed columns is known only once it is computed. Unless it
+    # was counted, the room is for the largest that is possible or allowed: only pages that are
+    # written take memory.
     room = CsrRoom.fresh(
         planned.n_rows, most, planned.index_dtype, planned.filled_index_dtype, planned.dtype
     )
