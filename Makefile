@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
 CPP     := $(shell find src tests -name "*.hpp" -o -name "*.cpp" -o -name "*.cu")
 
-.PHONY: help demo test test-gpu lint format bench paper sanitize soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
+.PHONY: help demo test test-gpu lint format bench paper sanitize portable soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ docs-light: $(VENV)/.docs  ## The same, but without running the examples
 
 sanitize: $(VENV)/.tools  ## Run the core under ASan, UBSan and TSan
 	VENV=$(VENV) sh tests/sanitize.sh
+
+portable:  ## Run the core as other compilers build it, and for other processors under qemu
+	sh tests/portable.sh
 
 soak: $(VENV)/.installed  ## Corrupt, kill, fork and share for ten minutes: nothing wrong, no crash
 	$(BIN)/python -W ignore tests/soak.py --seconds 600

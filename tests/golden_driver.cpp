@@ -147,7 +147,7 @@ void test_shortest() {
 }  // namespace
 
 int main() {
-    if (std::setlocale(LC_ALL, "") == nullptr) std::puts("LC_ALL names no locale");
+    if (std::setlocale(LC_ALL, "") == nullptr) std::puts("the locale is not installed");
     test_hashes();
     test_words();
     test_round_trips<double, uint64_t>();

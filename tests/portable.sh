@@ -1,0 +1,35 @@
+#!/bin/sh
+# The kernels, without Python, by every compiler that is here, run here or under qemu. Debian has the
+# others: clang g++-aarch64-linux-gnu g++-s390x-linux-gnu qemu-user-static. zig has musl and libc++.
+set -eu
+cd "$(dirname "$0")/.."
+out=$(pwd)/build/portable
+mkdir -p "$out"
+
+try() { # what it is, command to run it under, compiler and flags
+    what=$1
+    under=$2
+    shift 2
+    if ! command -v "$1" >/dev/null || ! command -v "${under:-true}" >/dev/null; then
+        echo "$what: left out, $1${under:+ or $under} is not here"
+        return
+    fi
+    for driver in golden_driver kernel_driver; do
+        "$@" -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread -Isrc/kernels \
+            "tests/$driver.cpp" $(find src/kernels -name '*.cpp' -not -path '*/bindings/*') \
+            -o "$out/$driver"
+        echo "$what, $driver: $($under "$out/$driver")"
+    done
+}
+
+# What CMakeLists.txt finds out.
+case $(uname -m) in
+    x86_64) clones=-DPOLYSPARSE_HAS_CLONES targets=-DPOLYSPARSE_HAS_TARGETS ;;
+    *) clones= targets= ;;
+esac
+try "GCC" "" g++ $clones
+try "Clang" "" clang++ $targets
+try "musl and libc++" "" zig c++ -target "$(uname -m)-linux-musl" $targets
+# qemu keeps some memory of every thread that has ended: 14 GB in kernel_driver.
+try "aarch64" qemu-aarch64-static aarch64-linux-gnu-g++ -static
+try "s390x, big endian" qemu-s390x-static s390x-linux-gnu-g++ -static
