@@ -66,7 +66,9 @@ class RowBlocks:
 
     def __iter__(self) -> Iterator[slice]:
         n_rows = len(self.offsets) - 1
-        bytes_before = self.offsets * self.value_bytes + np.arange(n_rows + 1) * self.row_bytes
+        bytes_before = (
+            self.offsets * self.value_bytes + np.arange(n_rows + 1, dtype=np.int64) * self.row_bytes
+        )
         start = 0
         while start < n_rows:
             stop = min(

@@ -130,7 +130,10 @@ class StoreWriter:
         """Append a block of rows, ending parts where they are full."""
         start, n_rows = 0, block.shape[0]
         offsets = block.indptr.astype(np.int64)
-        sizes = offsets * self.bytes_per_value + np.arange(n_rows + 1) * self.bytes_per_row
+        sizes = (
+            offsets * self.bytes_per_value
+            + np.arange(n_rows + 1, dtype=np.int64) * self.bytes_per_row
+        )
         while start < n_rows:
             room = thresholds.PART_BYTES - self._bytes_in_part()
             # The row that reaches the limit is the last one of the part.
