@@ -47,8 +47,15 @@ class HashedLister {
     }
 
     /// Writes a part of row r and returns its length. Writes up to lanes - 1 slots behind it.
-    POLYSPARSE_PER_PROCESSOR int64_t fill(const CsrView<Value>& x, int64_t r, int64_t part,
-                                          int64_t n_parts, Slots<int32_t, Value> out) {
+    int64_t fill(const CsrView<Value>& x, int64_t r, int64_t part, int64_t n_parts,
+                 Slots<int32_t, Value> out) {
+        return on_this_processor(
+            [&]() POLYSPARSE_INLINE_LAMBDA { return fill_part(x, r, part, n_parts, out); });
+    }
+
+  private:
+    POLYSPARSE_PER_PROCESSOR int64_t fill_part(const CsrView<Value>& x, int64_t r, int64_t part,
+                                               int64_t n_parts, Slots<int32_t, Value> out) {
         const RowShape shape = shape_of(x.row_offsets, r);
         int64_t from = 0, to = n_stored(shape);
         if (n_parts > 1) {
@@ -69,7 +76,6 @@ class HashedLister {
         return sink.outputs.n;
     }
 
-  private:
     using ToListed = ToBuckets<Value, HashedList<Value>>;
 
     const Basis* basis_;

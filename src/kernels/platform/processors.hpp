@@ -25,6 +25,9 @@
 #if defined(POLYSPARSE_HAS_CLONES) && !defined(POLYSPARSE_SANITIZED)
 #define POLYSPARSE_PER_PROCESSOR \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined(POLYSPARSE_HAS_TARGETS) && !defined(POLYSPARSE_SANITIZED)
+#define POLYSPARSE_PER_PROCESSOR __attribute__((always_inline))
+#define POLYSPARSE_DISPATCHES
 #else
 #define POLYSPARSE_PER_PROCESSOR
 #endif
@@ -33,6 +36,36 @@ namespace polysparse {
 
 // Results have the same bits everywhere because every product and every sum is rounded to its type.
 static_assert(FLT_EVAL_METHOD == 0, "for 32-bit x86, compile with -msse2 -mfpmath=sse");
+
+#if defined(POLYSPARSE_DISPATCHES)
+template <class Work>
+__attribute__((target("avx2,bmi,bmi2,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"),
+               noinline)) auto with_avx512(const Work& work) {
+    return work();
+}
+
+inline bool has_avx512() {
+    static const bool has = [] {
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+               __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("avx512f") &&
+               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    }();
+    return has;
+}
+#endif
+
+/// Returns work(). Compilers that cannot clone templates, as Clang, compile it twice here, and it
+/// is chosen at run time. It is worth it where 64-bit integers are multiplied, for which AVX-512
+/// has an instruction. What `work` calls must be inlined.
+template <class Work>
+POLYSPARSE_INLINE auto on_this_processor(const Work& work) {
+#if defined(POLYSPARSE_DISPATCHES)
+    if (has_avx512()) return with_avx512(work);
+#endif
+    return work();
+}
 
 /// Slots that are read and written as one group. A loop that may write past its end works in whole
 /// groups.

@@ -52,7 +52,7 @@ class HashedRow {
     }
 
     int64_t fill(const CsrView<Value>& x, int64_t r, int64_t, int64_t, Slots<int32_t, Value> out) {
-        return fill(x, r, out);
+        return on_this_processor([&]() POLYSPARSE_INLINE_LAMBDA { return fill(x, r, out); });
     }
 
     /// Sorted, unique buckets and summed values of row r, at `out`. Returns how many; no slot
