@@ -1,15 +1,14 @@
 """The losses of rows: gradients, curvatures and the best intercepts."""
 
-from threading import current_thread
-
 import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
 from inside import lower
-from polysparse.models import vectors
+from polysparse.models.array_losses import array_losses_for
 from polysparse.models.intercepts import intercept_for
-from polysparse.models.losses import loss_for
+from polysparse.models.logistic import probabilities
+from polysparse.models.losses import RowLosses
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -22,7 +21,7 @@ class BestLoss:
     def __init__(self, classes, weights, has_intercept):
         self.classes = classes
         shares = np.bincount(classes, weights)
-        self.loss = loss_for(classes, weights, len(shares))
+        self.loss = RowLosses(classes, weights, len(shares))
         self.intercepts = intercept_for(shares, has_intercept)
 
     def at(self, scores, start):
@@ -36,11 +35,11 @@ class BestPoint:
         self.value, self.intercept, self.residuals = sums.value, intercept, point.residuals
 
     def best_shift(self, change):
-        cross = self.point.curve(change).sum(axis=0)
+        cross = self.point.cross(change, 1)
         return self.intercepts.shift(self.sums.hessian, cross)
 
     def curve(self, change):
-        return self.point.curve(change - self.best_shift(change))
+        return self.point.curve(change, self.best_shift(change))
 
 
 def make(kind, has_intercept=True, weights=WEIGHTS):
@@ -172,7 +171,7 @@ def test_sums_along_a_change_are_derivatives(kind):
 def test_sums_of_blocks_of_rows_add_up(kind):
     loss, scores, start = make(kind)
     parts = [
-        loss_for(loss.classes[rows], WEIGHTS[rows], 2 if kind == "binary" else 4).sums(
+        RowLosses(loss.classes[rows], WEIGHTS[rows], 2 if kind == "binary" else 4).sums(
             scores[rows], start
         )
         for rows in (slice(0, 15), slice(15, 15), slice(15, N))
@@ -182,22 +181,131 @@ def test_sums_of_blocks_of_rows_add_up(kind):
         np.testing.assert_allclose(value, getattr(whole, name), rtol=1e-12, atol=1e-12)
 
 
+# ------------------------------------------------------------------------------- awkward scores
+
+FAR = [1e-300, 1e-17, 1e-8, 0.4, 0.5, 1.0, 36.8, 40.0, 709.0, 740.0, 800.0, 1e300]
+AWKWARD = np.array([0.0, -0.0, *FAR, *(-far for far in FAR)])
+TINY = 1e-290  # below it, products are rounded to fewer digits
+
+
+def said(classes, weights, margins):
+    """Losses, residuals, curvatures and probabilities of rows, said plainly in long doubles."""
+    margins = margins.astype(np.longdouble)
+    margins -= margins.max(axis=1, keepdims=True)
+    likely = np.exp(margins)
+    rest = np.sort(likely, axis=1)[:, :-1].sum(axis=1)
+    likely /= (1 + rest)[:, None]
+    each = np.arange(len(margins))
+    losses = weights * (np.log1p(rest) - margins[each, classes])
+    others = np.array([[np.delete(p, c).sum() for c in range(len(p))] for p in likely])
+    residuals = weights[:, None] * likely
+    residuals[each, classes] = -weights * others[each, classes]
+    return losses, residuals, weights[:, None] * likely * others, likely
+
+
+def awkward(kind):
+    """Classes, weights, scores, and the margins of all classes."""
+    if kind == "binary":
+        scores = np.repeat(AWKWARD, 4)
+        n = len(scores)
+        margins = np.column_stack([np.zeros(n), scores])
+    else:
+        rows = [[a, b, c] for a in AWKWARD for b in (0.0, a, -a) for c in (-3.0, 700.0)]
+        scores = margins = np.array(rows)
+        n = len(scores)
+    weights = np.resize([1.0, 2.5, 0.0, 0.1, 1e-5], n)
+    return np.arange(n) % margins.shape[1], weights, scores, margins
+
+
 @every_loss
-def test_threads_change_no_bit(kind, monkeypatch):
+def test_awkward_scores_have_accurate_losses(kind):
+    classes, weights, scores, margins = awkward(kind)
+    losses, residuals, curvatures, likely = said(classes, weights, margins)
+    n_classes = margins.shape[1]
+    start = 0.0 if kind == "binary" else np.zeros(n_classes)
+    own = RowLosses(classes, weights, n_classes)
+    point = own.point(scores, start)
+    column = 1 if kind == "binary" else slice(None)
+    # Several classes have no more digits than 1 has.
+    least = TINY if kind == "binary" else 1e-15
+    close = {"rtol": 1e-14, "atol": least}
+    np.testing.assert_allclose(point.residuals, residuals[:, column].astype(float), **close)
+    np.testing.assert_allclose(point.weights, curvatures[:, column].astype(float), **close)
+    found = probabilities(scores, 1)
+    np.testing.assert_allclose(found, likely.astype(float), rtol=1e-14, atol=TINY)
+    for i in range(len(scores)):
+        rows = slice(i, i + 1)
+        sums = RowLosses(classes[rows], weights[rows], n_classes).sums(scores[rows], start)
+        assert sums.value == pytest.approx(float(losses[i]), rel=1e-14, abs=least)
+        assert (sums.lowest, sums.highest) == (scores[rows].min(), scores[rows].max())
+
+
+@every_loss
+def test_sums_are_those_of_plain_arrays(kind):
+    """What rows on a GPU take is the same in whole arrays, and so says what sums are."""
+    classes, weights, scores, margins = awkward(kind)
+    scores = np.where(np.abs(scores) < 1e3, scores, 2.0)
+    n_classes = margins.shape[1]
+    start = 0.3 if kind == "binary" else RNG.standard_normal(n_classes)
+    shift = 0.25 if kind == "binary" else RNG.standard_normal(n_classes)
+    change = RNG.standard_normal(scores.shape)
+    own, plain = (
+        RowLosses(classes, weights, n_classes),
+        array_losses_for(classes, weights, n_classes),
+    )
+    old, plain_old = own.point(scores, start), plain.point(scores, start)
+    for name, value in vars(plain_old).items():
+        np.testing.assert_allclose(getattr(old, name), value, rtol=1e-13, atol=1e-15)
+    curved = plain_old.curve(change, shift)
+    np.testing.assert_allclose(old.curve(change, shift, 2), curved, rtol=1e-12, atol=1e-14)
+    crossed = plain_old.cross(change, 1)
+    np.testing.assert_allclose(old.cross(change, 2), crossed, rtol=1e-12, atol=1e-14)
+    for along in ((), (change, old, 0.5, shift)):
+        expected = plain.sums(scores, start, *along)
+        found = own.sums(scores, start, *along)
+        for name, value in vars(expected).items():
+            np.testing.assert_allclose(getattr(found, name), value, rtol=1e-11, atol=1e-11)
+
+
+@every_loss
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 4096, 9001])
+def test_threads_change_no_bit(kind, n, monkeypatch):
     lower(monkeypatch, OUTPUTS_PER_THREAD=1)
-    monkeypatch.setattr(vectors, "SHARED_BLOCK", 7)
-    of_two, scores, start = make(kind)
-    names = set()
+    shape, n_classes = ((n,), 2) if kind == "binary" else ((n, 3), 3)
+    classes, weights = np.arange(n) % n_classes, RNG.uniform(0, 2, n)
+    scores, change = RNG.standard_normal((2, *shape))
+    start = 0.5 if kind == "binary" else np.array([0.5, 0.0, -0.5])
 
     def found(n_jobs):
-        own = loss_for(of_two.classes, WEIGHTS, 2 if kind == "binary" else 4, n_jobs)
-        at = own._at
-        own._at = lambda *args: names.add(current_thread().name) or at(*args)
-        sums, point = own.sums(scores, start), own.point(scores, start)
-        values = [*vars(sums).values(), *vars(point).values()]
+        own = RowLosses(classes, weights, n_classes, n_jobs)
+        point = own.point(scores, start)
+        sums = own.sums(scores, start), own.sums(scores, start, change, point, 0.5, 0.1)
+        values = [value for each in (*sums, point) for value in vars(each).values()]
+        values += [point.curve(change, start, n_jobs), point.cross(change, n_jobs)]
+        values.append(probabilities(scores, n_jobs))
         return [np.asarray(value).tobytes() for value in values]
 
     alone = found(1)
-    assert len(names) == 1
-    assert found(3) == alone
-    assert len(names) > 1
+    for n_jobs in (2, 3, 8):
+        assert found(n_jobs) == alone
+
+
+@every_loss
+def test_what_is_not_a_number_stays_so(kind):
+    scores = np.zeros(9 if kind == "binary" else (9, 3))
+    scores[4] = np.nan if kind == "binary" else [0, np.nan, 1]
+    own = RowLosses(np.zeros(9, int), np.ones(9), 2 if kind == "binary" else 3)
+    assert np.isnan(own.sums(scores, 0.0).value)
+    point = own.point(scores, 0.0)
+    is_nan = np.isnan([point.residuals, point.weights]).reshape(2, 9, -1).any(axis=(0, 2))
+    assert is_nan.tolist() == [i == 4 for i in range(9)]
+    assert np.isnan(probabilities(scores, 1)[4]).any()
+
+
+def test_infinite_scores_are_certain():
+    classes, scores = np.array([1, 0, 1, 0]), np.array([np.inf, -np.inf, -np.inf, np.inf])
+    own = RowLosses(classes, np.ones(4), 2)
+    assert own.point(scores, 0.0).residuals.tolist() == [0, 0, -1, 1]
+    assert not own.point(scores, 0.0).weights.any()
+    assert own.sums(scores, 0.0).value == np.inf
+    assert probabilities(scores, 1).tolist() == [[0, 1], [1, 0], [1, 0], [0, 1]]

@@ -10,6 +10,7 @@ void bind_matrix(nanobind::module_& m);
 void bind_expand(nanobind::module_& m);
 void bind_select(nanobind::module_& m);
 void bind_apply(nanobind::module_& m);
+void bind_losses(nanobind::module_& m);
 void bind_observe(nanobind::module_& m);
 void bind_gram(nanobind::module_& m);
 void bind_text(nanobind::module_& m);

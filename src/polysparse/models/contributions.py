@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.models.array_losses import array_losses_for
 from polysparse.models.blocks import Block
-from polysparse.models.losses import Rows, loss_for
-from polysparse.models.vectors import dot
+from polysparse.models.losses import RowLosses, Rows
+from polysparse.models.vectors import are_here, dot, multiply, weighted_squares
 
 
 def scores(block: Block, coefficients: NDArray[Any]) -> Rows:
@@ -46,7 +47,9 @@ def point(block: Block, z: Rows, n_classes: int, intercept: Any) -> Any:
 
 
 def _loss(block: Block, n_classes: int) -> Any:
-    return loss_for(block.targets, block.weights, n_classes, block.design.n_jobs)
+    if not are_here(block.weights):
+        return array_losses_for(block.targets, block.weights, n_classes)
+    return RowLosses(block.targets, block.weights, n_classes, block.design.n_jobs)
 
 
 def model(block: Block, at: Any, is_centred: bool) -> tuple[Any, ...]:
@@ -65,14 +68,15 @@ def gram(block: Block, at: Any, directions: NDArray[Any], is_centred: bool) -> t
 
 def cross(block: Block, at: Any, change: Rows) -> tuple[Any, ...]:
     """Return how the slopes of intercepts change along a change of scores."""
-    return (at.curve(change).sum(axis=0),)
+    return (at.cross(change, block.design.n_jobs),)
 
 
 def curve(
     block: Block, at: Any, change: Rows, shift: Any, out: NDArray[Any] | None = None
 ) -> tuple[Any, ...]:
     """Return the Hessian at a point times the direction that makes a change of scores."""
-    return (block.design.apply_transposed(at.curve(change - shift), out),)
+    curved = at.curve(change, shift, block.design.n_jobs)
+    return (block.design.apply_transposed(curved, out),)
 
 
 # ------------------------------------------------------------------------------- squared errors
@@ -91,14 +95,12 @@ def targets(block: Block) -> Rows:
 
 def weighted_sum(block: Block, rows: Rows) -> tuple[Any, ...]:
     """Return the sum of weights times rows."""
-    return (dot(block.weights, rows),)
+    return (dot(block.weights, rows, block.design.n_jobs),)
 
 
 def squares(block: Block, rows: Rows, shift: float = 0.0) -> tuple[Any, ...]:
     """Return the weighted sum of squares of rows less a shift."""
-    rows = rows - shift
-    with np.errstate(over="ignore"):
-        return (dot(block.weights, rows * rows),)
+    return (weighted_squares(block.weights, rows, shift, block.design.n_jobs),)
 
 
 def column_sums(block: Block, is_centred: bool) -> tuple[Any, ...]:
@@ -112,7 +114,8 @@ def transposed(
     block: Block, rows: Rows, shift: float = 0.0, out: NDArray[Any] | None = None
 ) -> tuple[Any, ...]:
     """Return the transposed expansion times weighted rows less a shift."""
-    return (block.design.apply_transposed(block.weights * (rows - shift), out),)
+    weighted = multiply(block.weights, rows, shift, block.design.n_jobs)
+    return (block.design.apply_transposed(weighted, out),)
 
 
 def gram_of_columns(block: Block, directions: NDArray[Any], is_centred: bool) -> tuple[Any, ...]:

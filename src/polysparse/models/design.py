@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.models.vectors import multiply
 from polysparse.observation.tally import batches_of_rows
 from polysparse.operator import products
 
@@ -49,8 +50,11 @@ class Design:
         columns = self.columns
         if isinstance(columns, HashedColumns):
             columns = replace(columns, alternate_sign=False)
-        with np.errstate(over="ignore"):  # the solvers refuse sums that are not finite
-            return self._sum_rows(columns, np.square, weights)
+
+        def square(values: NDArray[Any], out: NDArray[Any]) -> None:
+            multiply(values, values, 0.0, self.n_jobs, out)
+
+        return self._sum_rows(columns, square, weights)
 
     def gram(self, weights: NDArray[Any], directions: NDArray[Any]) -> NDArray[Any]:
         """Return the transposed expansion times weights times the expansion times directions.
@@ -70,7 +74,8 @@ class Design:
 
     def count_rows(self) -> NDArray[np.int64]:
         """Return in how many rows each column occurs."""
-        counts = self._sum_rows(self.columns, np.ones_like, np.ones(self.x.shape[0]))
+        ones = np.ones(self.x.shape[0])
+        counts = self._sum_rows(self.columns, lambda _, out: out.fill(1), ones)
         return counts.astype(np.int64)
 
     def _sum_rows(
@@ -79,13 +84,16 @@ class Design:
         """Return weighted sums over the rows of the expansion of X with changed values.
 
         Values are changed for some rows at a time, and take no more memory than the sums do, or a
-        sixth of X.
+        sixth of X. function(values, out) writes what becomes of them.
         """
         out, part = np.zeros((columns.n_columns, *weights.shape[1:])), None
         at_a_time = max(out.size, len(self.x.data) // 4, 2**20)
-        for rows in batches_of_rows(self.x.indptr, at_a_time):
+        batches, offsets = batches_of_rows(self.x.indptr, at_a_time), self.x.indptr
+        room = np.empty(max((int(offsets[b.stop] - offsets[b.start]) for b in batches), default=0))
+        for rows in batches:
             x = self.x.rows(rows)
-            changed = replace(x, data=function(x.data))
+            changed = replace(x, data=room[: len(x.data)])
+            function(x.data, changed.data)
             n_outputs = products.count_outputs(columns, x)
             part = self._sum(columns, changed, n_outputs, weights[rows], part)
             out += part

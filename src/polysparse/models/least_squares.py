@@ -10,7 +10,7 @@ import numpy as np
 from polysparse.models.newton import FEWEST_STEPS, Fit, Report, require_finite
 from polysparse.models.objectives import SquaredErrors
 from polysparse.models.preconditioners import Diagonal, Preconditioner, sketch_of
-from polysparse.models.vectors import Vector, add_scaled, blocks_of, dot
+from polysparse.models.vectors import Vector, combine, dot
 
 # The preconditioner is this power of the diagonal of the Hessian. To a relative gap of 1e-6 on a9a,
 # with alpha 0.1, 1 and 10, and 1 with badly scaled columns, it takes 955, 485, 195 and 1005 passes;
@@ -38,15 +38,16 @@ def minimise(
     the most that any of the last RECENT of k steps gained. report(iteration, value, norm of the
     gradient) is called for each iteration.
     """
+    n_jobs = errors.n_jobs
     value, scale = errors.begin()
-    require_finite(scale)
-    preconditioner: Preconditioner = _diagonal(scale, alpha)
+    require_finite(scale, n_jobs)
+    preconditioner: Preconditioner = _diagonal(scale, alpha, n_jobs)
     w, p, divided = (np.zeros(len(scale)) for _ in range(3))
     norm, first, start, has_converged = 0.0, 0.0, 0, False
     rounding, gains, residual = 1e-15 * value, deque[float](maxlen=RECENT), None
     for iteration in range(1, max_iter + 1):
         residual = errors.gradient(w, residual)
-        add_scaled(residual, -alpha, w)
+        combine(1.0, residual, -alpha, w, n_jobs)
         if iteration == MANY_STEPS:
             sketch = sketch_of(errors.gram, scale, alpha)
             if sketch is not None:
@@ -58,18 +59,18 @@ def minimise(
             raise ValueError(
                 "y, or sample_weight, is so large that sums of squares are not finite: scale it."
             )
-        report(iteration, value, 2 * float(np.sqrt(dot(residual, residual))))
+        report(iteration, value, 2 * float(np.sqrt(dot(residual, residual, n_jobs))))
         if not norm > 1e-30 * first:
             has_converged = True
             break
-        _turn(p, norm / before if before else 0.0, divided)
-        length = errors.length(p) + alpha * dot(p, p)
+        combine(norm / before if before else 0.0, p, 1.0, divided, n_jobs)
+        length = errors.length(p) + alpha * dot(p, p, n_jobs)
         if not length > 0:  # as if there was nothing to gain: squares are below every float
             has_converged = True
             break
         size = norm / length
         errors.move(size)
-        add_scaled(w, size, p)
+        combine(1.0, w, size, p, n_jobs)
         value -= size * norm
         gains.append(size * norm)
         k = iteration - start
@@ -77,20 +78,13 @@ def minimise(
         if k >= FEWEST_STEPS and left <= max(tol / 2 * value, rounding):
             has_converged = True
             break
-    value = errors.end(w) + alpha * dot(w, w)
+    value = errors.end(w) + alpha * dot(w, w, n_jobs)
     return Fit(w, errors.intercept, value, iteration, has_converged)
 
 
-def _diagonal(scale: Vector, alpha: float) -> Diagonal:
+def _diagonal(scale: Vector, alpha: float, n_jobs: int | None) -> Diagonal:
     """Return the preconditioner of a diagonal of the Hessian without its penalty."""
     own = scale + alpha
     own[own <= 0] = 1
     np.power(own, POWER, out=own)
-    return Diagonal(own)
-
-
-def _turn(p: Vector, share: float, divided: Vector) -> None:
-    """Make the residual, divided, plus a share of p, the next direction."""
-    for p_part, d_part in blocks_of(p, divided):
-        p_part *= share
-        p_part += d_part
+    return Diagonal(own, n_jobs)

@@ -13,14 +13,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.elsewhere import handler_of
+from polysparse.engine import cpu
 from polysparse.estimators.shared import IntegerRange
+from polysparse.machine import threads_for
 from polysparse.models import newton
 from polysparse.models.blocks import Block, Blocks, OneBlock
 from polysparse.models.design import Design
 from polysparse.models.intercepts import intercept_for
+from polysparse.models.losses import COST
 from polysparse.models.objectives import LogLosses
 from polysparse.models.shared import Extent, PolynomialModel, RealRange, as_weights, counter_of
-from polysparse.models.vectors import map_blocks
 
 
 class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: ignore[misc]
@@ -251,7 +253,10 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
             What the last fit has set, for `warm_start`.
         """
         losses = LogLosses(
-            blocks, len(classes), intercept_for(shares, has_intercept=bool(self.fit_intercept))
+            blocks,
+            len(classes),
+            intercept_for(shares, has_intercept=bool(self.fit_intercept)),
+            self.n_jobs,
         )
         fit = newton.minimise(
             losses,
@@ -380,19 +385,9 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
 
 def probabilities(scores: NDArray[np.float64], n_jobs: int | None) -> NDArray[np.float64]:
     """Return probabilities of classes, by the scores of `decision_function`."""
-    if scores.ndim == 2:
-        return np.exp(log_probabilities(scores))
-    out = np.empty((len(scores), 2))
-
-    def write(rows: slice) -> None:
-        z, likely = scores[rows], out[rows]
-        small = np.exp(-np.abs(z))  # which cannot overflow
-        larger = 1 / (1 + small)
-        smaller = small * larger
-        likely[:, 0] = np.where(z > 0, smaller, larger)
-        likely[:, 1] = np.where(z > 0, larger, smaller)
-
-    map_blocks(write, scores, n_jobs)
+    table = np.ascontiguousarray(scores if scores.ndim == 2 else scores[:, np.newaxis])
+    out = np.empty((len(table), max(2, table.shape[1])))
+    cpu.fill_probabilities(table, out, threads_for(n_jobs, COST * table.size))
     return out
 
 

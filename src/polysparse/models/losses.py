@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.vectors import dot, map_blocks
+from polysparse.engine import cpu
+from polysparse.machine import threads_for
+from polysparse.models.vectors import dot, multiply
 
 Rows = NDArray[np.float64]  # of shape (n_rows,), or (n_rows, n_classes)
+
+COST = 8  # of the loss of a score, in outputs of an expansion
 
 
 @dataclass(frozen=True)
@@ -77,126 +81,13 @@ class BinaryPoint:
     residuals: Rows
     weights: Rows
 
-    def curve(self, change: Rows) -> Rows:
-        """Return the Hessian times a change of scores."""
-        return self.weights * change
+    def curve(self, change: Rows, shift: float = 0.0, n_jobs: int | None = 1) -> Rows:
+        """Return the Hessian times a change of scores, less a shift."""
+        return multiply(self.weights, change, shift, n_jobs)
 
-    @property
-    def hessian(self) -> float:
-        """The Hessian of the intercept."""
-        return float(self.weights.sum())
-
-
-class _Loss:
-    """What the losses share: sums over rows, made of a few rows at a time.
-
-    A subclass says by `_at` what a few rows are at given scores.
-    """
-
-    weights: Rows
-    n_jobs: int | None
-
-    def point(self, scores: Rows, intercept: Any) -> Any:
-        """Return the losses of rows at these scores."""
-        _, one = self._at(scores[:1], intercept, slice(0, 1))
-        whole = {
-            name: np.empty_like(values, shape=(len(scores), *values.shape[1:]))
-            for name, values in vars(one).items()
-        }
-
-        def write(rows: slice) -> None:
-            _, point = self._at(scores[rows], intercept, rows)
-            for name, values in vars(point).items():
-                whole[name][rows] = values
-
-        map_blocks(write, scores, self.n_jobs)
-        return type(one)(**whole)
-
-    def sums(
-        self,
-        scores: Rows,
-        intercept: Any,
-        change: Rows | None = None,
-        old: Any = None,
-        size: float = 0.0,
-        shift: Any = 0.0,
-    ) -> Sums:
-        """Return sums over rows at these scores, or so many times a change, less a shift, further.
-
-        `old` is the point to compare the curvatures of rows with.
-        """
-
-        def at(rows: slice) -> Sums:
-            z, along = scores[rows], {}
-            if change is not None:
-                t = change[rows] - shift
-                z = z + size * t
-            value, point = self._at(z, intercept, rows)
-            if change is not None:
-                curved, before = point.curve(t), old.weights[rows]
-                squares = change[rows] * change[rows]
-                along = {
-                    "along": dot(point.residuals, t),
-                    "cross": curved.sum(axis=0),
-                    "square": dot(t, curved),
-                    "before": dot(before, squares),
-                    "changed": dot(np.abs(point.weights - before), squares),
-                }
-            slopes = point.residuals.sum(axis=0)
-            return Sums(
-                value,
-                slopes,
-                point.hessian,
-                self._expected(point, slopes, rows),
-                float(z.min()) if len(z) else np.inf,
-                float(z.max()) if len(z) else -np.inf,
-                **along,
-            )
-
-        total: Sums
-        total, *others = map_blocks(at, scores, self.n_jobs)
-        return sum(others, total)
-
-    def _at(self, scores: Rows, intercept: Any, rows: slice) -> tuple[float, Any]:
-        """Return the loss of a few rows, and their point."""
-        raise NotImplementedError
-
-    def _expected(self, point: Any, slopes: Any, rows: slice) -> Any:
-        """Return the weights of classes, as they are predicted."""
-        return np.einsum("i,i...->...", self.weights[rows], point.likely)
-
-
-class BinaryLoss(_Loss):
-    """The logistic losses of rows of two classes.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_rows,)
-        The class of each row: 0 or 1, False or True.
-    weights : ndarray of float64 of shape (n_rows,)
-        Non-negative weights of the rows.
-    n_jobs : int or None
-        Number of threads.
-    """
-
-    def __init__(self, classes: NDArray[Any], weights: Rows, n_jobs: int | None) -> None:
-        self.n_jobs = n_jobs
-        self.is_second = classes.astype(np.bool_, copy=False)
-        self.weights = weights
-
-    def _at(self, scores: Rows, intercept: float, rows: slice) -> tuple[float, BinaryPoint]:
-        is_second, weights = self.is_second[rows], self.weights[rows]
-        margins = scores + intercept
-        small = np.exp(-np.abs(margins))
-        share = 1 / (1 + small)
-        likely = np.where(margins >= 0, share, small * share)
-        # log(1 + exp(-|margin|)), and |margin| if the row is on the wrong side
-        losses = np.log1p(small) + np.maximum(np.where(is_second, -margins, margins), 0)
-        point = BinaryPoint(weights * (likely - is_second), weights * (small * share * share))
-        return dot(weights, losses), point
-
-    def _expected(self, point: BinaryPoint, slopes: Any, rows: slice) -> float:
-        return float(slopes + dot(self.weights[rows], self.is_second[rows]))
+    def cross(self, change: Rows, n_jobs: int | None) -> float:
+        """Return the sum over rows of the Hessian times a change of scores."""
+        return dot(self.weights, change, n_jobs)
 
 
 @dataclass(frozen=True)
@@ -218,57 +109,108 @@ class SoftmaxPoint:
     row_weights: Rows
     likely: Rows
 
-    def curve(self, change: Rows) -> Rows:
-        """Return the Hessian times a change of scores."""
-        means = np.einsum("ic,ic->i", self.likely, change)
-        out: Rows = change - means[:, None]
-        out *= self.likely
-        out *= self.row_weights[:, None]
+    def curve(self, change: Rows, shift: Any = 0.0, n_jobs: int | None = 1) -> Rows:
+        """Return the Hessian times a change of scores, less a shift for each class."""
+        out = np.empty_like(change)
+        shifts = _for_each(shift, change.shape[1])
+        n_threads = _threads(n_jobs, change)
+        cpu.fill_curved(self.likely, self.row_weights, change, shifts, out, n_threads)
         return out
 
-    @property
-    def hessian(self) -> Rows:
-        """The Hessian of the intercepts."""
-        weighted = self.row_weights[:, None] * self.likely
-        out: Rows = np.diag(weighted.sum(axis=0)) - np.einsum("ic,id->cd", weighted, self.likely)
+    def cross(self, change: Rows, n_jobs: int | None) -> NDArray[np.float64]:
+        """Return the sums over rows of the Hessian times a change of scores."""
+        shifts, out = (np.zeros(change.shape[1]) for _ in range(2))
+        n_threads = _threads(n_jobs, change)
+        cpu.sum_curved(self.likely, self.row_weights, change, shifts, out, n_threads)
         return out
 
 
-class SoftmaxLoss(_Loss):
-    """The logistic losses of rows of several classes.
+class RowLosses:
+    """The logistic losses of rows of two or more classes.
 
     Parameters
     ----------
-    classes : ndarray of int64 of shape (n_rows,)
+    classes : ndarray of shape (n_rows,)
         The class of each row, counted from 0.
     weights : ndarray of float64 of shape (n_rows,)
         Non-negative weights of the rows.
+    n_classes : int
+        Number of classes. If there are two, rows have one score each.
     n_jobs : int or None
         Number of threads.
     """
 
-    def __init__(self, classes: NDArray[np.int64], weights: Rows, n_jobs: int | None) -> None:
+    def __init__(
+        self, classes: NDArray[Any], weights: Rows, n_classes: int, n_jobs: int | None = 1
+    ) -> None:
+        self.classes = np.ascontiguousarray(classes, dtype=np.int64)
+        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self.n_scores = 1 if n_classes == 2 else n_classes
         self.n_jobs = n_jobs
-        self.classes = classes
-        self.weights = weights
 
-    def _at(self, scores: Rows, intercept: Rows, rows: slice) -> tuple[float, SoftmaxPoint]:
-        classes, row_weights = self.classes[rows], self.weights[rows]
-        margins = scores + intercept
-        margins -= margins.max(axis=1, keepdims=True)
-        likely = np.exp(margins)
-        sums = likely.sum(axis=1)
-        likely /= sums[:, None]
-        each = np.arange(len(scores), like=scores)
-        value = dot(row_weights, np.log(sums) - margins[each, classes])
-        residuals = row_weights[:, None] * likely
-        weights = residuals * (1 - likely)
-        residuals[each, classes] -= row_weights
-        return value, SoftmaxPoint(residuals, weights, row_weights, likely)
+    def point(self, scores: Rows, intercept: Any) -> BinaryPoint | SoftmaxPoint:
+        """Return the losses of rows at these scores."""
+        residuals, weights = np.empty_like(scores), np.empty_like(scores)
+        likely = None if self.n_scores == 1 else np.empty_like(scores)
+        cpu.fill_log_losses(
+            self._table(scores),
+            _for_each(intercept, self.n_scores),
+            self.classes,
+            self.weights,
+            self._table(residuals),
+            self._table(weights),
+            likely,
+            _threads(self.n_jobs, scores),
+        )
+        if likely is None:
+            return BinaryPoint(residuals, weights)
+        return SoftmaxPoint(residuals, weights, self.weights, likely)
+
+    def sums(
+        self,
+        scores: Rows,
+        intercept: Any,
+        change: Rows | None = None,
+        old: Any = None,
+        size: float = 0.0,
+        shift: Any = 0.0,
+    ) -> Sums:
+        """Return sums over rows at these scores, or so many times a change, less a shift, further.
+
+        `old` is the point to compare the curvatures of rows with.
+        """
+        k = self.n_scores
+        sums, extremes = np.empty(5 + 3 * k + k * k), np.empty(2)
+        cpu.sum_log_losses(
+            self._table(scores),
+            _for_each(intercept, k),
+            self.classes,
+            self.weights,
+            None if change is None else self._table(change),
+            _for_each(shift, k),
+            size,
+            None if old is None else self._table(old.weights),
+            sums,
+            extremes,
+            _threads(self.n_jobs, scores),
+        )
+        value, along, square, before, changed = sums[:5].tolist()
+        lists: list[Any] = [*sums[5 : 5 + 3 * k].reshape(3, k), sums[5 + 3 * k :].reshape(k, k)]
+        slopes, expected, cross, hessian = lists if k > 1 else (each.item() for each in lists)
+        lowest, highest = extremes.tolist()
+        return Sums(
+            value, slopes, hessian, expected, lowest, highest, along, cross, square, before, changed
+        )
+
+    def _table(self, rows: Rows) -> Rows:
+        """Return rows with a column for each score."""
+        return rows.reshape(len(rows), self.n_scores)
 
 
-def loss_for(
-    classes: NDArray[Any], weights: Rows, n_classes: int, n_jobs: int | None = 1
-) -> BinaryLoss | SoftmaxLoss:
-    """Return the losses of rows of two or more classes, counted from 0."""
-    return (BinaryLoss if n_classes == 2 else SoftmaxLoss)(classes, weights, n_jobs)
+def _for_each(value: Any, n_scores: int) -> NDArray[np.float64]:
+    """Return a number for each score of a row; one that is given stands for all."""
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(value, np.float64), n_scores))
+
+
+def _threads(n_jobs: int | None, scores: Rows) -> int:
+    return threads_for(n_jobs, COST * scores.size)

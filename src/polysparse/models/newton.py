@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from polysparse.models.objectives import LogLosses
 from polysparse.models.preconditioners import Diagonal, Preconditioner, sketch_of
-from polysparse.models.vectors import Vector, add_scaled, blocks_of, dot
+from polysparse.models.vectors import combine, dot
 
 # The preconditioner is 1 - SHARE + SHARE * diagonal of the Hessian, about the means of columns. On
 # a9a at C=0.1 and C=1 it takes 117 and 297 passes to a relative gap of 1e-6, with a slack of 0.3;
@@ -82,28 +82,28 @@ def minimise(
     curvatures hardly changed. report(iteration, value, norm of the gradient) is called for each
     iteration.
     """
-    w = coefficients.reshape(-1)
+    w, n_jobs = coefficients.reshape(-1), losses.n_jobs
     losses.begin(coefficients, intercept)
-    value = losses.value + dot(w, w) / 2
+    value = losses.value + dot(w, w, n_jobs) / 2
     slack, small, has_converged = MOST_SLACK, 0.0, False
     sketch, n_steps = None, 0
     for iteration in range(1, max_iter + 1):
         residual, scale = losses.model()
-        require_finite(residual)
-        np.add(residual, coefficients, out=residual)
-        np.negative(residual, out=residual)
-        report(iteration, value, float(np.sqrt(dot(residual, residual))))
-        require_finite(scale)
+        require_finite(residual, n_jobs)
+        r = residual.reshape(-1)
+        combine(-1.0, r, -1.0, w, n_jobs)
+        report(iteration, value, float(np.sqrt(dot(r, r, n_jobs))))
+        require_finite(scale, n_jobs)
         if sketch is None and n_steps >= MANY_STEPS:
             sketch = sketch_of(losses.gram, scale, 1.0)
-        step = _find_step(losses, residual, sketch or _diagonal(scale), slack, small)
+        step = _find_step(losses, residual, sketch or _diagonal(scale, n_jobs), slack, small)
         n_steps = step.n_steps
-        del residual, scale
+        del residual, r, scale
         d = step.coefficients.reshape(-1)
-        size = _search(losses, step, dot(w, d), dot(d, d))
-        add_scaled(w, size, d)
+        size = _search(losses, step, dot(w, d, n_jobs), dot(d, d, n_jobs))
+        combine(1.0, w, size, d, n_jobs)
         curved = losses.move(coefficients)
-        value = losses.value + dot(w, w) / 2
+        value = losses.value + dot(w, w, n_jobs) / 2
         if curved <= SMALL_CHANGE and step.left <= tol / 2 * value:
             has_converged = True
             break
@@ -140,7 +140,7 @@ def _find_step(
     gained. residual, the negative gradient, is overwritten.
     """
     out, direction = np.zeros_like(residual), np.empty_like(residual)
-    r, p, d = (v.reshape(-1) for v in (residual, direction, out))
+    (r, p, d), n_jobs = (v.reshape(-1) for v in (residual, direction, out)), losses.n_jobs
     norm = preconditioner.divide(residual, direction)
     least, gained, product = 1e-30 * norm, 0.0, None
     gains = deque[float](maxlen=RECENT)
@@ -148,43 +148,28 @@ def _find_step(
         if not norm > least:
             return Step(out, -2 * gained, 0.0, k)
         product = losses.curve(direction, product)
-        np.add(product, direction, out=product)
         h = product.reshape(-1)
-        size = norm / dot(p, h)
+        combine(1.0, h, 1.0, p, n_jobs)
+        size = norm / dot(p, h, n_jobs)
         losses.advance(size)
         gain = size * norm / 2
-        _advance(size, p, h, r, d)
+        combine(1.0, r, -size, h, n_jobs)
+        combine(1.0, d, size, p, n_jobs)
         before, norm = norm, preconditioner.divide(residual, product)
         gained += gain
         gains.append(gain)
         left = k * max(gains)
         if (k >= FEWEST_STEPS) if left <= small else (k * gain <= slack * gained):
             break
-        _turn(p, norm / before, h)
+        combine(norm / before, p, 1.0, h, n_jobs)
     return Step(out, -2 * gained, left if k >= FEWEST_STEPS else np.inf, k)
 
 
-def _diagonal(scale: NDArray[np.float64]) -> Diagonal:
+def _diagonal(scale: NDArray[np.float64], n_jobs: int | None) -> Diagonal:
     """Return the preconditioner of a diagonal of the Hessian, which is overwritten."""
     np.multiply(scale, SHARE, out=scale)
     np.add(scale, 1, out=scale)
-    return Diagonal(scale)
-
-
-def _advance(size: float, p: Vector, h: Vector, r: Vector, d: Vector) -> None:
-    """Go along p, whose product with the Hessian is h, which is overwritten."""
-    for p_part, h_part, r_part, d_part in blocks_of(p, h, r, d):
-        h_part *= size
-        r_part -= h_part
-        np.multiply(p_part, size, out=h_part)
-        d_part += h_part
-
-
-def _turn(p: Vector, share: float, h: Vector) -> None:
-    """Make h, plus a share of p, the next direction."""
-    for p_part, h_part in blocks_of(p, h):
-        p_part *= share
-        p_part += h_part
+    return Diagonal(scale, n_jobs)
 
 
 def _search(losses: LogLosses, step: Step, along: float, length: float) -> float:
@@ -208,9 +193,10 @@ def _search(losses: LogLosses, step: Step, along: float, length: float) -> float
     return size
 
 
-def require_finite(sums: NDArray[np.float64]) -> None:
+def require_finite(sums: NDArray[np.float64], n_jobs: int | None) -> None:
     """Raise ValueError if sums over rows, or their squares, are not finite."""
-    if not np.isfinite(dot(sums, sums)):
+    flat = sums.reshape(-1)
+    if not np.isfinite(dot(flat, flat, n_jobs)):
         raise ValueError(
             "Products of features are so large that sums of their squares are not finite: scale X, "
             "for example with sklearn.preprocessing.MaxAbsScaler, or lower the degree."

@@ -15,21 +15,25 @@ from numpy.typing import NDArray
 from polysparse.models import contributions
 from polysparse.models.blocks import Blocks
 from polysparse.models.losses import Sums
-from polysparse.models.vectors import add_scaled, blocks_of, dot
+from polysparse.models.vectors import combine, dot
 
 # Elsewhere, the gradient of squared errors is updated, as conjugate gradients do, and made of the
 # errors themselves this often.
 REFRESH = 50
 
+BLOCK = 2**15  # columns that are centred at a time, in cache
+
 
 class Objective:
     """Blocks of rows, and how many passes over them a solver took.
 
-    A pass is one product with the expansion and one with its transpose.
+    A pass is one product with the expansion and one with its transpose. `n_jobs` is the number of
+    threads for vectors that are here.
     """
 
-    def __init__(self, blocks: Blocks) -> None:
+    def __init__(self, blocks: Blocks, n_jobs: int | None = 1) -> None:
         self.blocks = blocks
+        self.n_jobs = n_jobs
         self.n_products = 0
 
     @property
@@ -41,6 +45,10 @@ class Objective:
         """Keep the expansion times coefficients."""
         self.n_products += 1
         return self.blocks.keep(contributions.scores, once=once, coefficients=coefficients)
+
+    def _add_rows(self, rows: Any, size: float, change: Any, shift: float = 0.0) -> None:
+        """Add so many times a change, less a shift, to rows that are here."""
+        combine(1.0, rows.reshape(-1), size, change.reshape(-1), self.n_jobs, shift)
 
     def _gram(
         self, function: Any, *kept: Any, directions: NDArray[np.float64], is_centred: bool
@@ -67,6 +75,8 @@ class LogLosses(Objective):
         Number of classes.
     intercepts : NoIntercept, BinaryIntercept or SoftmaxIntercepts
         How the intercept is found.
+    n_jobs : int or None, default=1
+        Number of threads.
 
     Attributes
     ----------
@@ -76,8 +86,10 @@ class LogLosses(Objective):
         The intercept there; more than two classes have one each.
     """
 
-    def __init__(self, blocks: Blocks, n_classes: int, intercepts: Any) -> None:
-        super().__init__(blocks)
+    def __init__(
+        self, blocks: Blocks, n_classes: int, intercepts: Any, n_jobs: int | None = 1
+    ) -> None:
+        super().__init__(blocks, n_jobs)
         self.n_classes = n_classes
         self.intercepts = intercepts
         self.value: float
@@ -152,7 +164,7 @@ class LogLosses(Objective):
         if not self.intercepts.is_free:
             return 0 * self.intercept
         if self._means is not None:
-            return dot(self._means, direction)
+            return dot(self._means, direction, self.n_jobs)
         (cross,) = self.blocks.total(contributions.cross, self._point, self._last)
         return self.intercepts.shift(self._hessian, cross)
 
@@ -161,11 +173,11 @@ class LogLosses(Objective):
         self._shift = self._shift + size * self._last_shift
         if not self.blocks.are_here:
             return
-        self._last *= size
         if self._change is None:
             self._change = self._last
+            self._change *= size
         else:
-            self._change += self._last
+            self._add_rows(self._change, size, self._last)
 
     def look_along(self, step: NDArray[np.float64]) -> None:
         """Prepare trials along a step, which is made of what `advance` was told."""
@@ -206,7 +218,7 @@ class LogLosses(Objective):
         """
         size, intercept, sums = self._tried
         if self.blocks.are_here:
-            add_scaled(self._scores.reshape(-1), size, self._change.reshape(-1))
+            self._add_rows(self._scores, size, self._change)
         else:
             self._scores = self.scores(coefficients)
         self._settle(intercept, sums)
@@ -222,10 +234,12 @@ class SquaredErrors(Objective):
         The rows. Their targets are numbers.
     has_intercept : bool
         Whether there is an intercept; otherwise it stays 0.
+    n_jobs : int or None, default=1
+        Number of threads.
     """
 
-    def __init__(self, blocks: Blocks, has_intercept: bool) -> None:
-        super().__init__(blocks)
+    def __init__(self, blocks: Blocks, has_intercept: bool, n_jobs: int | None = 1) -> None:
+        super().__init__(blocks, n_jobs)
         self.has_intercept = has_intercept
         self._product: Any = None
         self._n_updates = 0
@@ -295,10 +309,9 @@ class SquaredErrors(Objective):
         gained = self.scores(direction, once=True)
         if self.blocks.are_here:
             self._last, self._shift = gained, self._mean_of(gained)
-            self._last -= self._shift
-            (length,) = self.blocks.total(contributions.squares, gained)
+            (length,) = self.blocks.total(contributions.squares, gained, shift=self._shift)
         else:
-            shift = 0.0 if self._means is None else dot(self._means, direction)
+            shift = 0.0 if self._means is None else dot(self._means, direction, self.n_jobs)
             length, self._product = self.blocks.total(
                 contributions.squares_and_transposed, gained, shift=shift
             )
@@ -308,10 +321,10 @@ class SquaredErrors(Objective):
     def move(self, size: float) -> None:
         """Go so many times the last direction."""
         if self.blocks.are_here:
-            self._errors -= size * self._last
+            self._add_rows(self._errors, -size, self._last, self._shift)
             self.intercept -= size * self._shift
         else:
-            add_scaled(self._gradient, -size, self._product)
+            combine(1.0, self._gradient, -size, self._product, self.n_jobs)
             self._n_updates += 1
 
     def end(self, coefficients: NDArray[np.float64]) -> float:
@@ -326,7 +339,8 @@ def centre(squares: NDArray[np.float64], sums: NDArray[np.float64], totals: Any)
     """Make sums of squares of columns those about their means, and sums of columns their means."""
     totals = np.maximum(totals, np.finfo(np.float64).tiny)
     with np.errstate(over="ignore", invalid="ignore"):
-        for squares_part, sums_part in blocks_of(squares, sums):
+        for start in range(0, len(squares), BLOCK):
+            squares_part, sums_part = (v[start : start + BLOCK] for v in (squares, sums))
             squares_part -= sums_part * sums_part / totals
             sums_part /= totals
             np.maximum(squares_part, 0, out=squares_part)  # rounding

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.vectors import blocks_of
+from polysparse.models.vectors import divide
 
 # Random vectors of a sketch, and how much memory a table of them may take. A sketch takes three.
 MOST_VECTORS, FEWEST_VECTORS = 64, 16
@@ -31,18 +31,15 @@ class Preconditioner(Protocol):
 
 
 class Diagonal:
-    """A diagonal, which is positive."""
+    """A diagonal, which is positive. `n_jobs` is the number of threads."""
 
-    def __init__(self, scale: Table) -> None:
+    def __init__(self, scale: Table, n_jobs: int | None = 1) -> None:
         self.scale = scale.reshape(-1)
+        self.n_jobs = n_jobs
 
     def divide(self, residual: Table, out: Table) -> float:
         """Write the residual, divided, to `out`; return their inner product."""
-        norm = 0.0
-        for r, d, m in blocks_of(residual.reshape(-1), out.reshape(-1), self.scale):
-            np.divide(r, m, out=d)
-            norm += float(np.einsum("i,i->", r, d))
-        return norm
+        return divide(residual.reshape(-1), self.scale, out.reshape(-1), self.n_jobs)
 
 
 class Sketch:

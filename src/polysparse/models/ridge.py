@@ -162,7 +162,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         blocks : Blocks
             The rows.
         """
-        errors = SquaredErrors(blocks, bool(self.fit_intercept))
+        errors = SquaredErrors(blocks, bool(self.fit_intercept), self.n_jobs)
         fit = least_squares.minimise(
             errors,
             float(self.alpha),

@@ -1,66 +1,64 @@
-"""Sums and updates of long vectors, a block at a time.
+"""Sums and updates of long flat vectors of float64, shared by threads.
 
-A block stays in cache from one step to the next, no temporary is as long as a vector, and blocks
-are added in their order. BLAS is not used: its sums depend on how many threads it takes.
+Blocks of fixed lengths are added in their order, so that sums have the same bits for any number of
+threads. BLAS is not used: its sums depend on how many threads it takes. What is on a GPU is left to
+the library that it belongs to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.engine import cpu
 from polysparse.machine import threads_for
 
 Vector = NDArray[np.float64]
 
-BLOCK = 2**15
 
-# Threads share longer blocks, and only a few threads do: Python runs one at a time between calls of
-# NumPy. The losses of a million rows take 16.6 ms on one thread and 11.4 ms on two, with blocks of
-# 2**15 14.1 ms; 16 threads with those were slower than one.
-SHARED_BLOCK = 2**16
-MOST_THREADS = 4
-COST = 16  # of what is done for a place, in outputs of an expansion
+def are_here(vector: Any) -> bool:
+    """Return whether the elements are in main memory."""
+    return isinstance(vector, np.ndarray)
 
 
-def blocks_of(*vectors: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Yield views of the same places of flat vectors, from the first to the last."""
-    step = block_length(vectors[0], BLOCK)
-    for start in range(0, len(vectors[0]), step):
-        yield tuple(v[start : start + step] for v in vectors)
+def dot(a: Vector, b: Vector, n_jobs: int | None) -> float:
+    """Return the sum of a * b."""
+    if not are_here(a):
+        return float(np.einsum("i,i->", a, b))
+    return cpu.dot(a, b, threads_for(n_jobs, a.size))
 
 
-def block_length(vector: NDArray[Any], length: int) -> int:
-    """Return how many elements a block has: all, if they are on a GPU."""
-    return length if isinstance(vector, np.ndarray) else max(len(vector), 1)
+def weighted_squares(weights: Vector, x: Vector, shift: float, n_jobs: int | None) -> float:
+    """Return the sum of weights * (x - shift)**2."""
+    if not are_here(x):
+        return float(np.einsum("i,i,i->", weights, x - shift, x - shift))
+    return cpu.weighted_squares(weights, x, shift, threads_for(n_jobs, x.size))
 
 
-def map_blocks(
-    function: Callable[[slice], Any], vector: NDArray[Any], n_jobs: int | None
-) -> list[Any]:
-    """Return function(places) for each block of a vector, at least one, in their order.
-
-    Threads share the blocks: the function should take its time in NumPy, which lets others run.
-    """
-    n, step = len(vector), block_length(vector, SHARED_BLOCK)
-    blocks = [slice(i, min(i + step, n)) for i in range(0, max(n, 1), step)]
-    n_threads = min(threads_for(n_jobs, COST * n), len(blocks), MOST_THREADS)
-    if n_threads == 1:
-        return [function(block) for block in blocks]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, blocks))
+def combine(
+    a: float, x: Vector, b: float, y: Vector, n_jobs: int | None, shift: float = 0.0
+) -> None:
+    """Make x a * x + b * (y - shift)."""
+    if not are_here(x):
+        x *= a
+        x += b * (y - shift)
+        return
+    cpu.combine(a, x, b, y, shift, threads_for(n_jobs, x.size))
 
 
-def dot(a: NDArray[Any], b: NDArray[Any]) -> float:
-    """Return the sum of products of two contiguous arrays of the same shape."""
-    return sum(float(np.einsum("i,i->", *each)) for each in blocks_of(a.ravel(), b.ravel()))
+def multiply(
+    x: Vector, y: Vector, shift: float, n_jobs: int | None, out: Vector | None = None
+) -> Vector:
+    """Return x * (y - shift); it is written to `out`, if that is given."""
+    if not are_here(x):
+        return x * (y - shift)
+    out = np.empty_like(x) if out is None else out
+    cpu.multiply(x, y, shift, out, threads_for(n_jobs, x.size))
+    return out
 
 
-def add_scaled(x: Vector, scale: float, y: Vector) -> None:
-    """Add scale * y to x."""
-    for x_part, y_part in blocks_of(x, y):
-        x_part += scale * y_part
+def divide(x: Vector, y: Vector, out: Vector, n_jobs: int | None) -> float:
+    """Write x / y to `out`, and return the sum of x * out."""
+    return cpu.divide(x, y, out, threads_for(n_jobs, x.size))

@@ -1,0 +1,199 @@
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "bindings/arrays.hpp"
+#include "bindings/module.hpp"
+#include "bindings/signals.hpp"
+#include "losses/log_losses.hpp"
+#include "losses/vectors.hpp"
+
+namespace polysparse {
+namespace {
+
+using InVector = Array<const double>;
+using OutVector = Array<double>;
+using InRows = Table<const double>;  // a row for each row of the data, a column for each class
+using OutRows = Table<double>;
+using Classes = Array<const int64_t>;
+
+/// Calls make(work) without the GIL.
+template <class Make>
+void run(int64_t n_threads, const Make& make) {
+    require(n_threads >= 1, "n_threads must be positive");
+    run_without_gil(
+        false, [&](const StopRequest& should_stop) { return make(Work{n_threads, should_stop}); });
+}
+
+template <class First, class... Others>
+void require_same_size(const First& first, const Others&... others) {
+    require(((first.size() == others.size()) && ...), "vectors of unequal size");
+}
+
+template <class First, class... Others>
+void require_same_shape(const First& first, const Others&... others) {
+    require(((first.shape(0) == others.shape(0) && first.shape(1) == others.shape(1)) && ...),
+            "rows of unequal shape");
+}
+
+// ---------------------------------------------------------------------------------------- vectors
+
+double py_dot(InVector a, InVector b, int64_t n_threads) {
+    require_same_size(a, b);
+    double sum = 0;
+    run(n_threads,
+        [&](const Work& work) { return dot(size_of(a), a.data(), b.data(), &sum, work); });
+    return sum;
+}
+
+double py_weighted_squares(InVector weights, InVector x, double shift, int64_t n_threads) {
+    require_same_size(weights, x);
+    double sum = 0;
+    run(n_threads, [&](const Work& work) {
+        return weighted_squares(size_of(x), weights.data(), x.data(), shift, &sum, work);
+    });
+    return sum;
+}
+
+void py_combine(double a, OutVector x, double b, InVector y, double shift, int64_t n_threads) {
+    require_same_size(x, y);
+    run(n_threads, [&](const Work& work) {
+        return combine(size_of(x), a, x.data(), b, y.data(), shift, work);
+    });
+}
+
+void py_multiply(InVector x, InVector y, double shift, OutVector out, int64_t n_threads) {
+    require_same_size(x, y, out);
+    run(n_threads, [&](const Work& work) {
+        return multiply(size_of(x), x.data(), y.data(), shift, out.data(), work);
+    });
+}
+
+double py_divide(InVector x, InVector y, OutVector out, int64_t n_threads) {
+    require_same_size(x, y, out);
+    double sum = 0;
+    run(n_threads, [&](const Work& work) {
+        return divide(size_of(x), x.data(), y.data(), out.data(), &sum, work);
+    });
+    return sum;
+}
+
+// ----------------------------------------------------------------------------------------- losses
+
+ScoredRows scored_rows(const InRows& scores, const InVector& intercepts, const Classes& classes,
+                       const InVector& weights) {
+    require(intercepts.size() == scores.shape(1) && classes.size() == scores.shape(0) &&
+                weights.size() == scores.shape(0),
+            "rows of unequal shape");
+    return {static_cast<int64_t>(scores.shape(0)),
+            static_cast<int64_t>(scores.shape(1)),
+            scores.data(),
+            intercepts.data(),
+            classes.data(),
+            weights.data()};
+}
+
+void py_sum_log_losses(InRows scores, InVector intercepts, Classes classes, InVector weights,
+                       std::optional<InRows> change, InVector shifts, double size,
+                       std::optional<InRows> old_curvatures, OutVector sums, OutVector range,
+                       int64_t n_threads) {
+    const ScoredRows rows = scored_rows(scores, intercepts, classes, weights);
+    Change along{};
+    if (change) {
+        require(old_curvatures.has_value(), "curvatures are missing");
+        require_same_shape(scores, *change, *old_curvatures);
+        along = {change->data(), shifts.data(), size, old_curvatures->data()};
+    }
+    require(shifts.size() == intercepts.size() && size_of(sums) == n_loss_sums(rows.k) &&
+                range.size() == 2,
+            "the output is not of the right size");
+    run(n_threads, [&](const Work& work) {
+        return (rows.k == 1 ? sum_two_classes : sum_classes)(rows, along, sums.data(), range.data(),
+                                                             work);
+    });
+}
+
+void py_fill_log_losses(InRows scores, InVector intercepts, Classes classes, InVector weights,
+                        OutRows residuals, OutRows curvatures, std::optional<OutRows> likely,
+                        int64_t n_threads) {
+    const ScoredRows rows = scored_rows(scores, intercepts, classes, weights);
+    require(likely.has_value() == (rows.k > 1), "probabilities are of more than two classes");
+    require_same_shape(scores, residuals, curvatures, likely ? *likely : residuals);
+    run(n_threads, [&](const Work& work) {
+        return likely
+                   ? fill_classes(rows, residuals.data(), curvatures.data(), likely->data(), work)
+                   : fill_two_classes(rows, residuals.data(), curvatures.data(), work);
+    });
+}
+
+void py_fill_probabilities(InRows scores, OutRows out, int64_t n_threads) {
+    const auto n = static_cast<int64_t>(scores.shape(0)), k = static_cast<int64_t>(scores.shape(1));
+    require(out.shape(0) == scores.shape(0) && static_cast<int64_t>(out.shape(1)) == k + (k == 1),
+            "rows of unequal shape");
+    run(n_threads, [&](const Work& work) {
+        return k == 1 ? fill_two_probabilities(n, scores.data(), out.data(), work)
+                      : fill_probabilities(n, k, scores.data(), out.data(), work);
+    });
+}
+
+LikelyRows likely_rows(const InRows& likely, const InVector& weights, const InRows& change,
+                       const InVector& shifts) {
+    require_same_shape(likely, change);
+    require(weights.size() == likely.shape(0) && shifts.size() == likely.shape(1),
+            "rows of unequal shape");
+    return {static_cast<int64_t>(likely.shape(0)),
+            static_cast<int64_t>(likely.shape(1)),
+            likely.data(),
+            weights.data(),
+            change.data(),
+            shifts.data()};
+}
+
+void py_fill_curved(InRows likely, InVector weights, InRows change, InVector shifts, OutRows out,
+                    int64_t n_threads) {
+    const LikelyRows rows = likely_rows(likely, weights, change, shifts);
+    require_same_shape(likely, out);
+    run(n_threads, [&](const Work& work) { return fill_curved(rows, out.data(), work); });
+}
+
+void py_sum_curved(InRows likely, InVector weights, InRows change, InVector shifts, OutVector sums,
+                   int64_t n_threads) {
+    const LikelyRows rows = likely_rows(likely, weights, change, shifts);
+    require_same_size(shifts, sums);
+    run(n_threads, [&](const Work& work) { return sum_curved(rows, sums.data(), work); });
+}
+
+}  // namespace
+
+void bind_losses(nb::module_& m) {
+    m.def("dot", &py_dot, nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("n_threads"));
+    m.def("weighted_squares", &py_weighted_squares, nb::arg("weights").noconvert(),
+          nb::arg("x").noconvert(), nb::arg("shift"), nb::arg("n_threads"));
+    m.def("combine", &py_combine, nb::arg("a"), nb::arg("x").noconvert(), nb::arg("b"),
+          nb::arg("y").noconvert(), nb::arg("shift"), nb::arg("n_threads"));
+    m.def("multiply", &py_multiply, nb::arg("x").noconvert(), nb::arg("y").noconvert(),
+          nb::arg("shift"), nb::arg("out").noconvert(), nb::arg("n_threads"));
+    m.def("divide", &py_divide, nb::arg("x").noconvert(), nb::arg("y").noconvert(),
+          nb::arg("out").noconvert(), nb::arg("n_threads"));
+    m.def("sum_log_losses", &py_sum_log_losses, nb::arg("scores").noconvert(),
+          nb::arg("intercepts").noconvert(), nb::arg("classes").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("change").noconvert().none(),
+          nb::arg("shifts").noconvert(), nb::arg("size"),
+          nb::arg("old_curvatures").noconvert().none(), nb::arg("sums").noconvert(),
+          nb::arg("range").noconvert(), nb::arg("n_threads"));
+    m.def("fill_log_losses", &py_fill_log_losses, nb::arg("scores").noconvert(),
+          nb::arg("intercepts").noconvert(), nb::arg("classes").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("residuals").noconvert(),
+          nb::arg("curvatures").noconvert(), nb::arg("likely").noconvert().none(),
+          nb::arg("n_threads"));
+    m.def("fill_probabilities", &py_fill_probabilities, nb::arg("scores").noconvert(),
+          nb::arg("out").noconvert(), nb::arg("n_threads"));
+    m.def("fill_curved", &py_fill_curved, nb::arg("likely").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("change").noconvert(),
+          nb::arg("shifts").noconvert(), nb::arg("out").noconvert(), nb::arg("n_threads"));
+    m.def("sum_curved", &py_sum_curved, nb::arg("likely").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("change").noconvert(),
+          nb::arg("shifts").noconvert(), nb::arg("sums").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace polysparse

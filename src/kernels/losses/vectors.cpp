@@ -1,0 +1,79 @@
+#include "losses/vectors.hpp"
+
+namespace polysparse {
+namespace {
+
+constexpr int64_t length = int64_t{1} << 13;  // of a block
+
+POLYSPARSE_PER_PROCESSOR double dot(const double* __restrict a, const double* __restrict b,
+                                    int64_t begin, int64_t end) {
+    LaneSum sum;
+    for_places(begin, end,
+               [&](int64_t i, int64_t u) POLYSPARSE_INLINE_LAMBDA { sum.parts[u] += a[i] * b[i]; });
+    return sum.total();
+}
+
+POLYSPARSE_PER_PROCESSOR double weighted_squares(const double* __restrict weights,
+                                                 const double* __restrict x, double shift,
+                                                 int64_t begin, int64_t end) {
+    LaneSum sum;
+    for_places(begin, end, [&](int64_t i, int64_t u) POLYSPARSE_INLINE_LAMBDA {
+        const double own = x[i] - shift;
+        sum.parts[u] += weights[i] * (own * own);
+    });
+    return sum.total();
+}
+
+POLYSPARSE_PER_PROCESSOR double divide(const double* __restrict x, const double* __restrict y,
+                                       double* __restrict out, int64_t begin, int64_t end) {
+    LaneSum sum;
+    for_places(begin, end, [&](int64_t i, int64_t u) POLYSPARSE_INLINE_LAMBDA {
+        out[i] = x[i] / y[i];
+        sum.parts[u] += x[i] * out[i];
+    });
+    return sum.total();
+}
+
+/// Writes the sum of what `part` says of blocks.
+template <class Part>
+bool sum_of(int64_t n, double* sum, const Work& work, const Part& part) {
+    *sum = 0;
+    return sum_blocks(
+        n, length, work, 1, sum,
+        [&](int64_t, int64_t begin, int64_t end, double* own) { *own = part(begin, end); });
+}
+
+}  // namespace
+
+bool dot(int64_t n, const double* a, const double* b, double* sum, const Work& work) {
+    return sum_of(n, sum, work, [&](int64_t begin, int64_t end) { return dot(a, b, begin, end); });
+}
+
+bool weighted_squares(int64_t n, const double* weights, const double* x, double shift, double* sum,
+                      const Work& work) {
+    return sum_of(n, sum, work, [&](int64_t begin, int64_t end) {
+        return weighted_squares(weights, x, shift, begin, end);
+    });
+}
+
+bool divide(int64_t n, const double* x, const double* y, double* out, double* sum,
+            const Work& work) {
+    return sum_of(n, sum, work,
+                  [&](int64_t begin, int64_t end) { return divide(x, y, out, begin, end); });
+}
+
+bool combine(int64_t n, double a, double* x, double b, const double* y, double shift,
+             const Work& work) {
+    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) x[i] = a * x[i] + b * (y[i] - shift);
+    });
+}
+
+bool multiply(int64_t n, const double* x, const double* y, double shift, double* out,
+              const Work& work) {
+    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = x[i] * (y[i] - shift);
+    });
+}
+
+}  // namespace polysparse

@@ -1,0 +1,29 @@
+// Sums and updates of long vectors. All return false if they were stopped.
+#pragma once
+
+#include <cstdint>
+
+#include "losses/sums.hpp"
+
+namespace polysparse {
+
+/// Writes the sum of a * b to `sum`.
+bool dot(int64_t n, const double* a, const double* b, double* sum, const Work& work);
+
+/// Writes the sum of weights * (x - shift)^2 to `sum`.
+bool weighted_squares(int64_t n, const double* weights, const double* x, double shift, double* sum,
+                      const Work& work);
+
+/// x = a * x + b * (y - shift)
+bool combine(int64_t n, double a, double* x, double b, const double* y, double shift,
+             const Work& work);
+
+/// out = x * (y - shift)
+bool multiply(int64_t n, const double* x, const double* y, double shift, double* out,
+              const Work& work);
+
+/// out = x / y; writes the sum of x * out to `sum`.
+bool divide(int64_t n, const double* x, const double* y, double* out, double* sum,
+            const Work& work);
+
+}  // namespace polysparse
