@@ -61,6 +61,12 @@ def write_few_terms_at_a_time(patch):
     patch.setattr("polysparse.models.terms.AT_A_TIME", 3)
 
 
+def pretend_elsewhere(patch):
+    """Pretend that vectors and rows of models are not in main memory, as on a GPU."""
+    for module in ("vectors", "contributions"):
+        patch.setattr(f"polysparse.models.{module}.are_here", lambda _: False)
+
+
 def set_largest_graph(patch, n_bytes):
     """Pretend that an ONNX file may have no more bytes."""
     patch.setattr("polysparse.models.onnx_graph.MAX_BYTES", n_bytes)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inside import lower
+from inside import lower, pretend_elsewhere
 from polysparse.models.vectors import combine, divide, dot, multiply, weighted_squares
 
 LENGTHS = [0, 1, 7, 8, 9, 8192, 40_003]
@@ -57,3 +57,16 @@ def test_what_is_not_finite_stays_so():
     assert dot(a, np.ones(20), 1) == np.inf
     a[3] = np.nan
     assert np.isnan(dot(a, np.ones(20), 1))
+
+
+def test_vectors_elsewhere_take_the_same(monkeypatch):
+    def found():
+        a, b, c = vectors(50)
+        out = np.empty(50)
+        assert multiply(a, b, 0.3, 1, out) is out
+        combine(0.7, a, 1.1, b, 1, 0.2)
+        return dot(a, b, 1), weighted_squares(c, a, 0.5, 1), *a, *out, *multiply(b, c, 0.1, 1)
+
+    here = found()
+    pretend_elsewhere(monkeypatch)
+    np.testing.assert_allclose(found(), here, rtol=1e-13)

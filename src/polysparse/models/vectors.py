@@ -33,7 +33,8 @@ def dot(a: Vector, b: Vector, n_jobs: int | None) -> float:
 def weighted_squares(weights: Vector, x: Vector, shift: float, n_jobs: int | None) -> float:
     """Return the sum of weights * (x - shift)**2."""
     if not are_here(x):
-        return float(np.einsum("i,i,i->", weights, x - shift, x - shift))
+        own = x - shift
+        return float((weights * own * own).sum())
     return cpu.weighted_squares(weights, x, shift, threads_for(n_jobs, x.size))
 
 
@@ -53,7 +54,7 @@ def multiply(
 ) -> Vector:
     """Return x * (y - shift); it is written to `out`, if that is given."""
     if not are_here(x):
-        return x * (y - shift)
+        return np.multiply(x, y - shift, out=out)
     out = np.empty_like(x) if out is None else out
     cpu.multiply(x, y, shift, out, threads_for(n_jobs, x.size))
     return out
