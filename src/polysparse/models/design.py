@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.models.vectors import multiply
+from polysparse.models.vectors import combine, multiply
 from polysparse.observation.tally import batches_of_rows
 from polysparse.operator import products
 
@@ -50,11 +49,7 @@ class Design:
         columns = self.columns
         if isinstance(columns, HashedColumns):
             columns = replace(columns, alternate_sign=False)
-
-        def square(values: NDArray[Any], out: NDArray[Any]) -> None:
-            multiply(values, values, 0.0, self.n_jobs, out)
-
-        return self._sum_rows(columns, square, weights)
+        return self._sum_rows(columns, weights, of_squares=True)
 
     def gram(self, weights: NDArray[Any], directions: NDArray[Any]) -> NDArray[Any]:
         """Return the transposed expansion times weights times the expansion times directions.
@@ -74,29 +69,31 @@ class Design:
 
     def count_rows(self) -> NDArray[np.int64]:
         """Return in how many rows each column occurs."""
-        ones = np.ones(self.x.shape[0])
-        counts = self._sum_rows(self.columns, lambda _, out: out.fill(1), ones)
+        counts = self._sum_rows(self.columns, np.ones(self.x.shape[0]), of_squares=False)
         return counts.astype(np.int64)
 
     def _sum_rows(
-        self, columns: ColumnSpace, function: Callable[..., Any], weights: NDArray[Any]
+        self, columns: ColumnSpace, weights: NDArray[Any], *, of_squares: bool
     ) -> NDArray[Any]:
-        """Return weighted sums over the rows of the expansion of X with changed values.
+        """Return weighted sums over the rows of the expansion of squared values, or of ones.
 
-        Values are changed for some rows at a time, and take no more memory than the sums do, or a
-        sixth of X. function(values, out) writes what becomes of them.
+        Values are squared for some rows at a time, and take no more memory than the sums do, or a
+        sixth of X.
         """
         out, part = np.zeros((columns.n_columns, *weights.shape[1:])), None
         at_a_time = max(out.size, len(self.x.data) // 4, 2**20)
         batches, offsets = batches_of_rows(self.x.indptr, at_a_time), self.x.indptr
-        room = np.empty(max((int(offsets[b.stop] - offsets[b.start]) for b in batches), default=0))
+        n_most = max((int(offsets[b.stop] - offsets[b.start]) for b in batches), default=0)
+        room = np.empty(n_most) if of_squares else np.ones(n_most)
         for rows in batches:
             x = self.x.rows(rows)
-            changed = replace(x, data=room[: len(x.data)])
-            function(x.data, changed.data)
+            values = room[: len(x.data)]
+            if of_squares:
+                multiply(x.data, x.data, 0.0, self.n_jobs, values)
             n_outputs = products.count_outputs(columns, x)
+            changed = replace(x, data=values)
             part = self._sum(columns, changed, n_outputs, weights[rows], part)
-            out += part
+            combine(1.0, out.reshape(-1), 1.0, part.reshape(-1), self.n_jobs)
         return out
 
     def _sum(
