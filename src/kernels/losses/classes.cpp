@@ -1,4 +1,5 @@
 #include <cmath>
+#include <type_traits>
 
 #include "losses/exponentials.hpp"
 #include "losses/log_losses.hpp"
@@ -60,7 +61,8 @@ POLYSPARSE_INLINE void for_groups(int64_t begin, int64_t end, const Group& group
 template <int64_t width>
 POLYSPARSE_INLINE void make_likely(int64_t k, const double* intercepts, const Panels& own,
                                    double* logs) {
-    double* const __restrict margins = own.margins, * const __restrict likely = own.likely;
+    double* const __restrict margins = own.margins;
+    double* const __restrict likely = own.likely;
     double highest[width], sums[width];
     for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
         highest[u] = -std::numeric_limits<double>::infinity();
