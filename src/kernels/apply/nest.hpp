@@ -27,9 +27,7 @@ struct PairShifts {
     int64_t deepest, shift;
 
     POLYSPARSE_INLINE int64_t operator()(int64_t a) const {
-        const int64_t depth = out_of_lanes(deepest - columns[a]);
-        POLYSPARSE_ASSUME(depth > -2);
-        return shift - static_cast<int64_t>(simplex(2, depth));
+        return shift - static_cast<int64_t>(triangle(out_of_lanes(deepest - columns[a])));
     }
 };
 

@@ -45,7 +45,7 @@ POLYSPARSE_INLINE void for_tails(Tail tail, int64_t n, const Step& step) {
         unrolled<t + 1>([&](auto i) POLYSPARSE_INLINE_LAMBDA { step(i, value, column); });
     });
     for (int64_t t = count - 1; t < n; ++t) {
-        const int64_t column = tail.columns[t];
+        const int64_t column = out_of_lanes(tail.columns[t]);  // numbers are gathered one by one
         const auto value = tail.values[t];
         unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA { step(i, value, column); });
     }
@@ -133,7 +133,8 @@ struct ToDot {
         const Value* const shifted = coefficients[shift];
         if constexpr (is_one) {
             Value sum = 0;
-            for (int64_t t = 0; t < n; ++t) sum += tail.values[t] * shifted[tail.columns[t]];
+            for (int64_t t = 0; t < n; ++t)
+                sum += tail.values[t] * shifted[out_of_lanes(tail.columns[t])];
             *sums += scale * sum;
         } else {
             const int64_t k = coefficients.n_vectors;

@@ -39,10 +39,14 @@ constexpr uint64_t multiply_divide(uint64_t value, uint64_t factor, uint64_t div
     return (value >> from_value) * (factor >> (twos - from_value)) * inverse;
 }
 
+/// T_2(n). Needs: n >= -1.
+constexpr uint64_t triangle(int64_t n) {
+    return static_cast<uint64_t>(n | 1) * ((static_cast<uint64_t>(n) + 1) / 2);
+}
+
 /// T_k(n), and 0 for n <= 0. Needs: k >= 1. Exact if it is below 2^64, otherwise meaningless.
 constexpr uint64_t simplex(int64_t k, int64_t n) {
-    if (k == 2 && n >= -1)
-        return static_cast<uint64_t>(n | 1) * ((static_cast<uint64_t>(n) + 1) / 2);
+    if (k == 2 && n >= -1) return triangle(n);
     if (n <= 0) return 0;
     if (k == 1) return static_cast<uint64_t>(n);
     if (n - 1 < k) std::tie(k, n) = std::pair{n - 1, k + 1};  // C(n+k-1, k) = C(n+k-1, n-1)
