@@ -35,11 +35,24 @@ extern "C" __global__ void fill(float4* to, long long n, float x) {
 """
 
 
+# Keeps the device busy while Python prepares what is measured.
+WAIT = r"""
+extern "C" __global__ void wait(long long cycles) {
+    for (const long long begin = clock64(); clock64() - begin < cycles;) continue;
+}
+"""
+WAIT_CYCLES = 6_000_000  # about 3 ms
+
+
 def milliseconds(call, repeats=REPEATS):
-    """The median time on the device, after two calls that are not measured."""
-    times = []
+    """The median time on the device, after two calls that are not measured.
+
+    A call is prepared while the device waits, so that only what the device does is measured.
+    """
+    times, wait = [], cupy.RawKernel(WAIT, "wait")
     for repeat in range(repeats + 2):
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        wait((1,), (1,), (np.int64(WAIT_CYCLES),))
         begin.record()
         call()
         end.record()
@@ -72,16 +85,18 @@ def write_ceiling():
 
 
 def rows_of_lengths(lengths, n_features, dtype, seed=0):
-    """Rows with rising random columns, made of random steps."""
-    rng = np.random.default_rng(seed)
-    lengths = np.asarray(lengths)
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    step = np.maximum(n_features // (lengths + 1), 1)
-    place = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
-    columns = place * np.repeat(step, lengths) + rng.integers(0, np.repeat(step, lengths))
-    data = rng.uniform(0.5, 1.5, indptr[-1]).astype(dtype)
-    shape = len(lengths), n_features
-    return sparse.csr_matrix((data, columns.astype(np.int32), indptr), shape=shape)
+    """Rows on the device with rising random columns, made of random steps."""
+    cupy.random.seed(seed)
+    lengths = cupy.asarray(lengths)
+    indptr = cupy.concatenate([cupy.zeros(1, dtype=np.int64), cupy.cumsum(lengths)])
+    nnz = int(indptr[-1])
+    rows = cupy.searchsorted(indptr[1:], cupy.arange(nnz), side="right")
+    step = cupy.maximum(n_features // (lengths + 1), 1)[rows]
+    columns = (cupy.arange(nnz) - indptr[rows]) * step
+    columns += (cupy.random.random(nnz, dtype=np.float32) * step).astype(np.int64)
+    data = cupy.random.uniform(0.5, 1.5, nnz).astype(dtype)
+    arrays = data, columns.astype(np.int32), indptr.astype(np.int32)
+    return on_gpu.csr_matrix(arrays, shape=(len(lengths), n_features))
 
 
 KINDS = {
@@ -109,8 +124,8 @@ def cases():
 
 def check(X, degree, arrays):
     """Compare the first rows with the processor's."""
-    n_rows = 1
-    while n_rows < min(X.shape[0], 2_000) and polysparse.plan(X[: 2 * n_rows], degree).nnz < 10**7:
+    n_rows, X = 1, X[:2_000].get()
+    while n_rows < X.shape[0] and polysparse.plan(X[: 2 * n_rows], degree).nnz < 10**7:
         n_rows *= 2
     expected = polysparse.expand(X[:n_rows], degree)
     indptr, indices, data = (
@@ -132,8 +147,7 @@ def bench_expand(ceiling):
 
 def bench_case(ceiling, degree, name, kind, lengths, n_features):
     X = rows_of_lengths(lengths, n_features, KINDS[kind][0])
-    there = on_gpu.csr_matrix(X)
-    x = as_canonical(container_of(there))
+    x = as_canonical(container_of(X))
     columns = AllColumns(polysparse.MonomialBasis(n_features, degree))
     offsets = engine.count(columns.basis, x)
     index_dtype = np.dtype(kind.split("+")[1])
@@ -146,7 +160,7 @@ def bench_case(ceiling, degree, name, kind, lengths, n_features):
     n_bytes = sum(a.nbytes for a in arrays[1:])
     del arrays
     ms = milliseconds(fill)
-    wall = wall_milliseconds(lambda: polysparse.expand(there, degree))
+    wall = wall_milliseconds(lambda: polysparse.expand(X, degree))
     print(
         f"| {degree} | {name} | {kind} | {offsets.total:,} | {n_bytes / 1e9:.1f} | {ms:.2f} | "
         f"{n_bytes / ms * 1e3 / ceiling:.0%} | {wall / ms:.2f} |",
@@ -177,8 +191,8 @@ extern "C" __global__ void pairs(const float* values, const int* columns, const 
 def bench_others():
     """Expand beside the processor, and beside cuML's algorithm, at K=2 in float32."""
     lengths, n_features = np.full(1_000_000, 20), 40_000
-    X = rows_of_lengths(lengths, n_features, np.float32)
-    there, kernel = on_gpu.csr_matrix(X), cupy.RawKernel(PAIRS, "pairs")
+    there = rows_of_lengths(lengths, n_features, np.float32)
+    X, kernel = there.get(), cupy.RawKernel(PAIRS, "pairs")
     indptr = 210 * cupy.arange(len(lengths) + 1, dtype=np.int32)
     bias = on_gpu.csr_matrix(cupy.ones((len(lengths), 1), dtype=np.float32))
 
@@ -221,9 +235,9 @@ def bench_products(data):
         )
     }
     if data is not None:
-        matrices["a9a, 30 times"] = sparse.vstack([a9a(data)[0]] * 30, format="csr")
+        matrices["a9a, 30 times"] = on_gpu.csr_matrix(sparse.vstack([a9a(data)[0]] * 30).tocsr())
     for name, X in matrices.items():
-        times = " | ".join(f"{ms:.2f}" for ms in time_products(on_gpu.csr_matrix(X)))
+        times = " | ".join(f"{ms:.2f}" for ms in time_products(X))
         print(f"| {name} | {times} |", flush=True)
         cupy.get_default_memory_pool().free_all_blocks()
 

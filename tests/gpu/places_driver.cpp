@@ -46,6 +46,7 @@ static void check_simplex() {
         require(simplex_word<2, uint32>(uint32(n)) == uint32(simplex(2, m)), "word 2", m, 32, 0);
         require(simplex_word<3, uint32>(uint32(n)) == uint32(simplex(3, m)), "word 3", m, 32, 0);
         require(simplex_word<4, uint32>(uint32(n)) == uint32(simplex(4, m)), "word 4", m, 32, 0);
+        if (n < 100000) require(simplex_word<4, uint64>(n) == simplex(4, m), "word 4", m, 64, 0);
     }
 }
 
@@ -139,6 +140,44 @@ static void check_rows() {
     require(with_one == in_order, "a row with a 1 in front", 0, 0, 0);
 }
 
+/// Runs: each output is in one, and follows from its leads and its place in it.
+template <int highest, bool strict>
+static void check_runs() {
+    for (int bias : {0, 1})
+        for (int lowest = 1; lowest <= highest; ++lowest)
+            for (int n = 0; n <= 9; ++n) {
+                const Basis basis{10, lowest, highest, bias};
+                const int is_in_run = is_bias_in_run<strict>(basis);
+                std::vector<Tuple> outputs;  // places, with n for a 1
+                if (is_in_run) outputs.push_back(Tuple(highest, n));
+                for (int d = lowest; d <= highest; ++d)
+                    for (Tuple t : tuples(n, d, strict)) {
+                        for (int& j : t) j = n - 1 - j;
+                        t.insert(t.begin(), highest - d, n);
+                        outputs.push_back(t);
+                    }
+                const auto size = static_cast<int64>(outputs.size());
+                const uint64 n_runs = count_runs<strict>(basis, n);
+                if (bias && !is_in_run)
+                    require(run_from_end<strict>(basis, n, uint64(size)) == n_runs, "bias", highest,
+                            n, lowest);
+                uint64 last = n_runs;
+                for (int64 t = 0; t < size; ++t) {
+                    const uint64 u = run_from_end<strict>(basis, n, uint64(size - 1 - t));
+                    require(u == last || u + 1 == last, "runs one after the other", highest, n, t);
+                    last = u;
+                    Run<highest, uint32> run{};
+                    find_run<highest, highest, strict>(n, u, n - 1 + is_in_run, &run);
+                    const int64 first = size - 1 - run.behind;
+                    require(first <= t && t <= first + run.tail, "run", highest, n, t);
+                    for (int j = 0; j + 1 < highest; ++j)
+                        require(run.leads[j] == outputs[t][j], "lead", highest, n, t);
+                    require(run.tail - (t - first) == outputs[t].back(), "tail", highest, n, t);
+                }
+                require(last == 0, "the last run", highest, n, 0);
+            }
+}
+
 template <bool strict>
 static void check_tuples() {
     for (int n : {1, 2, 3, 5, 8, 11}) {
@@ -156,6 +195,11 @@ static void check_tuples() {
     check_degree<2, strict>(70);
     check_degree<3, strict>(40);
     check_rows<strict>();
+    check_runs<1, strict>();
+    check_runs<2, strict>();
+    check_runs<3, strict>();
+    check_runs<4, strict>();
+    check_runs<5, strict>();
 }
 
 int main() {

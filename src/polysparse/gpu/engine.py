@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb
+from math import comb, factorial
 from typing import Any
 
 import cupy
@@ -15,14 +15,18 @@ from polysparse.gpu.canonical import DeviceCsr, offsets_of, rows_of, sum_between
 from polysparse.gpu.compiling import MOST_BLOCKS, Struct, kernel, launch, launch_blocks, struct
 from polysparse.gpu.containers import Array
 
-# Outputs that a block of threads makes. Many short rows in a tile need much shared memory.
-SMALL_TILE, LARGE_TILE = 4096, 8192
-SHORT_ROW = 40
+# Outputs that a block of threads makes: as many as shared memory suffices for.
+TILES = 4096, 2048
+ENOUGH_SHARED_BYTES, MOST_SHARED_BYTES = 36 * 1024, 96 * 1024
+FEWEST_RUNS = 512  # that there is room for
+
+_CAPACITY = np.dtype([("numbers", np.int32, 3)])
 
 # Rows of up to so many values, with the 1 in front, are looked up in a table of tuples; by degree.
-LONGEST = {1: 64, 2: 640, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
+LONGEST = {1: 64, 2: 64, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
 
-MOST_SHARED_BYTES = 96 * 1024
+# Outputs are looked up if an average row is not longer: runs take less time otherwise.
+LONGEST_FILLED = {1: 0, 2: 14}
 
 # More outputs in all than this are not counted one by one.
 MOST_COUNTED = 2.0**58
@@ -91,24 +95,18 @@ def _fill_all(
         return
     highest, strict = basis.highest, basis.interaction_only
     table, longest = table_of(basis)
-    tile = SMALL_TILE if total < SHORT_ROW * n_rows else LARGE_TILE
-    targets, first_rows = _tiles(starts, base, total, n_rows, tile)
-    capacity, shared_bytes = _capacity(
-        (_slot_bytes(x.dtype.itemsize, indices.dtype.itemsize, highest), 20 if strict else 16),
-        tile * len(x.data) / total,
-        tile * n_rows / total * (highest + 1 if strict else 1),
-        longest,
-    )
+    if total > n_rows * comb(LONGEST_FILLED.get(highest, longest) + highest - 1, highest):
+        longest = 0  # most outputs are those of longer rows
+    sizes = x.dtype.itemsize, indices.dtype.itemsize
+    tile, capacity, shared_bytes = _capacity(basis, sizes, total / n_rows, longest)
+    targets, tile_starts = _tiles(basis, x, starts, base, total, tile)
     launch_blocks(
         kernel("fill_all", x.dtype, x.indices.dtype, indices.dtype, highest, strict, tile),
-        len(first_rows) - 1,
-        *(x.as_struct, targets, first_rows, basis_struct(basis), ends_struct(basis)),
+        len(tile_starts) - 1,
+        *(x.as_struct, targets, tile_starts, basis_struct(basis), ends_struct(basis)),
         *(table, np.int32(longest), capacity, indices, data),
         shared_bytes=shared_bytes,
     )
-    if basis.include_bias and basis.lowest > 1 and not strict:
-        put_bias = kernel("put_bias", indices.dtype, x.dtype)
-        launch(put_bias, n_rows, targets, np.int64(n_rows), indices, data)
 
 
 def _fill_chosen(
@@ -138,13 +136,13 @@ def _fill_hashed(
     buckets, data = allocate(total, np.dtype(np.int32)), allocate(total, x.dtype)
     if total == 0:
         return cupy.zeros(n_rows + 1, dtype=np.int64), buckets, data
-    tile = SMALL_TILE
-    targets, first_rows = _tiles(starts, base, total, n_rows, tile)
+    tile = TILES[0]
+    targets, tile_starts = _tiles(basis, x, starts, base, total, tile)
     highest = basis.highest if has_degrees(basis) else 0
     launch_blocks(
         kernel("fill_hashed", x.dtype, x.indices.dtype, highest, basis.interaction_only),
-        len(first_rows) - 1,
-        *(x.as_struct, targets, first_rows, basis_struct(basis), _hasher_struct(columns)),
+        len(tile_starts) - 1,
+        *(x.as_struct, targets, tile_starts, basis_struct(basis), _hasher_struct(columns)),
         *(np.int64(tile), buckets, data),
     )
     rows = rows_of(starts - base, total)
@@ -161,13 +159,17 @@ def _fill_hashed(
 # ------------------------------------------------------------------------------- kernel arguments
 
 
-def _tiles(starts: Array, base: int, total: int, n_rows: int, tile: int) -> tuple[Struct, Array]:
-    """Return where outputs go, and the first row of every tile, with the last row behind them."""
-    targets, n_tiles = struct(starts, base, total), -(-total // tile)
-    first_rows = cupy.empty(n_tiles + 1, dtype=np.int64)
-    sizes = np.int64(n_rows), np.int64(tile), np.int64(n_tiles)
-    launch(kernel("find_tiles"), n_tiles + 1, targets, *sizes, first_rows)
-    return targets, first_rows
+def _tiles(
+    basis: Basis, x: DeviceCsr, starts: Array, base: int, total: int, tile: int
+) -> tuple[Struct, Array]:
+    """Return where outputs go, and the row and the run that every tile begins in."""
+    targets, n_tiles, n_rows = struct(starts, base, total), -(-total // tile), x.shape[0]
+    tile_starts = cupy.empty((n_tiles + 1, 2), dtype=np.int64)
+    arguments = x.indptr, targets, np.int64(n_rows), basis_struct(basis)
+    sizes = np.int64(tile), np.int64(n_tiles)
+    find_tiles = kernel("find_tiles", basis.interaction_only)
+    launch(find_tiles, n_tiles + 1, *arguments, *sizes, tile_starts)
+    return targets, tile_starts
 
 
 def basis_struct(basis: Basis) -> Struct:
@@ -187,6 +189,12 @@ def _hasher_struct(columns: Any) -> Struct:
     return struct(columns.n_columns, 2**31 if columns.alternate_sign else 0, z ^ (z >> 31))
 
 
+def _run_bytes(value: int, word: int, highest: int) -> int:
+    """Return the size of what a run's outputs share: Shared of kernels.cu."""
+    size = -(-(max(highest - 1, 1) * value + 4) // word) * word + word
+    return 16 if size <= 16 else -(-size // 8) * 8
+
+
 def _slot_bytes(value: int, word: int, highest: int) -> int:
     """Return the size of a Slot of kernels.cu."""
     unit = max(value, word)
@@ -194,26 +202,44 @@ def _slot_bytes(value: int, word: int, highest: int) -> int:
 
 
 def _capacity(
-    n_bytes: tuple[int, int], values: float, segments: float, longest: int
-) -> tuple[Struct, int]:
-    """Return how much of a tile shared memory has room for, and its bytes.
+    basis: Basis, sizes: tuple[int, int], row_size: float, longest: int
+) -> tuple[int, Struct, int]:
+    """Return how many outputs a tile has, for how much of it there is room, and the bytes of that.
 
-    n_bytes: of a stored value, and of a row. values, segments: how many a tile has on average.
+    sizes: bytes of a value and of an index. row_size: outputs of an average row. longest: the
+    length of rows that are looked up in a table, or 0.
     """
-    # Of an average row that is staged; the first and the last one are not whole.
-    length = min(values / max(segments, 1e-9), longest)
-    wanted = [values + segments + 2.25 * length, segments]
-    sizes = [64 * int(1 + (1.125 * each + 64) // 64) for each in wanted]
-    used = sum(size * each for size, each in zip(sizes, n_bytes, strict=True))
-    if used > MOST_SHARED_BYTES:
-        sizes = [int(size * MOST_SHARED_BYTES / used) // 64 * 64 for size in sizes]
-        used = sum(size * each for size, each in zip(sizes, n_bytes, strict=True))
-    return np.array(sizes, dtype=np.int32).view(np.uint64), used
+    highest, strict = basis.highest, basis.interaction_only
+    length = max((row_size * factorial(highest)) ** (1 / highest) - (highest + 1) / 2, 0.5)
+    by_table = longest > 0
+    for tile in TILES:
+        # Outputs are to runs as the length of a row, with the degree, is to the degree.
+        runs = tile * (highest / (length + highest) + 1 / row_size)
+        rows = tile / row_size
+        segments = rows * (highest + 1 if strict else 1)
+        wanted = [
+            FEWEST_RUNS if by_table else min(max(1.125 * runs + 64, FEWEST_RUNS), tile),
+            1.125 * (rows + 2) * (length + 2) + 64 if by_table else 0,
+            min(1.125 * segments + 64, tile) if by_table else 0,
+        ]
+        run_size, slot_size = (size(*sizes, highest) for size in (_run_bytes, _slot_bytes))
+        n_runs, n_values, n_segments = (64 * int(-(-each // 64)) for each in wanted)
+        segment_bytes = n_segments * (12 if strict else 8)
+        n_values = min(n_values, (MOST_SHARED_BYTES - segment_bytes) // slot_size)
+        needed = max(n_runs * run_size, n_values * slot_size + segment_bytes)
+        if needed <= ENOUGH_SHARED_BYTES or tile == TILES[-1]:
+            break
+    return tile, np.array([n_runs, n_values, n_segments], dtype=np.int32).view(_CAPACITY), needed
+
+
+def _device() -> int:
+    device: int = cupy.cuda.runtime.getDevice()
+    return device
 
 
 def table_of(basis: Basis) -> tuple[Array, int]:
     """Return the tuples of all places, and the length of rows that have them."""
-    return _table(basis.highest, basis.interaction_only, cupy.cuda.runtime.getDevice())
+    return _table(basis.highest, basis.interaction_only, _device())
 
 
 @lru_cache(maxsize=64)

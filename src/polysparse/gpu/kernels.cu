@@ -1,16 +1,18 @@
 // The GPU kernels. They are compiled at first use, one instantiation at a time, behind places.hpp.
 //
 // Filling: a block of threads makes a tile of outputs, whatever rows they fall in, one output a
-// lane, neighbouring lanes neighbouring outputs. Where rows begin in a tile is marked in bits, so
-// that a lane finds its row by counting bits. The stored values of short rows are staged in shared
-// memory with what each adds to a column, and a table has the tuples of all places. In long rows
-// each lane steps from tuple to tuple. Tiles with too many rows for shared memory are made output
-// by output.
+// lane, neighbouring lanes neighbouring outputs. What begins in a tile is marked in bits, so that a
+// lane finds what its output is part of by counting bits.
+//
+// By runs: what a run's outputs share is made once and kept in shared memory. By table, of short
+// rows above degree 2, which have short runs: stored values are staged in shared memory with what
+// each adds to a column, and a table has the tuples of all places.
 namespace polysparse {
 
 constexpr int block_threads = 256;
-constexpr int most_long = 128;   // long rows in a tile
-constexpr int most_staged = 63;  // values of a row, for products
+constexpr int blocks_together = 6;   // that a multiprocessor is to run when it fills
+constexpr int outputs_together = 4;  // that a thread makes at a time
+constexpr int most_staged = 63;      // values of a row, for products
 
 template <class Index, class Value>
 struct Rows {
@@ -77,25 +79,14 @@ struct Ends {
     uint64 last[highest + 1];  // [d]: the last column of degree d, modulo 2^64
 };
 
-template <int highest>
+/// An entry of a table.
+template <int highest, bool is_narrow = (highest <= 4)>
 struct EntryOf {
+    using type = uint32;
+};
+template <int highest>
+struct EntryOf<highest, false> {
     using type = uint64;
-};
-template <>
-struct EntryOf<1> {
-    using type = uint32;
-};
-template <>
-struct EntryOf<2> {
-    using type = uint32;
-};
-template <>
-struct EntryOf<3> {
-    using type = uint32;
-};
-template <>
-struct EntryOf<4> {
-    using type = uint32;
 };
 
 // ----------------------------------------------------------------------------------- inspection
@@ -213,13 +204,23 @@ POLYSPARSE_DEVICE int64 last_at_most(const int64* numbers, int64 low, int64 high
     return low;
 }
 
-/// The row that each tile begins in, and the last row behind them.
-__global__ void find_tiles(Targets out, int64 n_rows, int64 tile_outputs, int64 n_tiles,
-                           int64* first_rows) {
+/// Where a tile begins: a row, and the run, counted from the row's end.
+struct Start {
+    int64 row, run;
+};
+
+/// Where each tile begins, and the end of the last row behind them.
+template <bool strict>
+__global__ void find_tiles(const int64* offsets, Targets out, int64 n_rows, Basis basis,
+                           int64 tile_outputs, int64 n_tiles, Start* starts) {
     const int64 t = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (t < n_tiles)
-        first_rows[t] = last_at_most(out.offsets, 0, n_rows - 1, out.base + t * tile_outputs);
-    if (t == n_tiles) first_rows[t] = n_rows - 1;
+    if (t == n_tiles) starts[t] = {n_rows - 1, 0};
+    if (t >= n_tiles) return;
+    const int64 at = out.base + t * tile_outputs;
+    const int64 r = last_at_most(out.offsets, 0, n_rows - 1, at);
+    const uint64 q = static_cast<uint64>(out.offsets[r + 1] - 1 - at);
+    const uint64 run = run_from_end<strict>(basis, offsets[r + 1] - offsets[r], q);
+    starts[t] = {r, static_cast<int64>(run)};
 }
 
 // ----------------------------------------------------------------------------------------- tables
@@ -256,16 +257,6 @@ POLYSPARSE_DEVICE Word column_of(const Index* last, int64 n_features, const P* p
                column_of<d - 1, strict, Word>(last, n_features, places + 1);
 }
 
-/// The same for all of them but the last.
-template <int d, bool strict, class Word, class Index, class P>
-POLYSPARSE_DEVICE Word leads_of(const Index* last, int64 n_features, const P* places) {
-    if constexpr (d <= 1)
-        return 0;
-    else
-        return shift_of<d, strict, Word>(n_features, last[-places[0]]) +
-               leads_of<d - 1, strict, Word>(last, n_features, places + 1);
-}
-
 /// x_1 * (x_2 * (...)): associating to the right decides the last bit.
 template <int d, class Value, class P>
 POLYSPARSE_DEVICE Value product_of(const Value* last, const P* places) {
@@ -277,100 +268,272 @@ POLYSPARSE_DEVICE Value product_of(const Value* last, const P* places) {
         return times(last[-places[0]], product_of<d - 1>(last, places + 1));
 }
 
-/// One output of degree d, made from the row where it is stored.
-template <int d, int highest, bool strict, class Index, class Value, class Out>
-POLYSPARSE_DEVICE void put_alone(int degree, uint64 q, const Index* columns, const Value* values,
-                                 int64 n_features, const Ends<highest>& ends, Out* column_to,
-                                 Value* value_to) {
-    using Word = typename WordOf<Out>::type;
-    if (degree == d) {
-        int64 places[d > 0 ? d : 1];
-        unrank_from_end<strict>(d, q, places);
-        *column_to = static_cast<Out>(static_cast<Word>(ends.last[d]) +
-                                      column_of<d, strict, Word>(columns, n_features, places));
-        *value_to = product_of<d>(values, places);
-    } else if constexpr (d > 0) {
-        put_alone<d - 1, highest, strict>(degree, q, columns, values, n_features, ends, column_to,
-                                          value_to);
-    }
-}
-
-/// The part [begin, end) of a tile, all of it of one degree d of one long row, whose outputs of
-/// that degree end at `block_end`. All threads take part.
-template <int d, int highest, bool strict, class Index, class Value, class Out>
-POLYSPARSE_DEVICE void fill_long(int degree, int begin, int end, int64 block_end,
-                                 const Index* columns, const Value* values, int64 n_features,
-                                 const Ends<highest>& ends, int (*starts)[highest], Out* column_to,
-                                 Value* value_to) {
-    using Word = typename WordOf<Out>::type;
-    if (degree != d) {
-        if constexpr (d > 1)
-            fill_long<d - 1, highest, strict>(degree, begin, end, block_end, columns, values,
-                                              n_features, ends, starts, column_to, value_to);
-        return;
-    }
-    constexpr int n_warps = block_threads / 32;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int share = ((end - begin + 31) / 32 + n_warps - 1) / n_warps * 32;
-    __syncthreads();
-    if (threadIdx.x < n_warps && begin + static_cast<int>(threadIdx.x) * share < end) {
-        int places[d];
-        const int first = begin + static_cast<int>(threadIdx.x) * share;
-        unrank_from_end<strict>(d, static_cast<uint64>(block_end - 1 - first), places);
-        for (int j = 0; j < d; ++j) starts[threadIdx.x][j] = places[j];
-    }
-    __syncthreads();
-    const int from = begin + warp * share, to = min(from + share, end);
-    if (from + lane >= to) return;
-    int places[d];
-#pragma unroll
-    for (int j = 0; j < d; ++j) places[j] = starts[warp][j];
-    step_forward<d, strict>(places, lane);
-    Value leads[d];
-    Word shift = 0;
-    const auto take_leads = [&]() {
-        shift = static_cast<Word>(ends.last[d]) +
-                leads_of<d, strict, Word>(columns, n_features, places);
-#pragma unroll
-        for (int j = 0; j + 1 < d; ++j) leads[j] = values[-places[j]];
-    };
-    take_leads();
-    int i = from + lane;
-    // Makes `count` outputs that have the same leads.
-    const auto make = [&](auto number) {
-        constexpr int count = decltype(number)::value;
-        Value made[count];
-        Index behind[count];
-#pragma unroll
-        for (int u = 0; u < count; ++u) {
-            made[u] = values[32 * u - places[d - 1]];
-            behind[u] = columns[32 * u - places[d - 1]];
-        }
-#pragma unroll
-        for (int u = 0; u < count; ++u) {
-#pragma unroll
-            for (int j = d - 2; j >= 0; --j) made[u] = times(leads[j], made[u]);
-            const Word column =
-                shift + shift_of<1, strict, Word>(n_features, static_cast<int64>(behind[u]));
-            __stcs(column_to + i + 32 * u, static_cast<Out>(column));
-            __stcs(value_to + i + 32 * u, made[u]);
-        }
-        i += 32 * count;
-        if (i < to && step_forward<d, strict>(places, 32 * count)) take_leads();
-    };
-    while (i < to) {
-        if (i + 96 < to && places[d - 1] >= 96)
-            make(Number<4>{});
-        else
-            make(Number<1>{});
-    }
-}
-
-/// How much of a tile fits into shared memory: stored values, and rows or, for interactions,
-/// degrees of rows.
-struct Capacity {
-    int values, segments;
+/// The words that places in rows are counted in. Only rows of degree 1 may have 2^31 values.
+template <int highest>
+struct PositionOf {
+    using type = uint32;
+    using difference = int;
 };
+template <>
+struct PositionOf<1> {
+    using type = uint64;
+    using difference = int64;
+};
+
+/// What a block of threads fills, and from what.
+template <class Value, class Index, class Out, int highest>
+struct Tile {
+    const Rows<Index, Value>& x;
+    const Targets& out;
+    const Basis& basis;
+    const Ends<highest>& ends;
+    Start here, next;  // where it begins and where the next one does
+    int64 origin;      // its first output
+    int n_here;
+    Out* columns_out;
+    Value* values_out;
+};
+
+/// Of 32 outputs: bits where something begins, how much begins before, less 1, and bits of biases.
+using Mark = uint4;
+
+/// Counts what begins before each mark, and returns how much there is. All threads take part.
+template <int tile_outputs>
+POLYSPARSE_DEVICE int count_marks(Mark* marks) {
+    __shared__ int total;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        constexpr int each = tile_outputs / 32 / 32;
+        int count = 0;
+#pragma unroll
+        for (int j = 0; j < each; ++j) count += __popc(marks[threadIdx.x * each + j].x);
+        int sum = count;
+        for (int step = 1; step < 32; step *= 2) {
+            const int other = __shfl_up_sync(0xffffffffu, sum, step);
+            if (threadIdx.x >= step) sum += other;
+        }
+        if (threadIdx.x == 31) total = sum;
+        sum -= count + 1;
+#pragma unroll
+        for (int j = 0; j < each; ++j) {
+            Mark& mark = marks[threadIdx.x * each + j];
+            mark.y = sum;
+            sum += __popc(mark.x);
+        }
+    }
+    __syncthreads();
+    return total;
+}
+
+POLYSPARSE_DEVICE void put_mark(Mark* marks, int i) {
+    atomicOr(&marks[i / 32u].x, 1u << i % 32u);
+}
+
+/// What output i is part of.
+POLYSPARSE_DEVICE int marked_at(const Mark* marks, int i) {
+    const Mark& mark = marks[i / 32u];
+    return static_cast<int>(mark.y) + __popc(mark.x & (0xffffffffu >> (31 - i % 32u)));
+}
+
+/// What the outputs of a run share: the values of its leads, what a place in the tile lacks to be
+/// that of a tail, and what its column lacks to be an output's.
+template <class Value, class Word, int highest>
+struct alignas(sizeof(Value) * (highest - 1) + sizeof(Word) + 4 <= 16 ? 16 : 8) Shared {
+    Value scales[highest > 1 ? highest - 1 : 1];
+    int tail;
+    Word shift;
+};
+
+/// Sets the scales of a run, and adds up its shift. `last_column` and `last_value` are those of a
+/// row of n stored values.
+template <int k, bool strict, class Word, class Index, class Value>
+POLYSPARSE_DEVICE Word take_leads(const int* leads, int n, const Index* last_column,
+                                  const Value* last_value, int64 n_features, const uint64* ends,
+                                  Value* scales) {
+    if constexpr (k <= 1)
+        return static_cast<Word>(ends[k]) - static_cast<Word>(n_features - 1);
+    else {
+        Word shift = 0;
+        scales[0] = Value(1);
+        if (leads[0] != n) {
+            scales[0] = last_value[-leads[0]];
+            shift =
+                static_cast<Word>(ends[k] - ends[k - 1]) +
+                shift_of<k, strict, Word>(n_features, static_cast<int64>(last_column[-leads[0]]));
+        }
+        return shift + take_leads<k - 1, strict, Word>(leads + 1, n, last_column, last_value,
+                                                       n_features, ends, scales + 1);
+    }
+}
+
+/// Fills a tile by runs. Shared memory has room for what `capacity` of them share.
+template <bool strict, int tile_outputs, class Value, class Index, class Out, int highest>
+POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile, Mark* marks,
+                                    char* memory, int capacity) {
+    using Word = typename WordOf<Out>::type;
+    using Position = typename PositionOf<highest>::type;
+    using Difference = typename PositionOf<highest>::difference;
+    using Kept = Shared<Value, Word, highest>;
+    Kept* const kept = reinterpret_cast<Kept*>(memory);
+    const int64 *const offsets = tile.x.offsets, *const out_offsets = tile.out.offsets;
+    const Basis& basis = tile.basis;
+    const Start here = tile.here, next = tile.next;
+    const int64 n_rows_here = next.row - here.row + 1;
+    const bool is_in_run = is_bias_in_run<strict>(basis);
+    int64 first_stored = offsets[here.row];
+
+    // Where rows have n + 1 runs each, these need not be counted.
+    bool is_counted = false;
+    int skipped = 0;
+    if constexpr (!strict && highest == 2) {
+        skipped = static_cast<int>(offsets[here.row + 1] - first_stored - here.run);
+        const int64 last_length = offsets[next.row + 1] - first_stored;
+        is_counted = is_in_run && last_length + n_rows_here - next.run - skipped <= capacity;
+    }
+    if (highest == 1)
+        first_stored += max(tile.origin - out_offsets[here.row] - basis.include_bias, int64(0));
+    const Index* columns = tile.x.columns + first_stored;
+    const Value* values = tile.x.values + first_stored;
+    asm("" : "+l"(columns), "+l"(values));  // they are kept, not computed again for each output
+
+    for (int w = threadIdx.x; w < tile_outputs / 32; w += block_threads)
+        marks[w] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+
+    // Calls visit(row, n, last, u, run, start) for every run in the tile: the row in the tile, its
+    // length and last stored value, which run it is, and where it begins; before the tile if that
+    // is below 0. Calls visit_bias(start) for each bias.
+    int lanes_log = 5;  // of a row
+    while (lanes_log > 0 && n_rows_here << lanes_log > block_threads) --lanes_log;
+    const auto for_runs = [&](auto visit, auto visit_bias) {
+        const int lane = threadIdx.x & ((1 << lanes_log) - 1);
+        for (int64 i = threadIdx.x >> lanes_log; i < n_rows_here; i += block_threads >> lanes_log) {
+            const int64 r = here.row + i;
+            const Position end = static_cast<Position>(out_offsets[r + 1] - tile.origin);
+            const int64 row_end = offsets[r + 1];
+            const int n = static_cast<int>(row_end - offsets[r]);
+            int64 count = 0;
+            if constexpr (!strict && highest <= 3) {
+                count = basis.lowest <= highest;
+                if (highest > 1)
+                    count = static_cast<int64>(simplex_word<highest - 1, uint64>(uint64(n) + 1));
+                if (basis.lowest > 1) count -= basis.lowest == 2 ? 1 : n + 1;
+                if (n == 0 && !is_in_run) count = 0;
+            } else {
+                count = static_cast<int64>(count_runs<strict>(basis, n));
+            }
+            const int64 low = i == n_rows_here - 1 ? next.run : 0;
+            int64 u = (i == 0 ? here.run : count - !(basis.include_bias && !is_in_run)) - lane;
+            if (u == count) {
+                const int64 start = out_offsets[r] - tile.origin;
+                if (start < tile.n_here) visit_bias(static_cast<int>(start));
+                u -= 1 << lanes_log;
+            }
+            for (; u >= low; u -= 1 << lanes_log) {
+                Run<highest, Position> run;
+                run.behind = 0;
+                find_run<highest, highest, strict>(n, static_cast<uint64>(u), n - !is_in_run, &run);
+                const auto start = static_cast<Difference>(end - 1 - run.behind);
+                if (start < tile.n_here)
+                    visit(i, n, static_cast<int>(row_end - 1 - first_stored), u, run, start);
+            }
+        }
+    };
+    const auto mark = [&](Difference start, bool is_bias) {
+        put_mark(marks, start < 0 ? 0 : static_cast<int>(start));
+        if (is_bias && start >= 0)
+            atomicOr(&marks[static_cast<uint32>(start) / 32].z,
+                     1u << static_cast<uint32>(start) % 32);
+    };
+    const auto keep = [&](int k, int n, int last, const Run<highest, Position>& run,
+                          Difference start) {
+        Kept shared;
+        shared.tail = static_cast<int>(static_cast<Position>(last - run.tail) - start);
+        shared.shift =
+            take_leads<highest, strict, Word>(run.leads, n, columns + last, values + last,
+                                              basis.n_features, tile.ends.last, shared.scales);
+        kept[k] = shared;
+    };
+    int span = tile_outputs;  // outputs for whose runs there is room
+    if (is_counted) {
+        for_runs(
+            [&](int64 i, int n, int last, int64 u, const auto& run, Difference start) {
+                mark(start, run.tail == n);
+                keep(static_cast<int>(last + 1 - u + i) - skipped, n, last, run, start);
+            },
+            [](int) {});
+        count_marks<tile_outputs>(marks);
+    } else {
+        for_runs([&](int64, int n, int, int64, const auto& run,
+                     Difference start) { mark(start, run.tail == n); },
+                 [&](int start) { mark(start, true); });
+        if (count_marks<tile_outputs>(marks) > capacity) span = capacity;
+    }
+
+    const uint32 lane_bits = 0xffffffffu >> (31 - threadIdx.x % 32);
+    const uint32 own_bit = 1u << threadIdx.x % 32;
+    for (int begin = 0; begin < tile.n_here; begin += span) {
+        const int end = min(begin + span, tile.n_here);
+        int before = 0;
+        if (!is_counted) {
+            if (begin > 0) __syncthreads();
+            before = marked_at(marks, begin);
+            for_runs(
+                [&](int64, int n, int last, int64, const auto& run, Difference start) {
+                    if (start < end && start + run.tail >= begin)
+                        keep(marked_at(marks, start < 0 ? 0 : static_cast<int>(start)) - before, n,
+                             last, run, start);
+                },
+                [&](int start) {
+                    if (start < begin || start >= end) return;
+                    Kept& shared = kept[marked_at(marks, start) - before];
+                    for (Value& scale : shared.scales) scale = Value(1);
+                    shared.tail = 0;
+                });
+            __syncthreads();
+        }
+        const Mark* own_marks = marks + (begin + threadIdx.x) / 32u;
+        int i = begin + static_cast<int>(threadIdx.x);
+        Out* column_to = tile.columns_out + i;
+        Value* value_to = tile.values_out + i;
+        // Makes `count` outputs, block_threads apart.
+        const auto make = [&](auto number) {
+            constexpr int count = decltype(number)::value;
+            const Kept* shared[count];
+            Value made[count];
+            Word column[count];
+            bool is_bias[count];
+#pragma unroll
+            for (int v = 0; v < count; ++v) {
+                const Mark mark = own_marks[v * (block_threads / 32)];
+                shared[v] = kept + (static_cast<int>(mark.y) + __popc(mark.x & lane_bits) - before);
+                const int at = shared[v]->tail + i + v * block_threads;
+                is_bias[v] = (mark.z & own_bit) != 0;
+                made[v] = Value(1);
+                column[v] = 0;
+                if (!is_bias[v]) {
+                    made[v] = __ldg(values + at);
+                    column[v] = static_cast<Word>(__ldg(columns + at));
+                }
+            }
+#pragma unroll
+            for (int v = 0; v < count; ++v) {
+#pragma unroll
+                for (int j = highest - 2; j >= 0; --j)
+                    made[v] = times(shared[v]->scales[j], made[v]);
+                if (!is_bias[v]) column[v] += shared[v]->shift;
+                __stcs(column_to + v * block_threads, static_cast<Out>(column[v]));
+                __stcs(value_to + v * block_threads, made[v]);
+            }
+            own_marks += count * (block_threads / 32);
+            column_to += count * block_threads;
+            value_to += count * block_threads;
+            i += count * block_threads;
+        };
+        while (i + (outputs_together - 1) * block_threads < end) make(Number<outputs_together>{});
+        while (i < end) make(Number<1>{});
+    }
+}
 
 /// A stored value with what its column adds as the first of k. Its size is an odd number of words,
 /// so that neighbouring lanes read from different banks.
@@ -402,50 +565,65 @@ struct Slot {
     }
 };
 
-/// All columns. `longest` is the length of rows that the table has, with the 1 in front.
-template <class Value, class Index, class Out, int highest, bool strict, int tile_outputs>
-__global__ void __launch_bounds__(block_threads, 6)
-    fill_all(Rows<Index, Value> x, Targets out, const int64* __restrict__ first_rows, Basis basis,
-             Ends<highest> ends_of, const typename EntryOf<highest>::type* __restrict__ table,
-             int longest, Capacity capacity, Out* __restrict__ columns_out,
-             Value* __restrict__ values_out) {
+/// How much of a tile fits into shared memory: runs or, by table, stored values and rows, which for
+/// interactions are degrees of rows.
+struct Capacity {
+    int runs, values, segments;
+};
+
+/// Fills a tile by table. If that has no place for all of its rows, does nothing and returns false.
+/// `longest` is the length of rows that the table has, with the 1 in front.
+template <bool strict, int tile_outputs, class Value, class Index, class Out, int highest>
+POLYSPARSE_DEVICE bool fill_by_table(const Tile<Value, Index, Out, highest>& tile, Mark* marks,
+                                     char* slots, const Capacity& capacity,
+                                     const typename EntryOf<highest>::type* __restrict__ table,
+                                     int longest) {
     using Word = typename WordOf<Out>::type;
     using Entry = typename EntryOf<highest>::type;
     using In = Slot<Value, Word, highest>;
-    constexpr int tile_words = tile_outputs / 32;
-    extern __shared__ __align__(16) char slots[];
-    __shared__ uint2 marks[tile_words];  // bits where segments begin, and how many begin before
-    __shared__ int used, n_staged, n_long, is_over;
-    __shared__ int long_rows[most_long];
-    __shared__ int starts[block_threads / 32][highest];
-    // Of each segment its last place in the tile, and its last slot; of each staged row, which it
-    // is and its first slot; of each segment of interactions, where its part of the table begins.
+    __shared__ int is_over;
+    // Of each segment its last place in the tile, and its last slot; of each segment of
+    // interactions, where its part of the table begins.
     int2* const segments = reinterpret_cast<int2*>(slots + capacity.values * In::size);
-    int2* const staged = segments + capacity.segments;
-    int* const parts = reinterpret_cast<int*>(staged + capacity.segments);
+    int* const parts = reinterpret_cast<int*>(segments + capacity.segments);
+    const int64 *const offsets = tile.x.offsets, *const out_offsets = tile.out.offsets;
+    const Basis& basis = tile.basis;
+    const int64 first = tile.here.row, first_stored = offsets[first];
+    const int n_here = tile.n_here;
+    // Slot 0 is the 1 in front of interactions; other rows have a slot for it each.
+    if (offsets[tile.next.row + 1] - first_stored + tile.next.row - first + 2 > capacity.values)
+        return false;
+    const int n_rows_here = static_cast<int>(tile.next.row - first) + 1;
 
-    const int64 tile_begin = static_cast<int64>(blockIdx.x) * tile_outputs;
-    const int n_here =
-        static_cast<int>(min(out.total - tile_begin, static_cast<int64>(tile_outputs)));
-    const int64 first = first_rows[blockIdx.x];
-    const int64 n_rows_here = first_rows[blockIdx.x + 1] - first + 1;
-    const int64 origin = out.base + tile_begin;
-    columns_out += tile_begin;
-    values_out += tile_begin;
-
-    if (threadIdx.x < tile_words) marks[threadIdx.x].x = 0;
+    for (int w = threadIdx.x; w < tile_outputs / 32; w += block_threads) marks[w].x = 0;
     if (threadIdx.x == 0) {
-        used = 1;  // slot 0 is the 1 in front of interactions
-        n_staged = n_long = is_over = 0;
+        is_over = 0;
+        In::put_one(slots, tile.ends);
     }
     __syncthreads();
 
+    // Calls visit(row, begin, end, n) for all rows in the tile that have outputs, if none is too
+    // long. So many threads call it for each row.
+    const auto for_rows = [&](int lanes_log, auto visit) {
+        for (int i = static_cast<int>(threadIdx.x) >> lanes_log; i < n_rows_here;
+             i += block_threads >> lanes_log) {
+            const int64 r = first + i;
+            const int begin = static_cast<int>(out_offsets[r] - tile.origin);
+            const int end = static_cast<int>(out_offsets[r + 1] - tile.origin);
+            const int n = static_cast<int>(offsets[r + 1] - offsets[r]);
+            if (n >= longest) {
+                is_over = 1;
+                return;
+            }
+            if (begin < n_here && end > max(begin, 0)) visit(i, begin, end, n);
+        }
+    };
     // Calls visit(degree, begin, end) for the outputs of a row that are looked up together.
-    const auto for_segments = [&](int64 n, int64 begin, int64 end, auto visit) {
+    const auto for_segments = [&](int n, int begin, int end, auto visit) {
         if constexpr (strict) {
             for (int d = int(basis.highest); d >= 0; --d) {
                 if (d > 0 ? d < basis.lowest : !basis.include_bias) continue;
-                const int64 size = static_cast<int64>(block_size<strict>(d, n));
+                const int size = static_cast<int>(block_size<true>(d, n));
                 if (end - size < n_here && end > 0 && size > 0) visit(d, end - size, end);
                 end -= size;
             }
@@ -453,128 +631,60 @@ __global__ void __launch_bounds__(block_threads, 6)
             visit(highest, begin, end);
         }
     };
-
-    for (int64 r = threadIdx.x; r < n_rows_here; r += block_threads) {
-        const int64 begin = out.offsets[first + r] - origin,
-                    end = out.offsets[first + r + 1] - origin;
-        if (begin >= n_here || end <= max(begin, int64(0))) continue;
-        const int64 n = x.offsets[first + r + 1] - x.offsets[first + r];
-        if (n + !strict > longest) {
-            const int start = static_cast<int>(max(begin, int64(0)));
-            atomicOr(&marks[start / 32].x, 1u << start % 32);
-            continue;
-        }
-        for_segments(n, begin, end, [&](int, int64 from, int64) {
-            const int start = static_cast<int>(max(from, int64(0)));
-            atomicOr(&marks[start / 32].x, 1u << start % 32);
+    const bool is_counted = !strict && basis.include_bias;  // a segment a row
+    if (!is_counted) {
+        for_rows(0, [&](int, int begin, int end, int n) {
+            for_segments(n, begin, end, [&](int, int from, int) { put_mark(marks, max(from, 0)); });
         });
-    }
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        constexpr int each = tile_words / 32;
-        int count = 0, own[each];
-#pragma unroll
-        for (int j = 0; j < each; ++j) {
-            own[j] = count;
-            count += __popc(marks[threadIdx.x * each + j].x);
-        }
-        int sum = count;
-        for (int step = 1; step < 32; step *= 2) {
-            const int other = __shfl_up_sync(0xffffffffu, sum, step);
-            if (threadIdx.x >= step) sum += other;
-        }
-#pragma unroll
-        for (int j = 0; j < each; ++j) marks[threadIdx.x * each + j].y = sum - count + own[j] - 1;
-    }
-    __syncthreads();
-    const auto segment_at = [&](int i) {
-        const uint2 mark = marks[i / 32];
-        return static_cast<int>(mark.y) + __popc(mark.x & (0xffffffffu >> (31 - i % 32)));
-    };
-
-    for (int64 r = threadIdx.x; r < n_rows_here; r += block_threads) {
-        const int64 begin = out.offsets[first + r] - origin,
-                    end = out.offsets[first + r + 1] - origin;
-        if (begin >= n_here || end <= max(begin, int64(0))) continue;
-        const int64 n = x.offsets[first + r + 1] - x.offsets[first + r];
-        if (n + !strict > longest) {
-            const int k = segment_at(static_cast<int>(max(begin, int64(0))));
-            const int l = atomicAdd(&n_long, 1);
-            if (k >= capacity.segments || l >= most_long || n > 0x7fffffff ||
-                n_rows_here > 0x7fffffff) {
-                is_over = 1;
-                continue;
-            }
-            segments[k].y = -1;
-            long_rows[l] = static_cast<int>(r);
-            continue;
-        }
-        const int length = static_cast<int>(n);
-        const int slot = atomicAdd(&used, length + !strict), s = atomicAdd(&n_staged, 1);
-        if (slot + length + !strict > capacity.values || s >= capacity.segments) {
-            is_over = 1;
-            continue;
-        }
-        staged[s] = make_int2(static_cast<int>(r), slot);
-        for_segments(n, begin, end, [&](int d, int64 from, int64 to) {
-            const int k = segment_at(static_cast<int>(max(from, int64(0))));
-            if (k >= capacity.segments) {
-                is_over = 1;
-                return;
-            }
-            segments[k] = make_int2(static_cast<int>(to) - 1, (slot + length - strict) * In::size);
-            if (strict) {
-                int start = 0;
-                for (int e = highest; e > d; --e)
-                    start += static_cast<int>(block_size<true>(e, longest));
-                parts[k] = start;
-            }
-        });
-    }
-    __syncthreads();
-
-    if (is_over) {
-        for (int i = threadIdx.x; i < n_here; i += block_threads) {
-            const int64 r = last_at_most(out.offsets, first, first + n_rows_here - 1, origin + i);
-            const int64 begin = x.offsets[r], end = x.offsets[r + 1];
-            const uint64 q = static_cast<uint64>(out.offsets[r + 1] - 1 - origin - i);
-            const Place place = place_from_end<strict>(basis, end - begin, q);
-            put_alone<highest, highest, strict>(place.degree, place.from_end, x.columns + end - 1,
-                                                x.values + end - 1, basis.n_features, ends_of,
-                                                columns_out + i, values_out + i);
-        }
-        return;
+        if (count_marks<tile_outputs>(marks) > capacity.segments || is_over) return false;
+    } else if (n_rows_here > capacity.segments) {
+        return false;
     }
 
-    // Short rows: staged by a few lanes each, then looked up.
-    constexpr int lanes = 8;
-    if (strict && threadIdx.x == 0) In::put_one(slots, ends_of);
-#pragma unroll 2
-    for (int s = threadIdx.x / lanes; s < n_staged; s += block_threads / lanes) {
-        const int64 r = first + staged[s].x, begin = x.offsets[r];
-        const int n = static_cast<int>(x.offsets[r + 1] - begin);
-        char* const front = slots + staged[s].y * In::size;
-        if (!strict && threadIdx.x % lanes == 0) In::put_one(front, ends_of);
-        for (int a = threadIdx.x % lanes; a < n; a += lanes) {
-            char* const slot = front + (a + !strict) * In::size;
-            In::value(slot) = x.values[begin + a];
+    int lanes_log = 5;
+    while (lanes_log > 0 && n_rows_here << lanes_log > block_threads) --lanes_log;
+    for_rows(lanes_log, [&](int i, int begin, int end, int n) {
+        const int lane = threadIdx.x & ((1 << lanes_log) - 1);
+        const int64 row_begin = offsets[first + i];
+        char* const front = slots + (static_cast<int>(row_begin - first_stored) + i + 1) * In::size;
+        if (lane == 0) {
+            if (!strict) In::put_one(front, tile.ends);
+            for_segments(n, begin, end, [&](int d, int from, int to) {
+                const int k = is_counted ? i : marked_at(marks, max(from, 0));
+                if (is_counted) put_mark(marks, max(from, 0));
+                segments[k] = make_int2(to - 1, static_cast<int>(front - slots) + n * In::size);
+                if (strict) {
+                    int start = 0;
+                    for (int e = highest; e > d; --e)
+                        start += static_cast<int>(block_size<true>(e, longest));
+                    parts[k] = start;
+                }
+            });
+        }
+        for (int a = lane; a < n; a += 1 << lanes_log) {
+            char* const slot = front + (a + 1) * In::size;
+            In::value(slot) = tile.x.values[row_begin + a];
             In::template put<strict>(slot, basis.n_features,
-                                     static_cast<int64>(x.columns[begin + a]));
+                                     static_cast<int64>(tile.x.columns[row_begin + a]));
         }
-    }
-    __syncthreads();
-    const Word base = static_cast<Word>(ends_of.last[highest]);
+    });
+    if (is_counted)
+        count_marks<tile_outputs>(marks);
+    else
+        __syncthreads();
+    if (is_over) return false;
+
+    const Word base = static_cast<Word>(tile.ends.last[highest]);
     const uint32 lane_bits = 0xffffffffu >> (31 - threadIdx.x % 32);
-    const uint2* const own_marks = marks + threadIdx.x / 32;
-    Out* const own_columns = columns_out + threadIdx.x;
-    Value* const own_values = values_out + threadIdx.x;
-    const auto look_up = [&](int round, auto may_be_long) {
+    const Mark* const own_marks = marks + threadIdx.x / 32;
+    Out* const own_columns = tile.columns_out + threadIdx.x;
+    Value* const own_values = tile.values_out + threadIdx.x;
+    const auto look_up = [&](int round) {
         const int i = round * block_threads + static_cast<int>(threadIdx.x);
-        const uint2 mark = own_marks[round * (block_threads / 32)];
+        const Mark& mark = own_marks[round * (block_threads / 32)];
         const int k = static_cast<int>(mark.y) + __popc(mark.x & lane_bits);
         const int2 segment = segments[k];
-        const bool is_long = decltype(may_be_long)::value && segment.y < 0;
-        const int q = is_long ? 0 : segment.x - i + (strict ? parts[k] : 0);
+        const int q = segment.x - i + (strict ? parts[k] : 0);
         const Entry entry = __ldg(table + q);
         Value value = Value(1);
         Word column = base;
@@ -582,64 +692,71 @@ __global__ void __launch_bounds__(block_threads, 6)
         for (int j = highest - 1; j >= 0; --j) {
             const int e = static_cast<int>(entry >> (place_bits<highest> * j)) & no_place<highest>;
             int at = segment.y - e * In::size;
-            if (is_long || (strict && e == no_place<highest>)) at = 0;
+            if (strict && e == no_place<highest>) at = 0;
             value = j == highest - 1 ? In::value(slots + at) : times(In::value(slots + at), value);
             column += In::shift(slots + at, highest - j);
         }
-        if (is_long) return;
         __stcs(own_columns + round * block_threads, static_cast<Out>(column));
         __stcs(own_values + round * block_threads, value);
     };
     constexpr int n_rounds = tile_outputs / block_threads;
-    if (n_here == tile_outputs && n_long == 0) {
+    if (n_here == tile_outputs) {
 #pragma unroll 4
-        for (int round = 0; round < n_rounds; ++round) look_up(round, Number<0>{});
-    } else if (n_staged > 0) {
-#pragma unroll 2
-        for (int round = 0; round < n_rounds; ++round)
-            if (round * block_threads + static_cast<int>(threadIdx.x) < n_here)
-                look_up(round, Number<1>{});
+        for (int round = 0; round < n_rounds; ++round) look_up(round);
+    } else {
+        for (int round = 0; round * block_threads + static_cast<int>(threadIdx.x) < n_here; ++round)
+            look_up(round);
     }
-
-    for (int l = 0; l < n_long; ++l) {
-        const int64 r = first + long_rows[l], row_end = x.offsets[r + 1];
-        const int64 n = row_end - x.offsets[r], begin = out.offsets[r] - origin;
-        int64 end = out.offsets[r + 1] - origin;
-        if (basis.include_bias && begin >= 0 && threadIdx.x == 0) {
-            columns_out[begin] = 0;
-            values_out[begin] = Value(1);
-        }
-        for (int d = int(basis.highest); d >= basis.lowest && end > 0; --d) {
-            const int64 size = static_cast<int64>(block_size<strict>(d, n));
-            const int64 from = max(end - size, int64(0)), to = min(end, int64(n_here));
-            if (from < to)
-                fill_long<highest, highest, strict>(d, static_cast<int>(from), static_cast<int>(to),
-                                                    end, x.columns + row_end - 1,
-                                                    x.values + row_end - 1, basis.n_features,
-                                                    ends_of, starts, columns_out, values_out);
-            end -= size;
-        }
+    if (!strict && basis.include_bias && basis.lowest > 1) {
+        __syncthreads();  // the table has other outputs in their place
+        for_rows(0, [&](int, int begin, int, int) {
+            if (begin < 0) return;
+            tile.columns_out[begin] = 0;
+            tile.values_out[begin] = Value(1);
+        });
     }
+    return true;
 }
 
-/// The bias of every row, where the degrees behind it are left out.
-template <class Out, class Value>
-__global__ void put_bias(Targets out, int64 n_rows, Out* columns_out, Value* values_out) {
-    const int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (r >= n_rows) return;
-    columns_out[out.offsets[r] - out.base] = 0;
-    values_out[out.offsets[r] - out.base] = Value(1);
+/// All columns, by table if there is one.
+template <class Value, class Index, class Out, int highest, bool strict, int tile_outputs>
+__global__ void __launch_bounds__(block_threads, blocks_together)
+    fill_all(Rows<Index, Value> x, Targets out, const Start* __restrict__ starts, Basis basis,
+             Ends<highest> ends, const typename EntryOf<highest>::type* __restrict__ table,
+             int longest, Capacity capacity, Out* columns_out, Value* values_out) {
+    extern __shared__ __align__(16) char memory[];
+    __shared__ Mark marks[tile_outputs / 32];
+    const int64 begin = static_cast<int64>(blockIdx.x) * tile_outputs;
+    const int n_here = static_cast<int>(min(out.total - begin, static_cast<int64>(tile_outputs)));
+    const Tile<Value, Index, Out, highest> tile{x,
+                                                out,
+                                                basis,
+                                                ends,
+                                                starts[blockIdx.x],
+                                                starts[blockIdx.x + 1],
+                                                out.base + begin,
+                                                n_here,
+                                                columns_out + begin,
+                                                values_out + begin};
+    if constexpr (highest > 1) {
+        if (longest > 0) {
+            if (fill_by_table<strict, tile_outputs>(tile, marks, memory, capacity, table, longest))
+                return;
+            __syncthreads();
+        }
+    }
+    fill_by_runs<strict, tile_outputs>(tile, marks, memory, capacity.runs);
 }
 
 // ---------------------------------------------------------------------------------------- hashing
 
 /// Every output's bucket, and its value with its sign, in the order of the basis.
 template <class Value, class Index, int highest, bool strict>
-__global__ void fill_hashed(Rows<Index, Value> x, Targets out, const int64* first_rows, Basis basis,
+__global__ void fill_hashed(Rows<Index, Value> x, Targets out, const Start* starts, Basis basis,
                             Hasher hasher, int64 tile_outputs, int* buckets_out,
                             Value* values_out) {
     const int64 tile_begin = static_cast<int64>(blockIdx.x) * tile_outputs;
-    const int64 first = first_rows[blockIdx.x], last = first_rows[blockIdx.x + 1];
+    const int64 first = starts[blockIdx.x].row, last = starts[blockIdx.x + 1].row;
     const int n_here =
         static_cast<int>(min(out.total - tile_begin, static_cast<int64>(tile_outputs)));
     for (int i = threadIdx.x; i < n_here; i += blockDim.x) {

@@ -71,7 +71,10 @@ POLYSPARSE_DEVICE Word simplex_word(Word n) {
         return (n | 1) * ((n + 1) >> 1);
     else if constexpr (k == 3)
         return simplex_word<2, Word>(n) * (n + 2) * static_cast<Word>(0xAAAAAAAAAAAAAAABULL);
-    else
+    else if constexpr (k == 4) {  // T_2(n) * T_2(n + 2) / 6, where one of the two is even
+        const uint64 a = simplex_word<2, uint64>(n), b = simplex_word<2, uint64>(uint64(n) + 2);
+        return static_cast<Word>((a % 2 == 0 ? a / 2 * b : b / 2 * a) * 0xAAAAAAAAAAAAAAABULL);
+    } else
         return static_cast<Word>(simplex(k, static_cast<int64>(n)));
 }
 
@@ -92,18 +95,39 @@ POLYSPARSE_DEVICE double block_size_about(int d, int64 n) {
 
 // ------------------------------------------------------------------------------------ unranking
 
+/// The largest e with T_2(e) <= q.
+POLYSPARSE_DEVICE int64 root_of_triangle(uint64 q) {
+    int64 e = 0;
+    if (q < 1u << 20)
+        e = static_cast<int64>((sqrtf(8.0f * static_cast<float>(q) + 1.0f) - 1.0f) / 2.0f);
+    else
+        e = static_cast<int64>((sqrt(8.0 * static_cast<double>(q) + 1) - 1) / 2);
+    while (simplex_word<2, uint64>(uint64(e)) > q) --e;
+    while (simplex_word<2, uint64>(uint64(e) + 1) <= q) ++e;
+    return e;
+}
+
+/// The largest e with T_3(e) <= q.
+POLYSPARSE_DEVICE int64 root_of_tetrahedron(uint64 q) {
+    int64 e = 0;
+    if (q < 1u << 20)
+        e = static_cast<int64>(cbrtf(6.0f * static_cast<float>(q)));
+    else
+        e = static_cast<int64>(cbrt(6.0 * static_cast<double>(q)));
+    while (simplex_word<3, uint64>(uint64(e)) > q) --e;
+    while (simplex_word<3, uint64>(uint64(e) + 1) <= q) ++e;
+    return e;
+}
+
 /// The largest e with T_k(e) <= q. It is guessed in floating point and corrected exactly.
 POLYSPARSE_DEVICE int64 root_of_simplex(int k, uint64 q) {
     if (k == 1) return static_cast<int64>(q);
+    if (k == 2) return root_of_triangle(q);
+    if (k == 3) return root_of_tetrahedron(q);
     if (q == 0) return 0;
-    double guess = 0;
-    if (k == 2) {
-        guess = (sqrt(8.0 * static_cast<double>(q) + 1) - 1) / 2;
-    } else {
-        double factorial = 1;
-        for (int i = 2; i <= k; ++i) factorial *= i;
-        guess = pow(static_cast<double>(q) * factorial, 1.0 / k) - (k - 1) / 2.0;
-    }
+    double factorial = 1;
+    for (int i = 2; i <= k; ++i) factorial *= i;
+    const double guess = pow(static_cast<double>(q) * factorial, 1.0 / k) - (k - 1) / 2.0;
     int64 e = guess > 1 ? static_cast<int64>(guess) : 1;
     while (simplex(k, e) > q) --e;
     while (simplex(k, e + 1) <= q) ++e;
@@ -206,6 +230,110 @@ POLYSPARSE_DEVICE Place place_from_end(const Basis& basis, int64 n, uint64 q) {
         q -= size;
     }
     return {0, 0};
+}
+
+// ------------------------------------------------------------------------------------------ runs
+//
+// A run is outputs that follow one another and differ in their last value alone, their tail; what
+// they share are its leads. The bias is part of the run of degree 1, if that comes right behind it
+// in the order of places; otherwise it is a run of its own, before all others.
+
+template <bool strict>
+POLYSPARSE_DEVICE bool is_bias_in_run(const Basis& basis) {
+    return !strict && basis.include_bias && basis.lowest <= 1;
+}
+
+/// The number of runs of a row of n stored values, but for a run of the bias alone.
+template <bool strict>
+POLYSPARSE_DEVICE uint64 count_runs(const Basis& basis, int64 n) {
+    if (basis.highest < basis.lowest) return 0;
+    if (n == 0) return is_bias_in_run<strict>(basis);
+    if constexpr (strict) {
+        uint64 count = 0;
+        for (int d = int(basis.lowest); d <= basis.highest; ++d)
+            count += block_size<true>(d - 1, n - 1);
+        return count;
+    }
+    const uint64 left_out = basis.lowest <= 1 ? 0 : simplex(int(basis.lowest) - 2, n + 1);
+    return simplex(int(basis.highest) - 1, n + 1) - left_out;
+}
+
+/// Which run output q of a row is in, both counted from the row's end.
+template <bool strict>
+POLYSPARSE_DEVICE uint64 run_from_end(const Basis& basis, int64 n, uint64 q) {
+    const Place place = place_from_end<strict>(basis, n, q);
+    if (place.degree == 0) return count_runs<strict>(basis, n) - is_bias_in_run<strict>(basis);
+    uint64 run = 0;
+    for (int d = int(basis.highest); strict && d > place.degree; --d)
+        run += block_size<true>(d - 1, n - 1);
+    uint64 rest = strict ? place.from_end : q;
+    for (int k = strict ? place.degree : int(basis.highest); k > 1; --k) {
+        const int64 e = root_of_simplex(k, rest);
+        rest -= simplex(k, e);
+        run += simplex(k - 1, e);
+    }
+    return run;
+}
+
+/// What a run is made from. Places are counted from the row's last value; in front of all is a 1,
+/// for degrees below the highest.
+template <int highest, class Word>
+struct Run {
+    int leads[highest > 1 ? highest - 1 : 1];
+    int tail;     // of its first output
+    Word behind;  // outputs of the row that follow its first one, modulo 2^32 or 2^64
+};
+
+/// How many outputs of degree k follow the first one with these leads, less its tail.
+template <int k, bool strict, class Word>
+POLYSPARSE_DEVICE Word behind_leads(const int* leads) {
+    if constexpr (k <= 1)
+        return 0;
+    else
+        return simplex_word<k, Word>(static_cast<Word>(leads[0] - (strict ? k - 1 : 0))) +
+               behind_leads<k - 1, strict, Word>(leads + 1);
+}
+
+/// Unranks d places, counted from the end, where the compiler knows d.
+template <int d, bool strict>
+POLYSPARSE_DEVICE void unrank_places(uint64 q, int* places) {
+    if constexpr (d == 1)
+        places[0] = static_cast<int>(q);
+    else if constexpr (d > 1) {
+        const int64 e = root_of_simplex(d, q);
+        places[0] = static_cast<int>(strict ? e + (d - 1) : e);
+        uint64 before = 0;
+        if constexpr (d <= 3)
+            before = simplex_word<d, uint64>(static_cast<uint64>(e));
+        else
+            before = simplex(d, e);
+        unrank_places<d - 1, strict>(q - before, places + 1);
+    }
+}
+
+/// Finds run u, counted from the end of a row of n stored values. `most` is the largest place of a
+/// tail: n - 1, or that of the 1 if the bias is in the run.
+template <int d, int highest, bool strict, class Word>
+POLYSPARSE_DEVICE void find_run(int64 n, uint64 u, int most, Run<highest, Word>* run) {
+    if constexpr (strict && d > 1) {
+        const uint64 n_runs = n < d ? 0 : simplex_word<d - 1, uint64>(uint64(n + 1 - d));
+        if (u >= n_runs) {
+            run->leads[highest - d] = static_cast<int>(n);
+            run->behind += n < d ? 0 : simplex_word<d, Word>(static_cast<Word>(n + 1 - d));
+            return find_run<d - 1, highest, strict>(n, u - n_runs, most, run);
+        }
+    }
+    run->tail = most;
+    if constexpr (d > 1) {
+        int* const leads = run->leads + (highest - d);
+        unrank_places<d - 1, strict>(u, leads);
+#pragma unroll
+        for (int j = 0; strict && j < d - 1; ++j) ++leads[j];
+        const int next = leads[d - 2] - strict;
+        if (next < most) run->tail = next;
+        run->behind += behind_leads<d, strict, Word>(leads);
+    }
+    run->behind += static_cast<Word>(run->tail);
 }
 
 // ---------------------------------------------------------------------------------------- hashes
