@@ -3,7 +3,7 @@
 Bytes are those of the output's values and indices. The ceiling is a grid-stride kernel with stores
 of 16 bytes, measured in the same run. Results are checked against the processor's on some rows.
 
-    python benchmarks/bench_gpu.py [--only expand,...] [--a9a FILE]
+    python benchmarks/bench_gpu.py [--only expand,...] [--a9a FILE] [--gigabytes 4]
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from polysparse.gpu import engine
 from polysparse.gpu.canonical import as_canonical
 from polysparse.gpu.containers import container_of
 
-OUTPUT_BYTES = 4e9
 REPEATS = 5
 
 FILL = r"""
@@ -107,13 +106,13 @@ KINDS = {
 LENGTHS = {2: (5, 10, 20, 40, 100, 400, 2_000), 3: (5, 10, 20, 40, 100, 400), 4: (5, 10, 20, 40)}
 
 
-def cases():
+def cases(output_bytes):
     """(degree, name, kind, lengths, n_features) of every case."""
     for degree, all_lengths in LENGTHS.items():
         for n in all_lengths:
             for kind, (_, size, n_features) in KINDS.items():
                 basis = polysparse.MonomialBasis(n, degree)
-                n_rows = max(1, int(OUTPUT_BYTES / size / basis.n_columns))
+                n_rows = max(1, int(output_bytes / size / basis.n_columns))
                 yield degree, str(n), kind, np.full(n_rows, n), n_features[degree]
     rng = np.random.default_rng(0)
     lengths = np.minimum(rng.zipf(1.6, 20_000), 2_000)
@@ -137,10 +136,10 @@ def check(X, degree, arrays):
     assert np.array_equal(data, expected.data)
 
 
-def bench_expand(ceiling):
+def bench_expand(ceiling, output_bytes):
     print("\n| K | rows of | values+indices | outputs | GB | ms | share | wall / kernel |")
     print("|---|---|---|---|---|---|---|---|")
-    for case in cases():
+    for case in cases(output_bytes):
         bench_case(ceiling, *case)
         cupy.get_default_memory_pool().free_all_blocks()
 
@@ -288,6 +287,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="expand,others,products,logistic")
     parser.add_argument("--a9a", help="the file a9a of LIBSVM; without it, there is no fit")
+    parser.add_argument("--gigabytes", type=float, default=4, help="of most expansions")
     arguments = parser.parse_args()
     which = arguments.only.split(",")
     driver = cupy.cuda.runtime.driverGetVersion()
@@ -296,7 +296,7 @@ def main():
     print(f"{name}, driver for CUDA {driver}, CuPy {cupy.__version__}")
     print(f"ceiling {ceiling / 1e12:.2f} TB/s")
     if "expand" in which:
-        bench_expand(ceiling)
+        bench_expand(ceiling, 1e9 * arguments.gigabytes)
     if "others" in which:
         bench_others()
     if "products" in which:

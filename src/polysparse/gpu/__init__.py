@@ -2,8 +2,8 @@
 
 `polysparse.expand`, the transformers, PolynomialOperator and the models take CSR matrices of CuPy
 and of PyTorch, and `handler` lists what other rooms hand over to this one. `places.hpp` has the
-index arithmetic and `kernels.cu` the kernels, which CuPy compiles at first use. Bases, columns and
-plans are those of the rooms above.
+index arithmetic and the `.cu` files the kernels, which CuPy compiles at first use. Bases, columns
+and plans are those of the rooms above.
 """
 
 from __future__ import annotations

@@ -68,41 +68,55 @@ class DeviceCsr:
 
 def as_canonical(X: Container, dtype: np.dtype[Any] | None = None) -> DeviceCsr:
     """Read a container; X itself is never changed. Values are converted first."""
-    wanted = dtype or value_dtype(np.dtype(X.data.dtype))
-    if X.data.ndim != 1:
-        raise ValueError(f"X.data has {X.data.ndim} dimensions: the matrix is malformed.")
-    data = cupy.ascontiguousarray(X.data.astype(wanted, copy=False))
-    indices = X.indices.astype(index_dtype_of(X.indices, "X.indices"), copy=False)
-    index_dtype_of(X.indptr, "X.indptr")
-    indptr = X.indptr.astype(np.int64)  # a copy: nobody may change it after it was inspected
-    require_lengths(indptr, indices, data, X.shape[0], "row")
-    indices = cupy.ascontiguousarray(indices)
-    steps_down, at_row_starts, stored_zeros, nans, infinities, n_stored = _inspect(
-        indptr, indices, data, X.shape
-    )
-    indices, data = indices[:n_stored], data[:n_stored]
-    if steps_down != at_row_starts or stored_zeros:
-        indptr, indices, data = _settle(indptr, indices, data, X.shape[0])
-    return DeviceCsr(X.shape, indptr, indices, data, nans > 0, infinities > 0)
+    return Inspection.of(X, dtype).finish()
 
 
-def _inspect(indptr: Array, indices: Array, data: Array, shape: tuple[int, int]) -> list[int]:
-    """Return what kernels.cu's Report counts; raise ValueError if arrays are malformed."""
-    report = cupy.zeros(7, dtype=np.int64)
-    report[0] = -1  # the largest number without a sign
-    n_rows, n_stored, index, value = shape[0], len(data), indices.dtype, data.dtype
-    numbers = np.int64(n_rows), indices, np.int64(n_stored)
-    rows = indptr, *numbers, report
-    stored = indptr, np.int64(n_rows), indices, data, np.int64(n_stored), np.int64(shape[1]), report
-    launch(kernel("inspect_rows", index), n_rows, *rows, most_blocks=MOST_BLOCKS)
-    launch(kernel("inspect_stored", index, value), n_stored, *stored, most_blocks=MOST_BLOCKS)
-    counts: list[int]
-    fault, *counts = report.get().tolist()
-    if fault != -1:
-        where = fault & (2**60 - 1)
-        kind = FAULTS[fault >> 60]
-        refuse_fault(kind, where, indptr, indices, n_stored, shape[1], "column")
-    return counts
+@dataclass(frozen=True)
+class Inspection:
+    """Arrays that the device is looking at. More may be asked of it before the end is awaited."""
+
+    shape: tuple[int, int]
+    indptr: Array
+    indices: Array
+    data: Array
+    report: Array
+
+    @classmethod
+    def of(cls, X: Container, dtype: np.dtype[Any] | None = None) -> Inspection:
+        """Begin to look at a container."""
+        wanted = dtype or value_dtype(np.dtype(X.data.dtype))
+        if X.data.ndim != 1:
+            raise ValueError(f"X.data has {X.data.ndim} dimensions: the matrix is malformed.")
+        data = cupy.ascontiguousarray(X.data.astype(wanted, copy=False))
+        indices = X.indices.astype(index_dtype_of(X.indices, "X.indices"), copy=False)
+        index_dtype_of(X.indptr, "X.indptr")
+        indptr = X.indptr.astype(np.int64)  # a copy: nobody may change it after it was inspected
+        require_lengths(indptr, indices, data, X.shape[0], "row")
+        indices = cupy.ascontiguousarray(indices)
+        report = cupy.zeros(7, dtype=np.int64)
+        n_rows, n_stored, n_columns = X.shape[0], len(data), X.shape[1]
+        rows = indptr, np.int64(n_rows), indices
+        inspect_rows = kernel("inspect_rows", indices.dtype)
+        arguments: tuple[Any, ...] = *rows, np.int64(n_stored), report
+        launch(inspect_rows, n_rows, *arguments, most_blocks=MOST_BLOCKS)
+        inspect_stored = kernel("inspect_stored", indices.dtype, data.dtype)
+        arguments = *rows, data, np.int64(n_stored), np.int64(n_columns), report
+        launch(inspect_stored, n_stored, *arguments, most_blocks=MOST_BLOCKS)
+        return cls(X.shape, indptr, indices, data, report)
+
+    def finish(self) -> DeviceCsr:
+        """Return the checked matrix; raise ValueError if arrays are malformed."""
+        fault, *counts = self.report.get().tolist()  # what inspect.cu's Report has
+        indptr, indices, data = self.indptr, self.indices, self.data
+        if fault:
+            where = ~fault & (2**60 - 1)
+            kind = FAULTS[~fault >> 60]
+            refuse_fault(kind, where, indptr, indices, len(data), self.shape[1], "column")
+        steps_down, at_row_starts, stored_zeros, nans, infinities, n_stored = counts
+        indices, data = indices[:n_stored], data[:n_stored]
+        if steps_down != at_row_starts or stored_zeros:
+            indptr, indices, data = _settle(indptr, indices, data, self.shape[0])
+        return DeviceCsr(self.shape, indptr, indices, data, nans > 0, infinities > 0)
 
 
 def _settle(indptr: Array, indices: Array, data: Array, n_rows: int) -> tuple[Array, ...]:

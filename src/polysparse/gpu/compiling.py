@@ -20,6 +20,8 @@ C_TYPES = {
     np.dtype(np.int64): "long long",
 }
 
+TEXTS = "places.hpp", "arrays.cu", "inspect.cu", "fill.cu", "products.cu"
+
 THREADS = 256
 MOST_BLOCKS = 4096  # enough for any GPU
 
@@ -29,7 +31,7 @@ Struct = NDArray[Any]  # of one element
 @lru_cache
 def _source() -> str:
     folder = files("polysparse.gpu")
-    return "".join((folder / name).read_text() for name in ("places.hpp", "kernels.cu"))
+    return "".join((folder / name).read_text() for name in TEXTS)
 
 
 @cache
@@ -40,10 +42,14 @@ def _compiled(name: str, device: int) -> Any:
 
 def kernel(name: str, *template: Any) -> Any:
     """Return a kernel for the current device, compiled for template arguments."""
+    return _compiled(_full_name(name, *template), cupy.cuda.runtime.getDevice())
+
+
+@cache
+def _full_name(name: str, *template: Any) -> str:
     written = [C_TYPES.get(each, each) if isinstance(each, np.dtype) else each for each in template]
     arguments = ", ".join(str(each).lower() for each in written)
-    full = f"polysparse::{name}<{arguments}>" if template else f"polysparse::{name}"
-    return _compiled(full, cupy.cuda.runtime.getDevice())
+    return f"polysparse::{name}<{arguments}>" if template else f"polysparse::{name}"
 
 
 def launch(function: Any, n: int, *arguments: Any, most_blocks: int = 2**31 - 1) -> None:
@@ -62,4 +68,9 @@ def struct(*numbers: Any) -> Struct:
     """Return numbers, and where arrays begin, as a C struct of 64-bit members."""
     words = [each.data.ptr if isinstance(each, cupy.ndarray) else int(each) for each in numbers]
     array = np.array([word % 2**64 for word in words], dtype=np.uint64)
-    return array.view([("words", np.uint64, len(words))])  # one element, passed by value
+    return array.view(_words(len(words)))  # one element, passed by value
+
+
+@cache
+def _words(n: int) -> np.dtype[Any]:
+    return np.dtype([("words", np.uint64, n)])

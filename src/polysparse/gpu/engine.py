@@ -52,17 +52,35 @@ def has_degrees(basis: Basis) -> bool:
 
 def count(basis: Basis, x: DeviceCsr) -> Offsets | None:
     """Return the offsets of all rows' outputs, or None if there are too many to be counted."""
-    n_rows = x.shape[0]
-    starts = cupy.empty(n_rows + 1, dtype=np.int64)
-    about = cupy.zeros(1)
-    arguments = x.indptr, np.int64(n_rows), basis_struct(basis), starts, about
-    launch(kernel("size_rows", basis.interaction_only), n_rows, *arguments, most_blocks=MOST_BLOCKS)
-    cupy.cumsum(starts, out=starts)
-    # The device is asked only if rows could have so many outputs.
-    most = comb(basis.n_features + basis.highest, basis.highest) * n_rows
-    if most > MOST_COUNTED and float(about[0]) > MOST_COUNTED:
-        return None
-    return Offsets(starts, int(starts[-1]))
+    return Counting.of(basis, x.indptr).finish()
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Outputs that the device is counting."""
+
+    starts: Array
+    about: Array | None  # their number in floating point, if there could be too many
+
+    @classmethod
+    def of(cls, basis: Basis, indptr: Array) -> Counting:
+        """Begin to count the outputs of rows, whatever the offsets are."""
+        n_rows = len(indptr) - 1
+        starts = cupy.empty(n_rows + 1, dtype=np.int64)
+        most = comb(basis.n_features + basis.highest, basis.highest) * n_rows
+        about = cupy.zeros(1) if most > MOST_COUNTED else None
+        asked = np.intp(0) if about is None else about
+        arguments = indptr, np.int64(n_rows), basis_struct(basis), starts, asked
+        size_rows = kernel("size_rows", basis.interaction_only)
+        launch(size_rows, n_rows, *arguments, most_blocks=MOST_BLOCKS)
+        cupy.cumsum(starts, out=starts)
+        return cls(starts, about)
+
+    def finish(self) -> Offsets | None:
+        """Return the offsets of all rows' outputs, or None if there are too many."""
+        if self.about is not None and float(self.about[0]) > MOST_COUNTED:
+            return None
+        return Offsets(self.starts, int(self.starts[-1]))
 
 
 def fill(
@@ -190,13 +208,13 @@ def _hasher_struct(columns: Any) -> Struct:
 
 
 def _run_bytes(value: int, word: int, highest: int) -> int:
-    """Return the size of what a run's outputs share: Shared of kernels.cu."""
+    """Return the size of what a run's outputs share: Shared of fill.cu."""
     size = -(-(max(highest - 1, 1) * value + 4) // word) * word + word
     return 16 if size <= 16 else -(-size // 8) * 8
 
 
 def _slot_bytes(value: int, word: int, highest: int) -> int:
-    """Return the size of a Slot of kernels.cu."""
+    """Return the size of a Slot of fill.cu."""
     unit = max(value, word)
     return unit * (-(-(unit + highest * word) // unit) | 1)
 

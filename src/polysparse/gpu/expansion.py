@@ -16,7 +16,7 @@ from polysparse.expansion.functions import WAYS_OUT
 from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, as_byte_limit
 from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.gpu import engine
-from polysparse.gpu.canonical import DeviceCsr, as_canonical
+from polysparse.gpu.canonical import DeviceCsr, Inspection, as_canonical
 from polysparse.gpu.containers import Array, container_of
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for
@@ -49,17 +49,29 @@ def expand(
     container = container_of(X)
     space = as_column_space(columns, container.shape[1], **parameters)
     with container.at_home():
-        x = as_canonical(container)
-        arrays = expand_columns(space, x, max_bytes=max_bytes, ways_out=WAYS_OUT)
+        inspection = Inspection.of(container)
+        counting: engine.Counting | None = engine.Counting.of(space.basis, inspection.indptr)
+        x = inspection.finish()
+        if x.indptr is not inspection.indptr:
+            counting = None
+        arrays = expand_columns(space, x, counting, max_bytes=max_bytes, ways_out=WAYS_OUT)
         return container.wrap((x.shape[0], space.n_columns), *arrays)
 
 
 def expand_columns(
-    columns: ColumnSpace, x: DeviceCsr, *, max_bytes: int | str | None, ways_out: Sequence[str]
+    columns: ColumnSpace,
+    x: DeviceCsr,
+    counting: engine.Counting | None = None,
+    *,
+    max_bytes: int | str | None,
+    ways_out: Sequence[str],
 ) -> Arrays:
-    """Return indptr, indices and data of the expansion into given columns."""
+    """Return indptr, indices and data of the expansion into given columns.
+
+    `counting` is of the outputs of all rows of x, if it has begun.
+    """
     columns.require_indexable()
-    offsets = _count(columns, x)
+    offsets = _count(columns, x, counting)
     if columns.is_exact:
         index_dtype = index_dtype_for(max(columns.n_columns, offsets.total))
         needed = offsets.total * (index_dtype.itemsize + x.dtype.itemsize)
@@ -110,9 +122,11 @@ def _blocks(
         yield rows, block
 
 
-def _count(columns: ColumnSpace, x: DeviceCsr) -> engine.Offsets:
+def _count(
+    columns: ColumnSpace, x: DeviceCsr, counting: engine.Counting | None = None
+) -> engine.Offsets:
     """Return the offsets of outputs; raise MemoryError if there are too many."""
-    offsets = engine.count(columns.basis, x)
+    offsets = engine.count(columns.basis, x) if counting is None else counting.finish()
     if offsets is None:
         _plan(columns, x).require_countable()
         raise MemoryError("The expansion has more outputs than can be counted: reduce the degree.")

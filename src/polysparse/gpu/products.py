@@ -23,6 +23,11 @@ from polysparse.machine import format_count
 # Outputs that a warp multiplies at most; longer rows are divided.
 PART = 2**13
 
+# Of products of pairs: values of a row at most, its threads, and vectors multiplied together.
+MOST_PAIRED = 64
+PAIR_LANES = 8
+VECTORS = 4
+
 # Columns of a basis, of which some are chosen, whose coefficients are kept at most.
 MOST_OF_BASIS = 2**28
 
@@ -76,9 +81,36 @@ class Products:
         out = cupy.zeros((self.x.shape[0], coefficients.shape[1]), dtype=self.x.dtype)
         if not engine.has_degrees(self.basis):
             return out + coefficients if self.basis.include_bias else out
-        for c in range(out.shape[1]):
-            self._dot(coefficients[:, c:], out[:, c:], out.shape[1])
+        n_rows, k = out.shape
+        done = 0
+        while done < k and n_rows:
+            of, to = coefficients[:, done:], out[:, done:]
+            if self._is_of_pairs:
+                together = VECTORS if k - done >= VECTORS else 1
+                self._dot_pairs(of, to, k, together)
+                done += together
+            else:
+                self._dot(of, to, k)
+                done += 1
         return out
+
+    @cached_property
+    def _is_of_pairs(self) -> bool:
+        """Whether only pairs of short rows are multiplied."""
+        if self.basis.highest != 2 or not self.x.shape[0]:
+            return False
+        return int(cupy.diff(self.x.indptr).max()) <= MOST_PAIRED
+
+    def _dot_pairs(self, coefficients: Array, out: Array, stride: int, together: int) -> None:
+        x, basis = self.x, self.basis
+        word = np.dtype(np.int32 if basis.n_columns < 2**31 else np.int64)
+        kinds = x.dtype, x.indices.dtype, word, basis.interaction_only, together
+        launch_blocks(
+            kernel("dot_pairs", *kinds),
+            -(-x.shape[0] // (THREADS // PAIR_LANES)),
+            *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis), coefficients),
+            *(np.int64(stride), out, np.int64(stride)),
+        )
 
     @cached_property
     def _items(self) -> Array | None:
@@ -93,8 +125,6 @@ class Products:
     def _dot(self, coefficients: Array, out: Array, stride: int) -> None:
         x, basis, items = self.x, self.basis, self._items
         n_rows, strict = x.shape[0], basis.interaction_only
-        if n_rows == 0:
-            return
         n_items = n_rows if items is None else int(items[-1])
         sums, step = (out, stride) if items is None else (cupy.empty(n_items, x.dtype), 1)
         table, longest = engine.table_of(basis)
@@ -144,7 +174,7 @@ class Products:
         strict, kinds = basis.interaction_only, (x.dtype, x.indices.dtype)
         launch_blocks(
             kernel("scatter", *kinds, basis.highest, strict, lanes, is_staged),
-            -(-n_features * n_chunks * lanes // THREADS),
+            n_features * -(-n_chunks * lanes // THREADS),
             *(rows, self.index.as_struct, engine.basis_struct(basis), engine.ends_struct(basis)),
             *(np.int64(per_chunk), np.int64(n_chunks), weights, np.int64(stride), out),
             np.int64(n_columns),

@@ -1,272 +1,15 @@
-// The GPU kernels. They are compiled at first use, one instantiation at a time, behind places.hpp.
-//
 // Filling: a block of threads makes a tile of outputs, whatever rows they fall in, one output a
 // lane, neighbouring lanes neighbouring outputs. What begins in a tile is marked in bits, so that a
 // lane finds what its output is part of by counting bits.
 //
 // By runs: what a run's outputs share is made once and kept in shared memory. By table, of short
-// rows above degree 2, which have short runs: stored values are staged in shared memory with what
-// each adds to a column, and a table has the tuples of all places.
+// rows, which have short runs: stored values are staged in shared memory with what each adds to a
+// column, and a table has the tuples of all places.
 namespace polysparse {
 
-constexpr int block_threads = 256;
 constexpr int blocks_together = 6;   // that a multiprocessor is to run when it fills
-constexpr int outputs_together = 4;  // that a thread makes at a time
-constexpr int most_staged = 63;      // values of a row, for products
-
-template <class Index, class Value>
-struct Rows {
-    const int64* offsets;  // of stored values
-    const Index* columns;
-    const Value* values;
-    int64 n_rows;
-};
-
-/// Where the outputs of rows go: offsets less `base`.
-struct Targets {
-    const int64* offsets;
-    int64 base, total;
-};
-
-// CuPy compiles so that float32 numbers below the smallest normal one become 0. Outputs keep them.
-
-POLYSPARSE_DEVICE double times(double a, double b) {
-    return a * b;
-}
-POLYSPARSE_DEVICE float times(float a, float b) {
-    float product;
-    asm("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
-    return product;
-}
-POLYSPARSE_DEVICE double plus(double a, double b) {
-    return a + b;
-}
-POLYSPARSE_DEVICE float plus(float a, float b) {
-    float sum;
-    asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(a), "f"(b));
-    return sum;
-}
-POLYSPARSE_DEVICE double negative(double a) {
-    return -a;
-}
-POLYSPARSE_DEVICE float negative(float a) {
-    return __uint_as_float(__float_as_uint(a) ^ 0x80000000u);
-}
-POLYSPARSE_DEVICE bool is_zero(double a) {
-    return a == 0;
-}
-POLYSPARSE_DEVICE bool is_zero(float a) {
-    return __float_as_uint(a) << 1 == 0;
-}
-
-/// Bits of a place in an entry of a table, and what stands there for the 1 in front of
-/// interactions.
-template <int highest>
-constexpr int place_bits = highest <= 2   ? 16
-                           : highest <= 4 ? 32 / highest
-                                          : 64 / highest;
-template <int highest>
-constexpr int no_place = (1 << place_bits<highest>)-1;
-
-/// A number that the compiler knows.
-template <int n>
-struct Number {
-    static constexpr int value = n;
-};
-
-template <int highest>
-struct Ends {
-    uint64 last[highest + 1];  // [d]: the last column of degree d, modulo 2^64
-};
-
-/// An entry of a table.
-template <int highest, bool is_narrow = (highest <= 4)>
-struct EntryOf {
-    using type = uint32;
-};
-template <int highest>
-struct EntryOf<highest, false> {
-    using type = uint64;
-};
-
-// ----------------------------------------------------------------------------------- inspection
-
-/// What is found about CSR arrays. It begins as zeros, and `fault` as the largest number.
-struct Report {
-    uint64 fault;  // kind << 60 | where: the first one of the first kind
-    int64 steps_down, at_row_starts, stored_zeros, nans, infinities, n_stored;
-};
-
-POLYSPARSE_DEVICE void tell_fault(Report* report, uint64 kind, int64 where) {
-    atomicMin(&report->fault, kind << 60 | static_cast<uint64>(where));
-}
-
-/// Adds the numbers of all threads of a block, which all call it.
-POLYSPARSE_DEVICE void add_up(int64* to, int n) {
-    __shared__ int sum;
-    __syncthreads();
-    if (threadIdx.x == 0) sum = 0;
-    __syncthreads();
-    n = __reduce_add_sync(0xffffffffu, n);
-    if (n != 0 && threadIdx.x % 32 == 0) atomicAdd(&sum, n);
-    __syncthreads();
-    if (threadIdx.x == 0 && sum != 0)
-        atomicAdd(reinterpret_cast<uint64*>(to), static_cast<uint64>(sum));
-}
-
-/// Row offsets: kinds of faults 1 (first), 2 (falling), 3 (last).
-template <class Index>
-__global__ void inspect_rows(const int64* offsets, int64 n_rows, const Index* columns,
-                             int64 n_stored, Report* report) {
-    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
-    int at_start = 0;
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        if (offsets[0] != 0) tell_fault(report, 1, 0);
-        report->n_stored = offsets[n_rows];
-    }
-    for (int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; r < n_rows;
-         r += stride) {
-        const int64 begin = offsets[r], end = offsets[r + 1];
-        if (end < begin) tell_fault(report, 2, r);
-        if (r == n_rows - 1 && end > n_stored) tell_fault(report, 3, n_rows);
-        if (begin > 0 && begin < end && begin < n_stored)
-            at_start += columns[begin] <= columns[begin - 1];
-    }
-    add_up(&report->at_row_starts, at_start);
-}
-
-/// Stored values: kind of fault 4 (column).
-template <class Index, class Value>
-__global__ void inspect_stored(const int64* offsets, int64 n_rows, const Index* columns,
-                               const Value* values, int64 n_stored, int64 n_columns,
-                               Report* report) {
-    const int64 last = offsets[n_rows], end = last < n_stored ? last : n_stored;
-    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
-    int down = 0, zeros = 0, nans = 0, infinities = 0;
-    for (int64 t = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; t < end;
-         t += stride) {
-        const int64 column = columns[t];
-        const Value value = values[t];
-        if (column < 0 || column >= n_columns) tell_fault(report, 4, t);
-        if (t > 0) down += columns[t] <= columns[t - 1];
-        zeros += is_zero(value);
-        nans += isnan(value) != 0;
-        infinities += isinf(value) != 0;
-    }
-    add_up(&report->steps_down, down);
-    add_up(&report->stored_zeros, zeros);
-    add_up(&report->nans, nans);
-    add_up(&report->infinities, infinities);
-}
-
-// ------------------------------------------------------------------------------------------ sizes
-
-/// Writes the number of outputs of each row behind a 0; `about` gets the sum, in floating point.
-template <bool strict>
-__global__ void size_rows(const int64* offsets, int64 n_rows, Basis basis, int64* sizes,
-                          double* about) {
-    __shared__ int64 known[64];
-    const bool is_small = basis.highest <= 8;  // no row of 64 has more outputs than can be counted
-    if (threadIdx.x < 64 && is_small)
-        known[threadIdx.x] = static_cast<int64>(row_size<strict>(basis, threadIdx.x));
-    __syncthreads();
-    const int64 stride = static_cast<int64>(gridDim.x) * blockDim.x;
-    double sum = 0;
-    for (int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; r < n_rows;
-         r += stride) {
-        const int64 n = offsets[r + 1] - offsets[r];
-        int64 size = 0;
-        if (is_small && n < 64) {
-            size = known[n];
-            sum += static_cast<double>(size);
-        } else {
-            const double here =
-                n == 0 ? double(basis.include_bias) : row_size_about<strict>(basis, n);
-            if (here < 0x1p59) size = static_cast<int64>(row_size<strict>(basis, n));
-            sum += here;
-        }
-        sizes[r + 1] = size;
-    }
-    if (blockIdx.x == 0 && threadIdx.x == 0) sizes[0] = 0;
-    for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
-    if (threadIdx.x % 32 == 0) atomicAdd(about, sum);
-}
-
-/// The last of n + 1 non-decreasing numbers that is at most `bound`, of the first n.
-POLYSPARSE_DEVICE int64 last_at_most(const int64* numbers, int64 low, int64 high, int64 bound) {
-    while (low < high) {
-        const int64 middle = high - (high - low) / 2;
-        if (numbers[middle] <= bound)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
-/// Where a tile begins: a row, and the run, counted from the row's end.
-struct Start {
-    int64 row, run;
-};
-
-/// Where each tile begins, and the end of the last row behind them.
-template <bool strict>
-__global__ void find_tiles(const int64* offsets, Targets out, int64 n_rows, Basis basis,
-                           int64 tile_outputs, int64 n_tiles, Start* starts) {
-    const int64 t = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (t == n_tiles) starts[t] = {n_rows - 1, 0};
-    if (t >= n_tiles) return;
-    const int64 at = out.base + t * tile_outputs;
-    const int64 r = last_at_most(out.offsets, 0, n_rows - 1, at);
-    const uint64 q = static_cast<uint64>(out.offsets[r + 1] - 1 - at);
-    const uint64 run = run_from_end<strict>(basis, offsets[r + 1] - offsets[r], q);
-    starts[t] = {r, static_cast<int64>(run)};
-}
-
-// ----------------------------------------------------------------------------------------- tables
-
-/// The tuples of all places of rows with up to `longest` values. Interactions have a part for each
-/// degree, from the highest to 0, and the 1 in front in place of what a lower degree lacks.
-template <int highest, bool strict>
-__global__ void make_table(int longest, uint64 size, typename EntryOf<highest>::type* table) {
-    using Entry = typename EntryOf<highest>::type;
-    const uint64 t = static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (t >= size) return;
-    uint64 q = t;
-    int d = highest;
-    if (strict)
-        for (; d > 0 && q >= block_size<true>(d, longest); --d) q -= block_size<true>(d, longest);
-    int places[highest];
-    for (int j = 0; j < highest; ++j) places[j] = no_place<highest>;
-    unrank_from_end<strict>(d, q, places + (highest - d));
-    Entry entry = 0;
-    for (int j = 0; j < highest; ++j)
-        entry |= static_cast<Entry>(places[j]) << (place_bits<highest> * j);
-    table[t] = entry;
-}
-
-// ---------------------------------------------------------------------------------------- filling
-
-/// Adds up what the columns of a tuple of degree d contribute; places are counted from `last`.
-template <int d, bool strict, class Word, class Index, class P>
-POLYSPARSE_DEVICE Word column_of(const Index* last, int64 n_features, const P* places) {
-    if constexpr (d == 0)
-        return 0;
-    else
-        return shift_of<d, strict, Word>(n_features, last[-places[0]]) +
-               column_of<d - 1, strict, Word>(last, n_features, places + 1);
-}
-
-/// x_1 * (x_2 * (...)): associating to the right decides the last bit.
-template <int d, class Value, class P>
-POLYSPARSE_DEVICE Value product_of(const Value* last, const P* places) {
-    if constexpr (d == 0)
-        return Value(1);
-    else if constexpr (d == 1)
-        return last[-places[0]];
-    else
-        return times(last[-places[0]], product_of<d - 1>(last, places + 1));
-}
+constexpr int outputs_together = 2;  // that a thread makes at a time
+constexpr int tiles_ahead = 1200;    // that are brought near
 
 /// The words that places in rows are counted in. Only rows of degree 1 may have 2^31 values.
 template <int highest>
@@ -718,6 +461,25 @@ POLYSPARSE_DEVICE bool fill_by_table(const Tile<Value, Index, Out, highest>& til
     return true;
 }
 
+/// Brings what the tile `tiles_ahead` further on needs to the level-2 cache, if rows begin in it.
+template <class Index, class Value>
+POLYSPARSE_DEVICE void fetch_ahead(const Rows<Index, Value>& x, const Targets& out,
+                                   const Start* starts) {
+    if (threadIdx.x < block_threads - 32 || blockIdx.x + tiles_ahead >= gridDim.x) return;
+    const Start* const ahead = starts + blockIdx.x + tiles_ahead;
+    const int64 first = ahead[0].row + 1, last = ahead[1].row + 1;
+    const int64 from = x.offsets[first], to = x.offsets[last];
+    const auto fetch = [](const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); };
+    for (int64 t = from + threadIdx.x % 32 * 16; t < min(to, from + 2048); t += 512) {
+        fetch(x.values + t);
+        fetch(x.columns + t);
+    }
+    for (int64 r = first + threadIdx.x % 32 * 16; r < min(last, first + 2048); r += 512) {
+        fetch(x.offsets + r);
+        fetch(out.offsets + r);
+    }
+}
+
 /// All columns, by table if there is one.
 template <class Value, class Index, class Out, int highest, bool strict, int tile_outputs>
 __global__ void __launch_bounds__(block_threads, blocks_together)
@@ -741,14 +503,15 @@ __global__ void __launch_bounds__(block_threads, blocks_together)
     if constexpr (highest > 1) {
         if (longest > 0) {
             if (fill_by_table<strict, tile_outputs>(tile, marks, memory, capacity, table, longest))
-                return;
+                return fetch_ahead(x, out, starts);
             __syncthreads();
         }
     }
     fill_by_runs<strict, tile_outputs>(tile, marks, memory, capacity.runs);
+    fetch_ahead(x, out, starts);
 }
 
-// ---------------------------------------------------------------------------------------- hashing
+// ----------------------------------------------------------------------------------------- hashing
 
 /// Every output's bucket, and its value with its sign, in the order of the basis.
 template <class Value, class Index, int highest, bool strict>
@@ -788,298 +551,6 @@ __global__ void sum_between(const int64* heads, int64 n_heads, int64 end, const 
     Value sum = values[order[heads[k]]];
     for (int64 t = heads[k] + 1; t < last; ++t) sum = plus(sum, values[order[t]]);
     sums[k] = sum;
-}
-
-// --------------------------------------------------------------------------------------- products
-
-/// Adds up term(value, column) for the outputs of a row that are [begin, end) from its end. The
-/// lanes of a warp take turns. Short rows are staged in `memory`, by the whole warp.
-template <int highest, bool strict, class Index, class Value, class Word>
-struct RowStage {
-    Value values[most_staged + 1];
-    Word shifts[highest][most_staged + 1];
-
-    template <int k>
-    POLYSPARSE_DEVICE void put_shifts(int slot, int64 n_features, int64 column) {
-        if constexpr (k <= highest) {
-            shifts[k - 1][slot] = shift_of<k, strict, Word>(n_features, column);
-            put_shifts<k + 1>(slot, n_features, column);
-        }
-    }
-    POLYSPARSE_DEVICE void put(const Index* columns, const Value* row, int n, int64 n_features,
-                               const Ends<highest>& ends) {
-        const int lane = threadIdx.x % 32;
-        if (lane == 0) {
-            values[0] = Value(1);
-            for (int k = 1; k <= highest; ++k)
-                shifts[k - 1][0] = static_cast<Word>(ends.last[k - 1] - ends.last[k]);
-        }
-        for (int a = lane; a < n; a += 32) {
-            values[a + 1] = row[a];
-            put_shifts<1>(a + 1, n_features, static_cast<int64>(columns[a]));
-        }
-    }
-};
-
-/// The sum over one degree of a row that is not staged.
-template <int d, int highest, bool strict, class Index, class Value>
-POLYSPARSE_DEVICE Value dot_long(int degree, int64 begin, int64 end, const Index* columns,
-                                 const Value* values, int64 n_features, const Ends<highest>& ends,
-                                 const Value* coefficients, int64 stride) {
-    if (degree != d) {
-        if constexpr (d > 1)
-            return dot_long<d - 1, highest, strict>(degree, begin, end, columns, values, n_features,
-                                                    ends, coefficients, stride);
-        return Value(0);
-    }
-    // Forwards: from `end` - 1 tuples behind it down to `begin`.
-    const int lane = threadIdx.x % 32;
-    int64 q = end - 1 - lane;
-    if (q < begin) return Value(0);
-    int places[d];
-    unrank_from_end<strict>(d, static_cast<uint64>(q), places);
-    Value sum = 0;
-    for (; q >= begin; q -= 32) {
-        const uint64 column =
-            ends.last[d] + column_of<d, strict, uint64>(columns, n_features, places);
-        sum += product_of<d>(values, places) * coefficients[static_cast<int64>(column) * stride];
-        if (q - 32 >= begin) step_forward<d, strict>(places, 32);
-    }
-    return sum;
-}
-
-/// The expansion times a vector: a warp for each row or, if there are `items`, for each part of
-/// a row of up to `part` outputs, whose sums go to `out` one behind the other.
-template <class Value, class Index, class Out, int highest, bool strict>
-__global__ void __launch_bounds__(block_threads)
-    dot_rows(Rows<Index, Value> x, Basis basis, Ends<highest> ends_of,
-             const typename EntryOf<highest>::type* __restrict__ table, int longest,
-             const int64* __restrict__ items, int64 n_items, int64 part,
-             const Value* __restrict__ coefficients, int64 stride, Value* __restrict__ out,
-             int64 out_stride) {
-    using Entry = typename EntryOf<highest>::type;
-    using Word = typename WordOf<Out>::type;
-    __shared__ RowStage<highest, strict, Index, Value, Word> stages[block_threads / 32];
-    RowStage<highest, strict, Index, Value, Word>& stage = stages[threadIdx.x / 32];
-    const int lane = threadIdx.x % 32;
-    const int64 item = static_cast<int64>(blockIdx.x) * (block_threads / 32) + threadIdx.x / 32;
-    if (item >= n_items) return;
-    const int64 r = items == nullptr ? item : last_at_most(items, 0, x.n_rows - 1, item);
-    const int64 row_begin = x.offsets[r], row_end = x.offsets[r + 1], n = row_end - row_begin;
-    const bool is_bias_apart =
-        basis.include_bias && (strict || basis.lowest > 1 || n + 1 > longest || n > most_staged);
-    int64 size = basis.include_bias;
-    if constexpr (!strict && highest <= 3) {
-        if (n > 0)
-            size += simplex_word<highest, uint64>(n + 1) - simplex(int(basis.lowest) - 1, n + 1);
-    } else {
-        size = static_cast<int64>(row_size<strict>(basis, n));
-    }
-    size -= is_bias_apart;
-    int64 begin = 0, end = size;  // from the end of the row
-    if (items != nullptr) {
-        begin = (item - items[r]) * part;
-        end = min(begin + part, size);
-    }
-    Value sum = 0;
-    if (is_bias_apart && begin == 0 && lane == 0) sum = coefficients[0];
-    if (n + !strict <= longest && n <= most_staged) {
-        stage.put(x.columns + row_begin, x.values + row_begin, static_cast<int>(n),
-                  basis.n_features, ends_of);
-        __syncwarp();
-        const auto add = [&](const Entry* entries, int from, int to) {
-#pragma unroll 4
-            for (int q = from + lane; q < to; q += 32) {
-                const Entry entry = __ldg(entries + q);
-                Value value = Value(1);
-                Word column = static_cast<Word>(ends_of.last[highest]);
-#pragma unroll
-                for (int j = highest - 1; j >= 0; --j) {
-                    const int e =
-                        static_cast<int>(entry >> (place_bits<highest> * j)) & no_place<highest>;
-                    const int at = strict && e == no_place<highest> ? 0 : static_cast<int>(n) - e;
-                    value = j == highest - 1 ? stage.values[at] : stage.values[at] * value;
-                    column += stage.shifts[highest - 1 - j][at];
-                }
-                sum += value * coefficients[static_cast<int64>(column) * stride];
-            }
-        };
-        if (strict) {
-            int64 before = 0;
-            for (int d = highest; d >= basis.lowest; --d) {
-                const int64 here = static_cast<int64>(block_size<true>(d, n));
-                add(table, static_cast<int>(max(begin - before, int64(0))),
-                    static_cast<int>(min(end - before, here)));
-                table += block_size<true>(d, longest);
-                before += here;
-            }
-        } else {
-            add(table, static_cast<int>(begin), static_cast<int>(end));
-        }
-    } else {
-        int64 before = 0;
-        for (int d = highest; d >= basis.lowest; --d) {
-            const int64 here = static_cast<int64>(block_size<strict>(d, n));
-            sum += dot_long<highest, highest, strict>(
-                d, max(begin - before, int64(0)), min(end - before, here), x.columns + row_end - 1,
-                x.values + row_end - 1, basis.n_features, ends_of, coefficients, stride);
-            before += here;
-        }
-    }
-    for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
-    if (lane == 0) out[item * out_stride] = sum;
-}
-
-/// The parts of each row, behind a 0.
-template <bool strict>
-__global__ void count_parts(const int64* offsets, int64 n_rows, Basis basis, int64 part,
-                            int64* counts) {
-    const int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (r == 0) counts[0] = 0;
-    if (r >= n_rows) return;
-    const int64 size = static_cast<int64>(row_size<strict>(basis, offsets[r + 1] - offsets[r]));
-    counts[r + 1] = max((size + part - 1) / part, int64(1));
-}
-
-/// Adds up the sums of each row's parts, in their order.
-template <class Value>
-__global__ void add_parts(const int64* items, int64 n_rows, const Value* sums, Value* out,
-                          int64 stride) {
-    const int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (r >= n_rows) return;
-    Value sum = 0;
-    for (int64 t = items[r]; t < items[r + 1]; ++t) sum += sums[t];
-    out[r * stride] = sum;
-}
-
-/// X by columns: [starts[j], starts[j + 1]) of `order` are the places of what column j stores, in
-/// the order of `rows`.
-struct ByColumns {
-    const int64 *starts, *order, *rows;
-};
-
-/// Adds what the tuples of degree d contribute that begin with a stored value, e places before the
-/// row's last one. The lanes take turns; no two of them add to the same place.
-template <int d, int highest, bool strict, int lanes, class Index, class Value>
-POLYSPARSE_DEVICE void add_tuples(int64 e, Value scale, const Index* columns, const Value* values,
-                                  const Basis& basis, const Ends<highest>& ends, int64 lead,
-                                  Value* to) {
-    if constexpr (d >= 2) {
-        add_tuples<d - 1, highest, strict, lanes>(e, scale, columns, values, basis, ends, lead, to);
-        if (d < basis.lowest) return;
-        const int64 size = static_cast<int64>(block_size<strict>(d - 1, strict ? e : e + 1));
-        int64 q = size - 1 - threadIdx.x % lanes;
-        if (q < 0) return;
-        const uint64 first = ends.last[d] + shift_of<d, strict, uint64>(basis.n_features, lead);
-        int places[d - 1];
-        unrank_from_end<strict>(d - 1, static_cast<uint64>(q), places);
-        for (; q >= 0; q -= lanes) {
-            const uint64 column =
-                first + column_of<d - 1, strict, uint64>(columns, basis.n_features, places);
-            to[column] += product_of<d - 1>(values, places) * scale;
-            if (q >= lanes) step_forward<d - 1, strict>(places, lanes);
-        }
-    }
-}
-
-/// The transposed expansion times a vector, without the bias. `lanes` neighbouring threads have one
-/// column of X and one chunk of its rows, and add up what begins with that column, row after row.
-/// Each chunk has a result of its own. If `is_staged`, of pairs, sums are made in shared memory.
-template <class Value, class Index, int highest, bool strict, int lanes, bool is_staged>
-__global__ void __launch_bounds__(block_threads)
-    scatter(Rows<Index, Value> x, ByColumns by, Basis basis, Ends<highest> ends_of,
-            int64 rows_per_chunk, int64 n_chunks, const Value* __restrict__ weights, int64 stride,
-            Value* __restrict__ out, int64 n_columns) {
-    extern __shared__ __align__(16) char memory[];
-    const int64 unit = (static_cast<int64>(blockIdx.x) * block_threads + threadIdx.x) / lanes;
-    const int lane = threadIdx.x % lanes;
-    const uint32 mask =
-        lanes == 32 ? 0xffffffffu : ((1u << lanes % 32) - 1) << (threadIdx.x % 32 / lanes * lanes);
-    const int64 lead = unit / n_chunks, chunk = unit % n_chunks;
-    if (lead >= basis.n_features) return;
-    int64 from = by.starts[lead], to = by.starts[lead + 1];
-    if (n_chunks > 1) {
-        const int64 low = chunk * rows_per_chunk, high = low + rows_per_chunk;
-        const auto first_from = [&](int64 row) {
-            int64 a = by.starts[lead], b = by.starts[lead + 1];
-            while (a < b) {
-                const int64 middle = (a + b) / 2;
-                if (by.rows[middle] < row)
-                    a = middle + 1;
-                else
-                    b = middle;
-            }
-            return a;
-        };
-        from = first_from(low);
-        to = first_from(high);
-    }
-    if (from >= to) return;
-    out += chunk * n_columns;
-    Value* const sums =
-        reinterpret_cast<Value*>(memory) + threadIdx.x / lanes * (is_staged ? basis.n_features : 0);
-    if constexpr (is_staged) {
-        for (int64 j = lead + lane; j < basis.n_features; j += lanes) sums[j] = Value(0);
-        __syncwarp(mask);
-    }
-    // Each lane looks an entry up; then all of them add what one entry after the other contributes.
-    Value alone = 0;
-    for (int64 i = from; i < to; i += lanes) {
-        int64 own_place = 0, own_end = 0;
-        Value own_scale = 0;
-        if (i + lane < to) {
-            const int64 r = by.rows[i + lane];
-            own_place = by.order[i + lane];
-            own_end = x.offsets[r + 1];
-            own_scale = x.values[own_place] * weights[r * stride];
-            alone += own_scale;
-        }
-        const int n_entries = static_cast<int>(min(to - i, int64(lanes)));
-        if constexpr (is_staged) {
-            // The first values behind the next lead are loaded before those of this one are added.
-            int64 u = 0, row_end = 0;
-            Index column = 0;
-            Value value = 0;
-            const auto load = [&](int entry) {
-                u = __shfl_sync(mask, own_place, entry, lanes) + strict + lane;
-                row_end = __shfl_sync(mask, own_end, entry, lanes);
-                if (u < row_end) {
-                    column = x.columns[u];
-                    value = x.values[u];
-                }
-            };
-            load(0);
-            for (int entry = 0; entry < n_entries; ++entry) {
-                const Value scale = __shfl_sync(mask, own_scale, entry, lanes);
-                const int64 here = u, end = row_end;
-                const Index first_column = column;
-                const Value first_value = value;
-                if (entry + 1 < n_entries) load(entry + 1);
-                if (here < end) sums[first_column] += first_value * scale;
-                for (int64 v = here + lanes; v < end; v += lanes)
-                    sums[x.columns[v]] += x.values[v] * scale;
-                __syncwarp(mask);
-            }
-        } else {
-            for (int entry = 0; entry < n_entries; ++entry) {
-                const int64 place = __shfl_sync(mask, own_place, entry, lanes);
-                const int64 last = __shfl_sync(mask, own_end, entry, lanes) - 1;
-                add_tuples<highest, highest, strict, lanes>(
-                    last - place, __shfl_sync(mask, own_scale, entry, lanes), x.columns + last,
-                    x.values + last, basis, ends_of, lead, out);
-                __syncwarp(mask);
-            }
-        }
-    }
-    for (int step = lanes / 2; step > 0; step /= 2)
-        alone += __shfl_down_sync(mask, alone, step, lanes);
-    if (basis.lowest <= 1 && lane == 0)
-        out[ends_of.last[1] + shift_of<1, strict, uint64>(basis.n_features, lead)] = alone;
-    if constexpr (is_staged) {
-        const uint64 first = ends_of.last[2] + shift_of<2, strict, uint64>(basis.n_features, lead);
-        for (int64 j = lead + strict + lane; j < basis.n_features; j += lanes)
-            out[first + shift_of<1, strict, uint64>(basis.n_features, j)] = sums[j];
-    }
 }
 
 }  // namespace polysparse
