@@ -113,7 +113,8 @@ class Inspection:
             kind = FAULTS[~fault >> 60]
             refuse_fault(kind, where, indptr, indices, len(data), self.shape[1], "column")
         steps_down, at_row_starts, stored_zeros, nans, infinities, n_stored = counts
-        indices, data = indices[:n_stored], data[:n_stored]
+        if n_stored < len(data):
+            indices, data = indices[:n_stored], data[:n_stored]
         if steps_down != at_row_starts or stored_zeros:
             indptr, indices, data = _settle(indptr, indices, data, self.shape[0])
         return DeviceCsr(self.shape, indptr, indices, data, nans > 0, infinities > 0)

@@ -25,7 +25,8 @@ _CAPACITY = np.dtype([("numbers", np.int32, 3)])
 # Rows of up to so many values, with the 1 in front, are looked up in a table of tuples; by degree.
 LONGEST = {1: 64, 2: 64, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
 
-# Outputs are looked up if an average row is not longer: runs take less time otherwise.
+# Outputs are looked up if an average row is not longer: runs take less time otherwise; by degree,
+# if that is not the length above.
 LONGEST_FILLED = {1: 0, 2: 14}
 
 # More outputs in all than this are not counted one by one.
@@ -111,6 +112,11 @@ def _fill_all(
         indices.fill(0)
         data.fill(1)
         return
+    if basis.n_features >= 2**31 and int(cupy.diff(x.indptr).max()) >= 2**31:
+        raise NotImplementedError(
+            "Rows of 2**31 stored values or more are not expanded on a GPU: give X in main memory, "
+            "X.get()."
+        )
     highest, strict = basis.highest, basis.interaction_only
     table, longest = table_of(basis)
     if total > n_rows * comb(LONGEST_FILLED.get(highest, longest) + highest - 1, highest):
@@ -192,12 +198,17 @@ def _tiles(
 
 def basis_struct(basis: Basis) -> Struct:
     """Return a basis as kernels take it."""
-    return struct(basis.n_features, basis.lowest, basis.highest, basis.include_bias)
+    return _numbers(basis.n_features, basis.lowest, basis.highest, basis.include_bias)
 
 
 def ends_struct(basis: Basis) -> Struct:
     """Return the last column of each degree; that of degree 0 is the bias."""
-    return struct(0, *(end - 1 for end in basis.degree_ends()[1:]))
+    return _numbers(0, *(end - 1 for end in basis.degree_ends()[1:]))
+
+
+@lru_cache
+def _numbers(*numbers: int) -> Struct:
+    return struct(*numbers)
 
 
 def _hasher_struct(columns: Any) -> Struct:

@@ -11,18 +11,6 @@ constexpr int blocks_together = 6;   // that a multiprocessor is to run when it 
 constexpr int outputs_together = 2;  // that a thread makes at a time
 constexpr int tiles_ahead = 1200;    // that are brought near
 
-/// The words that places in rows are counted in. Only rows of degree 1 may have 2^31 values.
-template <int highest>
-struct PositionOf {
-    using type = uint32;
-    using difference = int;
-};
-template <>
-struct PositionOf<1> {
-    using type = uint64;
-    using difference = int64;
-};
-
 /// What a block of threads fills, and from what.
 template <class Value, class Index, class Out, int highest>
 struct Tile {
@@ -114,8 +102,6 @@ template <bool strict, int tile_outputs, class Value, class Index, class Out, in
 POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile, Mark* marks,
                                     char* memory, int capacity) {
     using Word = typename WordOf<Out>::type;
-    using Position = typename PositionOf<highest>::type;
-    using Difference = typename PositionOf<highest>::difference;
     using Kept = Shared<Value, Word, highest>;
     Kept* const kept = reinterpret_cast<Kept*>(memory);
     const int64 *const offsets = tile.x.offsets, *const out_offsets = tile.out.offsets;
@@ -123,7 +109,7 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
     const Start here = tile.here, next = tile.next;
     const int64 n_rows_here = next.row - here.row + 1;
     const bool is_in_run = is_bias_in_run<strict>(basis);
-    int64 first_stored = offsets[here.row];
+    const int64 first_stored = offsets[here.row];
 
     // Where rows have n + 1 runs each, these need not be counted.
     bool is_counted = false;
@@ -133,8 +119,6 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
         const int64 last_length = offsets[next.row + 1] - first_stored;
         is_counted = is_in_run && last_length + n_rows_here - next.run - skipped <= capacity;
     }
-    if (highest == 1)
-        first_stored += max(tile.origin - out_offsets[here.row] - basis.include_bias, int64(0));
     const Index* columns = tile.x.columns + first_stored;
     const Value* values = tile.x.values + first_stored;
     asm("" : "+l"(columns), "+l"(values));  // they are kept, not computed again for each output
@@ -143,16 +127,17 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
         marks[w] = make_uint4(0, 0, 0, 0);
     __syncthreads();
 
-    // Calls visit(row, n, last, u, run, start) for every run in the tile: the row in the tile, its
-    // length and last stored value, which run it is, and where it begins; before the tile if that
-    // is below 0. Calls visit_bias(start) for each bias.
+    // Rows have fewer than 2^31 stored values, and so have runs outputs: places in a tile are
+    // counted modulo 2^32. Calls visit(row, n, last, u, run, start) for every run in the tile: the
+    // row in the tile, its length and last stored value, which run it is, and where it begins;
+    // before the tile if that is below 0. Calls visit_bias(start) for each bias.
     int lanes_log = 5;  // of a row
     while (lanes_log > 0 && n_rows_here << lanes_log > block_threads) --lanes_log;
     const auto for_runs = [&](auto visit, auto visit_bias) {
         const int lane = threadIdx.x & ((1 << lanes_log) - 1);
         for (int64 i = threadIdx.x >> lanes_log; i < n_rows_here; i += block_threads >> lanes_log) {
             const int64 r = here.row + i;
-            const Position end = static_cast<Position>(out_offsets[r + 1] - tile.origin);
+            const auto end = static_cast<uint32>(out_offsets[r + 1] - tile.origin);
             const int64 row_end = offsets[r + 1];
             const int n = static_cast<int>(row_end - offsets[r]);
             int64 count = 0;
@@ -173,25 +158,25 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
                 u -= 1 << lanes_log;
             }
             for (; u >= low; u -= 1 << lanes_log) {
-                Run<highest, Position> run;
+                Run<highest, uint32> run;
                 run.behind = 0;
                 find_run<highest, highest, strict>(n, static_cast<uint64>(u), n - !is_in_run, &run);
-                const auto start = static_cast<Difference>(end - 1 - run.behind);
+                const auto start = static_cast<int>(end - 1 - run.behind);
                 if (start < tile.n_here)
                     visit(i, n, static_cast<int>(row_end - 1 - first_stored), u, run, start);
             }
         }
     };
-    const auto mark = [&](Difference start, bool is_bias) {
-        put_mark(marks, start < 0 ? 0 : static_cast<int>(start));
+    const auto mark = [&](int start, bool is_bias) {
+        put_mark(marks, max(start, 0));
         if (is_bias && start >= 0)
             atomicOr(&marks[static_cast<uint32>(start) / 32].z,
                      1u << static_cast<uint32>(start) % 32);
     };
-    const auto keep = [&](int k, int n, int last, const Run<highest, Position>& run,
-                          Difference start) {
+    const auto keep = [&](int k, int n, int last, const Run<highest, uint32>& run, int start) {
         Kept shared;
-        shared.tail = static_cast<int>(static_cast<Position>(last - run.tail) - start);
+        shared.tail =
+            static_cast<int>(static_cast<uint32>(last - run.tail) - static_cast<uint32>(start));
         shared.shift =
             take_leads<highest, strict, Word>(run.leads, n, columns + last, values + last,
                                               basis.n_features, tile.ends.last, shared.scales);
@@ -200,7 +185,7 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
     int span = tile_outputs;  // outputs for whose runs there is room
     if (is_counted) {
         for_runs(
-            [&](int64 i, int n, int last, int64 u, const auto& run, Difference start) {
+            [&](int64 i, int n, int last, int64 u, const auto& run, int start) {
                 mark(start, run.tail == n);
                 keep(static_cast<int>(last + 1 - u + i) - skipped, n, last, run, start);
             },
@@ -208,7 +193,7 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
         count_marks<tile_outputs>(marks);
     } else {
         for_runs([&](int64, int n, int, int64, const auto& run,
-                     Difference start) { mark(start, run.tail == n); },
+                     int start) { mark(start, run.tail == n); },
                  [&](int start) { mark(start, true); });
         if (count_marks<tile_outputs>(marks) > capacity) span = capacity;
     }
@@ -222,10 +207,9 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
             if (begin > 0) __syncthreads();
             before = marked_at(marks, begin);
             for_runs(
-                [&](int64, int n, int last, int64, const auto& run, Difference start) {
+                [&](int64, int n, int last, int64, const auto& run, int start) {
                     if (start < end && start + run.tail >= begin)
-                        keep(marked_at(marks, start < 0 ? 0 : static_cast<int>(start)) - before, n,
-                             last, run, start);
+                        keep(marked_at(marks, max(start, 0)) - before, n, last, run, start);
                 },
                 [&](int start) {
                     if (start < begin || start >= end) return;

@@ -2,9 +2,8 @@
 namespace polysparse {
 
 constexpr int most_staged = 63;  // values of a row
-constexpr int most_paired = 64;  // values of a row, for pairs
-constexpr int pair_lanes = 8;    // threads of such a row
-constexpr int leads_ahead = 2;   // that are loaded before one of them is added
+constexpr int pair_lanes = 4;    // threads of a row of pairs
+constexpr int leads_ahead = 4;   // that are loaded before one of them is added
 
 /// Adds up what the columns of a tuple of degree d contribute; places are counted from `last`.
 template <int d, bool strict, class Word, class Index, class P>
@@ -165,12 +164,13 @@ __global__ void __launch_bounds__(block_threads)
     if (lane == 0) out[item * out_stride] = sum;
 }
 
-/// The expansion of degree 2 times `vectors` vectors, for rows of up to `most_paired` values.
-/// `pair_lanes` neighbouring threads have a row. A lane has the pairs whose second value is the
-/// j-th, and those whose is the j-th from the end: that is equally many for each.
+/// The expansion of degree 2 times `vectors` vectors, for rows of up to `longest` values,
+/// an odd number, so that rows are staged in different banks. `pair_lanes` neighbouring threads
+/// have a row. A lane has the pairs whose second value is the j-th, and those whose is the j-th
+/// from the end: that is equally many for each.
 template <class Value, class Index, class Out, bool strict, int vectors>
 __global__ void __launch_bounds__(block_threads)
-    dot_pairs(Rows<Index, Value> x, Basis basis, Ends<2> ends,
+    dot_pairs(Rows<Index, Value> x, Basis basis, Ends<2> ends, int longest,
               const Value* __restrict__ coefficients, int64 stride, Value* __restrict__ out,
               int64 out_stride) {
     using Word = typename WordOf<Out>::type;
@@ -179,10 +179,11 @@ __global__ void __launch_bounds__(block_threads)
         Word shift;  // as the first of a pair
     };
     constexpr int n_groups = block_threads / pair_lanes;
-    __shared__ Stored staged[n_groups][most_paired + 1];  // in different banks
+    extern __shared__ __align__(16) char memory[];
     const int lane = threadIdx.x % pair_lanes;
     const uint32 mask = ((1u << pair_lanes) - 1) << (threadIdx.x % 32 / pair_lanes * pair_lanes);
-    Stored* const leads = staged[threadIdx.x / pair_lanes];
+    Stored* const leads =
+        reinterpret_cast<Stored*>(memory) + static_cast<int>(threadIdx.x) / pair_lanes * longest;
     const int64 r = static_cast<int64>(blockIdx.x) * n_groups + threadIdx.x / pair_lanes;
     if (r >= x.n_rows) return;
     const int64 begin = x.offsets[r];
@@ -294,11 +295,14 @@ __global__ void __launch_bounds__(block_threads)
     const int lane = threadIdx.x % lanes;
     const uint32 mask =
         lanes == 32 ? 0xffffffffu : ((1u << lanes % 32) - 1) << (threadIdx.x % 32 / lanes * lanes);
-    // A block has one column and a few chunks; the next one has the next column and the same rows,
-    // so that these stay in the cache.
-    const int64 lead = blockIdx.x % basis.n_features;
-    const int64 chunk = blockIdx.x / basis.n_features * (block_threads / lanes) +
-                        static_cast<int>(threadIdx.x) / lanes;
+    // Blocks that run at the same time have the same rows, so that these stay in the cache. So do
+    // the warps of a block; if lanes are fewer, they would wait for the most frequent column.
+    constexpr int n_units = block_threads / lanes;
+    const int64 own = static_cast<int>(threadIdx.x) / lanes;
+    const int64 unit = static_cast<int64>(blockIdx.x) * n_units + own;
+    const int64 lead = (lanes == 32 ? unit : blockIdx.x) % basis.n_features;
+    const int64 chunk =
+        lanes == 32 ? unit / basis.n_features : blockIdx.x / basis.n_features * n_units + own;
     if (chunk >= n_chunks) return;
     int64 from = by.starts[lead], to = by.starts[lead + 1];
     if (n_chunks > 1) {

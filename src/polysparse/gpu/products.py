@@ -25,14 +25,14 @@ PART = 2**13
 
 # Of products of pairs: values of a row at most, its threads, and vectors multiplied together.
 MOST_PAIRED = 64
-PAIR_LANES = 8
+PAIR_LANES = 4
 VECTORS = 4
 
 # Columns of a basis, of which some are chosen, whose coefficients are kept at most.
 MOST_OF_BASIS = 2**28
 
 # Threads of a product with the transpose, and bytes of the results of chunks, at most.
-ENOUGH_THREADS = 2**19
+ENOUGH_THREADS = 2**21
 CHUNK_BYTES = 2**30
 MOST_SHARED_BYTES = 96 * 1024
 
@@ -81,35 +81,40 @@ class Products:
         out = cupy.zeros((self.x.shape[0], coefficients.shape[1]), dtype=self.x.dtype)
         if not engine.has_degrees(self.basis):
             return out + coefficients if self.basis.include_bias else out
-        n_rows, k = out.shape
-        done = 0
-        while done < k and n_rows:
-            of, to = coefficients[:, done:], out[:, done:]
-            if self._is_of_pairs:
-                together = VECTORS if k - done >= VECTORS else 1
-                self._dot_pairs(of, to, k, together)
-                done += together
-            else:
-                self._dot(of, to, k)
-                done += 1
+        k = out.shape[1]
+        if out.size == 0:
+            return out
+        if not self._is_of_pairs:
+            for c in range(k):
+                self._dot(coefficients[:, c:], out[:, c:], k)
+            return out
+        together = VECTORS if k % VECTORS == 0 else 1
+        for c in range(0, k, together):
+            self._dot_pairs(coefficients[:, c:], out[:, c:], k, together)
         return out
 
     @cached_property
     def _is_of_pairs(self) -> bool:
         """Whether only pairs of short rows are multiplied."""
-        if self.basis.highest != 2 or not self.x.shape[0]:
-            return False
-        return int(cupy.diff(self.x.indptr).max()) <= MOST_PAIRED
+        return self.basis.highest == 2 and self._longest <= MOST_PAIRED
+
+    @cached_property
+    def _longest(self) -> int:
+        """The most values that a row stores."""
+        return int(cupy.diff(self.x.indptr).max())
 
     def _dot_pairs(self, coefficients: Array, out: Array, stride: int, together: int) -> None:
         x, basis = self.x, self.basis
         word = np.dtype(np.int32 if basis.n_columns < 2**31 else np.int64)
         kinds = x.dtype, x.indices.dtype, word, basis.interaction_only, together
+        longest = self._longest | 1
+        stored_bytes = 2 * max(x.dtype.itemsize, word.itemsize)  # a value and a column
         launch_blocks(
             kernel("dot_pairs", *kinds),
             -(-x.shape[0] // (THREADS // PAIR_LANES)),
-            *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis), coefficients),
-            *(np.int64(stride), out, np.int64(stride)),
+            *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis)),
+            *(np.int32(longest), coefficients, np.int64(stride), out, np.int64(stride)),
+            shared_bytes=THREADS // PAIR_LANES * longest * stored_bytes,
         )
 
     @cached_property
@@ -174,7 +179,9 @@ class Products:
         strict, kinds = basis.interaction_only, (x.dtype, x.indices.dtype)
         launch_blocks(
             kernel("scatter", *kinds, basis.highest, strict, lanes, is_staged),
-            n_features * -(-n_chunks * lanes // THREADS),
+            -(-n_features * n_chunks * lanes // THREADS)
+            if lanes == 32
+            else n_features * -(-n_chunks * lanes // THREADS),
             *(rows, self.index.as_struct, engine.basis_struct(basis), engine.ends_struct(basis)),
             *(np.int64(per_chunk), np.int64(n_chunks), weights, np.int64(stride), out),
             np.int64(n_columns),
