@@ -1,5 +1,7 @@
 // Every kernel, without Python, on random small matrices, judged by brute force. It is meant for
 // the sanitizers, see sanitize.sh. Stops at the first failure.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +11,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "apply/apply.hpp"
 #include "apply/apply_listed.hpp"
@@ -23,7 +26,9 @@
 #include "observe/number_set.hpp"
 #include "observe/observe.hpp"
 #include "observe/tally.hpp"
+#include "platform/crew.hpp"
 #include "platform/slabs.hpp"
+#include "platform/threads.hpp"
 #include "select/append_rows.hpp"
 #include "select/chosen_row.hpp"
 #include "select/hash.hpp"
@@ -439,6 +444,52 @@ void test_tally(int64_t n_batches, int64_t n_columns, int64_t largest_count) {
         }
     Tally<Count> empty;
     check(empty.n_entries() == 0 && written(empty, 1, 5).first.empty(), "nothing");
+}
+
+/// Every task is done once, whoever is on duty: nobody, a crew, one that was ended, one that is at
+/// work for this thread or for another.
+void test_crew() {
+    subject = "crew";
+    const auto run_all = [](int64_t n_tasks, const auto& also) {
+        std::vector<std::atomic<int64_t>> done(n_tasks);
+        run_tasks(n_tasks, 4, [&](int64_t worker, int64_t task) {
+            ++done[task];
+            also(worker, task);
+        });
+        return std::ranges::all_of(done, [](const auto& times) { return times == 1; });
+    };
+    const auto nothing = [](int64_t, int64_t) {};
+    Crew crew;
+    {
+        const OnDuty duty(crew);
+        for (int64_t round = 0; round < 300; ++round) {
+            if (round % 100 == 50) crew.end();
+            check(run_all(round % 7, nothing), "one piece of work after the other");
+        }
+        std::atomic<bool> holds{true};
+        check(run_all(5,
+                      [&](int64_t, int64_t) {
+                          if (!run_all(3, nothing)) holds = false;
+                      }) &&
+                  holds,
+              "work within work");
+        std::thread other([&] {
+            const OnDuty too(crew);
+            for (int64_t round = 0; round < 100; ++round)
+                if (!run_all(9, nothing)) holds = false;
+        });
+        for (int64_t round = 0; round < 100; ++round)
+            if (!run_all(9, nothing)) holds = false;
+        other.join();
+        check(holds && Crew::on_duty() == &crew, "two threads at once");
+        {
+            Crew inner;
+            const OnDuty for_a_while(inner);
+            check(Crew::on_duty() == &inner && run_all(20, nothing), "a crew in place of another");
+        }
+        check(Crew::on_duty() == &crew, "the first is on duty again");
+    }
+    check(Crew::on_duty() == nullptr && run_all(50, nothing), "nobody is on duty");
 }
 
 /// Arrays of all sizes keep what is written to them, after their arena is gone and others are
@@ -953,6 +1004,7 @@ int main() {
 
     test_number_set();
     test_slabs();
+    test_crew();
     test_lookups();
     test_tally<uint8_t>(60, 50, 1000);
     test_tally<uint8_t>(40, 400, 3);

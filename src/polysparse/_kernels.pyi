@@ -1,12 +1,21 @@
 """Native kernels of polysparse; see src/kernels. Not a public interface."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import enum
 from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
 
+
+class Crew:
+    """Threads that wait from one call to the next."""
+
+    def __init__(self) -> None: ...
+
+    def call(self, function: Callable[..., object], *arguments: object) -> object: ...
+
+    def end(self) -> None: ...
 
 class Basis:
     """The monomials of an expansion, as the kernels see them."""

@@ -2,6 +2,7 @@
 
 NB_MODULE(_kernels, m) {
     m.doc() = "Native kernels of polysparse; see src/kernels. Not a public interface.";
+    polysparse::bind_crew(m);
     polysparse::bind_basis(m);
     polysparse::bind_matrix(m);
     polysparse::bind_expand(m);

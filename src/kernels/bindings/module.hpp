@@ -5,6 +5,7 @@
 
 namespace polysparse {
 
+void bind_crew(nanobind::module_& m);
 void bind_basis(nanobind::module_& m);
 void bind_matrix(nanobind::module_& m);
 void bind_expand(nanobind::module_& m);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "platform/crew.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
@@ -29,12 +30,14 @@ class Signals {
     bool raised_ = false;
 };
 
-/// Returns work(should_stop), made without the GIL. If that is `stopped`, raises what the signal
-/// handler raised.
+/// Returns work(should_stop), made without the GIL and by one crew. If that is `stopped`, raises
+/// what the signal handler raised.
 template <class Result, class Work>
 Result run_without_gil(Result stopped, const Work& work) {
     const Result result = [&] {
         const StopRequest should_stop = Signals();
+        Crew for_this_call;
+        const OnDuty duty(Crew::on_duty() != nullptr ? *Crew::on_duty() : for_this_call);
         nb::gil_scoped_release release;
         return work(should_stop);
     }();

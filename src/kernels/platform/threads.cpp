@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <thread>
 #include <vector>
+
+#include "platform/crew.hpp"
 
 namespace polysparse {
 
@@ -28,15 +28,11 @@ bool run_tasks(int64_t n_tasks, int64_t n_threads,
             }
         }
     };
-    std::vector<std::thread> helpers;
-    try {
-        helpers.reserve(n_workers - 1);
-        for (int64_t worker = 1; worker < n_workers; ++worker)
-            helpers.emplace_back(work_through, worker);
-    } catch (const std::exception&) {  // no more threads, or no memory for them
-    }
-    work_through(0);
-    for (std::thread& helper : helpers) helper.join();
+    Crew* const crew = Crew::on_duty();
+    if (n_workers == 1)
+        work_through(0);
+    else if (crew == nullptr || !crew->work(n_workers, work_through))
+        Crew().work(n_workers, work_through);
     return !stopped;
 }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -71,6 +72,7 @@ __all__ = [
     "gram",
     "hash_tuples",
     "inspect",
+    "keeping_threads",
     "multiply",
     "observe",
     "observing_bytes",
@@ -125,6 +127,22 @@ def _lookup(columns: Any) -> _kernels.Lookup:
 
 def _hasher(function: HashFunction) -> _kernels.Hasher:
     return _kernels.Hasher(function.n_columns, function.alternate_sign, function.seed)
+
+
+# --------------------------------------------------------------------------------------- threads
+
+
+@contextmanager
+def keeping_threads() -> Iterator[Callable[..., Any]]:
+    """Give call(function, *arguments), between whose calls threads wait and are not started anew.
+
+    They end with the context. A fork, or a call during another, has threads of its own.
+    """
+    crew = _kernels.Crew()
+    try:
+        yield crew.call
+    finally:
+        crew.end()
 
 
 # ------------------------------------------------------------------------------------- on tuples

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -116,6 +117,10 @@ class HashFunction(Protocol):
 
 class Engine(Protocol):
     """The operations of every engine; `cpu` documents them in full."""
+
+    def keeping_threads(self) -> AbstractContextManager[Callable[..., Any]]:
+        """Give call(function, *arguments), between whose calls threads wait."""
+        ...
 
     def count(self, columns: Columns, x: CsrRows) -> Int64s:
         """Return the offsets of each row's outputs."""

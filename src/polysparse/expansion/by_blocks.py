@@ -51,13 +51,14 @@ def _sparse_blocks(
     def room_for(n_rows: int, nnz: int) -> CsrRoom:
         return CsrRoom.fresh(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
 
-    shared = room_for(*blocks.largest_size) if reuse else None
-    for rows in blocks:
-        n_rows, most = blocks.size_of(rows)
-        room = shared or room_for(n_rows, most)
-        nnz = engine_for(x).fill(columns, x, rows, room.rows(n_rows), n_threads)
-        shape = n_rows, columns.n_columns
-        yield rows, room.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
+    shared, engine = room_for(*blocks.largest_size) if reuse else None, engine_for(x)
+    with engine.keeping_threads() as call:
+        for rows in blocks:
+            n_rows, most = blocks.size_of(rows)
+            room = shared or room_for(n_rows, most)
+            nnz = call(engine.fill, columns, x, rows, room.rows(n_rows), n_threads)
+            shape = n_rows, columns.n_columns
+            yield rows, room.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
 
 
 def _dense_blocks(
@@ -66,12 +67,13 @@ def _dense_blocks(
     def room_for(n_rows: int) -> NDArray[Any]:
         return output.allocate((n_rows, columns.n_columns), x.dtype)
 
-    shared = room_for(blocks.largest_size[0]) if reuse else None
-    for rows in blocks:
-        n_rows, _ = blocks.size_of(rows)
-        block = room_for(n_rows) if shared is None else shared[:n_rows]
-        engine_for(x).fill_dense(columns, x.values[rows], block, n_threads)
-        yield rows, block
+    shared, engine = room_for(blocks.largest_size[0]) if reuse else None, engine_for(x)
+    with engine.keeping_threads() as call:
+        for rows in blocks:
+            n_rows, _ = blocks.size_of(rows)
+            block = room_for(n_rows) if shared is None else shared[:n_rows]
+            call(engine.fill_dense, columns, x.values[rows], block, n_threads)
+            yield rows, block
 
 
 def count_stored(planned: ExpansionPlan, x: CanonicalCsr, n_jobs: int | None) -> ExpansionPlan:
