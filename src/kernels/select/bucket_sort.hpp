@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 #include "matrix/slots.hpp"
 #include "platform/processors.hpp"
@@ -25,21 +28,41 @@ constexpr int bit_width(int64_t n) {
     return static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
 }
 
+/// Turns n counts into the sum of all counts before each. Several are in a word: the word times
+/// ones adds each of them to those above it. Needs: a Count can hold the sum of all; n is a power
+/// of two; the memory of whole words.
+template <class Count>
+POLYSPARSE_INLINE void sum_before(Count* __restrict counts, int64_t n) {
+    uint64_t before = 0;
+    if constexpr (std::endian::native == std::endian::little) {
+        constexpr int bits = 8 * sizeof(Count);
+        constexpr uint64_t ones = ~uint64_t{0} / static_cast<Count>(~Count{0});
+        for (int64_t i = 0; i < n; i += 64 / bits) {
+            uint64_t word;
+            std::memcpy(&word, counts + i, sizeof word);
+            const uint64_t sums = word * ones;
+            word = (sums << bits) + before * ones;
+            std::memcpy(counts + i, &word, sizeof word);
+            before += sums >> (64 - bits);
+        }
+    } else {
+        for (int64_t i = 0; i < n; ++i)
+            before += std::exchange(counts[i], static_cast<Count>(before));
+    }
+}
+
 /// Finds the bin of every bucket, its bits [shift, shift + bin_bits), and where each bin begins.
+/// Needs: n < 2^(bits of a Count).
+template <class Count>
 POLYSPARSE_INLINE void find_bins(const int32_t* __restrict buckets, int64_t n, int shift,
                                  int bin_bits, uint16_t* __restrict bins,
-                                 uint32_t* __restrict starts) {
+                                 Count* __restrict starts) {
     const int64_t n_bins = int64_t{1} << bin_bits;
     for (int64_t i = 0; i < n; ++i)
         bins[i] = static_cast<uint16_t>(buckets[i] >> shift & (n_bins - 1));
-    std::fill_n(starts, n_bins, 0);
+    std::fill_n(starts, std::max(n_bins, lanes), Count(0));
     for (int64_t i = 0; i < n; ++i) ++starts[bins[i]];
-    uint32_t start = 0;
-    for (int64_t b = 0; b < n_bins; ++b) {
-        const uint32_t count = starts[b];
-        starts[b] = start;
-        start += count;
-    }
+    sum_before(starts, n_bins);
 }
 
 /// Sorts up to few_buckets keys. Needs: `lanes` copies of last_key follow them. The place of a key
@@ -87,11 +110,12 @@ POLYSPARSE_INLINE void finish_sorting(Key* __restrict keys, int64_t n) {
 }
 
 /// Sorts n buckets that differ in their low `bits` bits. A key is a bucket and, in place_bits below
-/// it, its place in the list. `bins` and `starts` are scratch.
+/// it, its place in the list. `bins` and `starts` are scratch, the latter for counts of any type:
+/// short ones are summed sooner.
 template <class Key>
 POLYSPARSE_INLINE void sort_buckets(const int32_t* __restrict buckets, int64_t n, int bits,
-                                    int place_bits, uint16_t* __restrict bins,
-                                    uint32_t* __restrict starts, Key* __restrict sorted) {
+                                    int place_bits, uint16_t* __restrict bins, std::byte* starts,
+                                    Key* __restrict sorted) {
     const auto key = [=](int64_t i) POLYSPARSE_INLINE_LAMBDA {
         return static_cast<Key>(Key{buckets[i]} << place_bits | static_cast<Key>(i));
     };
@@ -102,8 +126,17 @@ POLYSPARSE_INLINE void sort_buckets(const int32_t* __restrict buckets, int64_t n
         return sort_few<Key>(keys, n, sorted);
     }
     const int bin_bits = std::min({bit_width(n), bits, most_bin_bits});
-    find_bins(buckets, n, bits - bin_bits, bin_bits, bins, starts);
-    for (int64_t i = 0; i < n; ++i) sorted[starts[bins[i]]++] = key(i);
+    const auto to_bins = [&]<class Count>(Count) POLYSPARSE_INLINE_LAMBDA {
+        Count* __restrict places = reinterpret_cast<Count*>(starts);
+        find_bins(buckets, n, bits - bin_bits, bin_bits, bins, places);
+        for (int64_t i = 0; i < n; ++i) sorted[places[bins[i]]++] = key(i);
+    };
+    if (n < 1 << 8)
+        to_bins(uint8_t{});
+    else if (n < 1 << 16)
+        to_bins(uint16_t{});
+    else
+        to_bins(uint32_t{});
     finish_sorting(sorted, n);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -21,7 +22,8 @@ class OutputList {
           sorted_(std::make_unique_for_overwrite<int64_t[]>(n + sort_spill)),
           short_sorted_(std::make_unique_for_overwrite<int32_t[]>(n + sort_spill)),
           bins_(std::make_unique_for_overwrite<uint16_t[]>(n + sort_spill)),
-          starts_(std::make_unique_for_overwrite<uint32_t[]>(
+          starts_(std::make_unique_for_overwrite<std::byte[]>(
+              sizeof(uint32_t) *
               std::min<int64_t>(2 * (n + sort_spill), int64_t{1} << most_bin_bits))) {
         if (n <= many_buckets) return;
         parts_ = std::make_unique_for_overwrite<int32_t[]>(n);
@@ -84,7 +86,7 @@ class OutputList {
     std::unique_ptr<int64_t[]> sorted_;  // keys; short ones are faster, where they are enough
     std::unique_ptr<int32_t[]> short_sorted_;
     std::unique_ptr<uint16_t[]> bins_;
-    std::unique_ptr<uint32_t[]> starts_;
+    std::unique_ptr<std::byte[]> starts_;
     std::unique_ptr<int32_t[]> parts_;  // the list, distributed
     std::unique_ptr<Value[]> part_values_;
     std::unique_ptr<uint32_t[]> part_ends_;
