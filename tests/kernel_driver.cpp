@@ -30,9 +30,9 @@
 #include "platform/slabs.hpp"
 #include "platform/threads.hpp"
 #include "select/append_rows.hpp"
-#include "select/chosen_row.hpp"
+#include "select/fill_chosen.hpp"
+#include "select/fill_hashed.hpp"
 #include "select/hash.hpp"
-#include "select/hashed_row.hpp"
 #include "select/lookup.hpp"
 
 using namespace polysparse;
@@ -653,18 +653,15 @@ void test_stopped_and_full_observe(const Basis& basis) {
 }
 
 /// Appends rows once; `n_slots` may be too few.
-template <class X, class Value, class MakeRow>
-Appending check_appended(const Basis& basis, const X& x,
-                         const Matrix<int64_t, int32_t, Value>& expected, const MakeRow& make_row,
-                         int64_t n_threads, int64_t wanted, int64_t n_slots, StopAt stop) {
-    const RowShape largest = largest_shape(x.row_offsets.data(), x.n_rows());
-    std::vector<decltype(make_row(largest))> makers;
-    for (int64_t worker = 0; worker < n_threads; ++worker) makers.push_back(make_row(largest));
+template <class X, class Value, class Fill>
+Appending check_appended(const X& x, const Matrix<int64_t, int32_t, Value>& expected,
+                         const Fill& fill, int64_t n_threads, int64_t wanted, int64_t n_slots,
+                         StopAt stop) {
     Guarded<int64_t> offsets(x.n_rows() + 1, 3);
     Guarded<int32_t> columns(n_slots, 3);
     Guarded<Value> values(n_slots, 3);
     const AppendTo<Value> out{offsets.data(), {columns.data(), values.data()}, n_slots};
-    const Appending appending = append_rows(basis, x.view(), makers, out, wanted, stop);
+    const Appending appending = fill(x.view(), out, n_threads, wanted, stop);
     if (appending == Appending::whole) {
         offsets.check_against(expected.row_offsets, true, "appended: offsets");
         columns.check_against(expected.columns, true, "appended: columns");
@@ -673,13 +670,12 @@ Appending check_appended(const Basis& basis, const X& x,
     return appending;
 }
 
-template <class X, class Value, class MakeRow>
-void check_every_appending(const Basis& basis, const X& x,
-                           const Matrix<int64_t, int32_t, Value>& expected,
-                           const MakeRow& make_row) {
+template <class X, class Value, class Fill>
+void check_every_appending(const X& x, const Matrix<int64_t, int32_t, Value>& expected,
+                           const Fill& fill) {
     const int64_t n = std::ssize(expected.columns);
     const auto append = [&](int64_t n_threads, int64_t wanted, int64_t n_slots, StopAt stop) {
-        return check_appended(basis, x, expected, make_row, n_threads, wanted, n_slots, stop);
+        return check_appended(x, expected, fill, n_threads, wanted, n_slots, stop);
     };
     for (const int64_t n_threads : {1, 2, 8})
         for (const int64_t wanted : {0, 1, 30})
@@ -870,18 +866,13 @@ void test_chosen(const Basis& basis) {
         }
         expected.row_offsets.push_back(std::ssize(expected.columns));
     }
-    const HashLookup hash(chosen.data(), std::ssize(chosen));
-    check_every_appending(basis, x, expected, [&](RowShape largest) {
-        return ChosenRow<HashLookup, Value>(basis, hash, largest);
-    });
-    check_products(basis, Lookup(HashLookup(chosen.data(), std::ssize(chosen))), x, expected);
-    if (n_basis > 1 << 20) return;
-    const BitLookup bits(chosen.data(), std::ssize(chosen), n_basis);
-    check_every_appending(basis, x, expected, [&](RowShape largest) {
-        return ChosenRow<BitLookup, Value>(basis, bits, largest);
-    });
-    check_products(basis, Lookup(BitLookup(chosen.data(), std::ssize(chosen), n_basis)), x,
-                   expected);
+    const auto check_lookup = [&](const Lookup& lookup) {
+        check_every_appending(
+            x, expected, [&](const auto&... how) { return fill_chosen(basis, lookup, how...); });
+        check_products(basis, lookup, x, expected);
+    };
+    check_lookup(HashLookup(chosen.data(), std::ssize(chosen)));
+    if (n_basis <= 1 << 20) check_lookup(BitLookup(chosen.data(), std::ssize(chosen), n_basis));
 }
 
 /// Rows hashed by a map, in the order of the basis.
@@ -914,9 +905,8 @@ void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
         }
         expected.row_offsets.push_back(std::ssize(expected.columns));
     }
-    check_every_appending(basis, x, expected, [&](RowShape largest) {
-        return HashedRow<Value>(basis, hasher, largest);
-    });
+    check_every_appending(x, expected,
+                          [&](const auto&... how) { return fill_hashed(basis, hasher, how...); });
     if (n_columns <= 1000) check_products(basis, hasher, x, expected);
 }
 

@@ -137,6 +137,27 @@ def test_result_does_not_depend_on_threads(degree, n_columns):
     assert results.count(results[0]) == 4
 
 
+@pytest.mark.parametrize("n_columns", [1, 63, 300, 1000])
+@pytest.mark.parametrize("degree", [2, (3, 3), (2, 4)], ids=str)
+def test_long_rows_among_others_are_shared_with_the_same_bits(monkeypatch, degree, n_columns):
+    dense = random_dense(12, 14, 0.9)
+    dense[[0, 3, 4, 11]] *= np.arange(14) < 2
+    X = sparse.csr_array(dense)
+
+    def transform(task, n_jobs):
+        lower(monkeypatch, TASK_OUTPUTS=task, OUTPUTS_PER_THREAD=1)
+        return HashedPolynomialFeatures(degree, n_columns=n_columns, n_jobs=n_jobs).transform(X)
+
+    whole = transform(2**20, 1)
+    for task in (1, 20):
+        for n_jobs in (1, 4, 7):
+            assert bits(transform(task, n_jobs)) == bits(whole)
+    lower(monkeypatch, TASK_OUTPUTS=20)
+    poly = HashedPolynomialFeatures(degree, n_columns=n_columns)
+    with pytest.raises(MemoryError, match="at least"):
+        polysparse.expand(X, columns=poly, max_bytes=whole.data.nbytes)
+
+
 def test_without_signs_what_is_not_negative_stays_so():
     X = np.abs(random_dense(50, 20, 0.5))
     hashed = HashedPolynomialFeatures(n_columns=40, alternate_sign=False).transform(X)

@@ -106,6 +106,18 @@ POLYSPARSE_INLINE void walk_row(const Basis& basis, const Row& row, const Keys& 
     for (int64_t d = 4; d <= basis.highest; ++d) next(d);
 }
 
+/// All of one row but its highest degree, which is at least 2. Returns where the tuples end that it
+/// is made from. Needs: keys that store P_1, a sink that does not hold blocks.
+template <class Row, class Keys, class Place, class Sink>
+POLYSPARSE_INLINE Place walk_lower(const Basis& basis, const Row& row, const Keys& keys,
+                                   const Layout<Place>& layout, Sink& sink) {
+    walk_first(basis, row, keys, layout, sink);
+    Place end = keys.first_end(row, layout.first(), block_size(basis, 1, shape_of(row)));
+    for (int64_t d = 2; d < basis.highest; ++d)
+        end = walk_block(basis, d, row, keys, end, layout.next(d, end), sink);
+    return end;
+}
+
 /// Tuples [begin, end) of P_d, d >= 2, at `to`. P_{d-1} must be whole, and ends at `tail_end`; keys
 /// that do not store P_1 need no such end for P_2.
 template <class Row, class Keys, class Tail, class Place, class Sink>

@@ -30,6 +30,11 @@ class AnyIndices {
             as<int32_t>()[i] = static_cast<int32_t>(value);
     }
 
+    /// The elements from number n on.
+    AnyIndices operator+(int64_t n) const {
+        return visit([n](auto* data) { return AnyIndices(data + n); });
+    }
+
     /// Needs: T is the type of the elements.
     template <class T>
     Element<T>* as() const {
@@ -68,6 +73,12 @@ struct CsrView {
     Indices columns;
     const Value* values;
 };
+
+/// Rows [first, last).
+template <class Value>
+CsrView<Value> rows_of(const CsrView<Value>& x, int64_t first, int64_t last) {
+    return {last - first, x.n_columns, x.row_offsets + first, x.columns, x.values};
+}
 
 /// Whether offsets begin with 0, never fall, and end with n_stored.
 inline bool are_whole_offsets(const Indices& row_offsets, int64_t n_rows, int64_t n_stored) {

@@ -25,6 +25,9 @@ struct AppendTo {
     int64_t n_slots;
 };
 
+/// Outputs of a task, about, if nobody wants another number.
+constexpr int64_t outputs_of_a_task = int64_t{1} << 17;
+
 enum class Appending { whole, stopped, full };
 
 /// Workers pass one at a time, in the order of their tasks. Tasks must be started in order, so that
@@ -121,7 +124,7 @@ template <class RowMaker, class Value>
 Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<RowMaker>& makers,
                       const AppendTo<Value>& out, int64_t wanted, const StopRequest& should_stop) {
     const auto n_threads = static_cast<int64_t>(makers.size());
-    AppendTasks cut = cut_into_tasks(basis, x, makers[0], wanted > 0 ? wanted : int64_t{1} << 17);
+    AppendTasks cut = cut_into_tasks(basis, x, makers[0], wanted > 0 ? wanted : outputs_of_a_task);
     std::vector<SlotArrays<int32_t, Value>> rooms;
     for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(cut.largest + 1);
 

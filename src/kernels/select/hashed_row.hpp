@@ -3,7 +3,8 @@
 // Its outputs are listed in the order of the basis and sorted by bucket. Those of one bucket are
 // summed in the order they were listed, so that the result is the same to the bit wherever it is
 // made. A row with more than an eighth as many outputs as there are buckets is not listed but
-// summed in place, in memory for all buckets.
+// summed in place, in memory for all buckets. Of these, the longest are shared:
+// long_hashed_row.hpp.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +44,11 @@ class HashedRow {
         seen_ = std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1);
     }
 
+    /// A row with more outputs is summed in place.
+    static int64_t most_listed(const Hasher& hasher) {
+        return static_cast<int64_t>(hasher.n_columns / 8);
+    }
+
     int64_t n_columns() const { return static_cast<int64_t>(hasher_.n_columns); }
 
     /// Rows are not divided: outputs of one bucket are all over the row.
@@ -74,8 +80,7 @@ class HashedRow {
     }
 
   private:
-    /// A row with more outputs is summed in place.
-    int64_t most_listed() const { return static_cast<int64_t>(hasher_.n_columns / 8); }
+    int64_t most_listed() const { return most_listed(hasher_); }
 
     /// Puts all outputs of a row. `mixed`: its columns, which are mixed.
     template <class Outputs>

@@ -58,6 +58,13 @@ struct HashedSums {
         std::fill_n(seen, n_columns / 64 + 1, 0);
     }
 
+    /// How many buckets were put to.
+    int64_t count(int64_t n_columns) const {
+        int64_t n = 0;
+        for (int64_t word = 0; word * 64 < n_columns; ++word) n += std::popcount(seen[word]);
+        return n;
+    }
+
     /// Writes the sums of buckets that were put to, in order, and clears them.
     POLYSPARSE_INLINE int64_t take(int64_t n_columns, Slots<int32_t, Value> out) {
         int64_t n = 0;

@@ -1,0 +1,182 @@
+// A hashed row that is too long for one task.
+//
+// The degrees below the highest have few outputs, and one thread sums them. Those of the highest
+// are summed a stretch at a time, by one thread or by several: these list pieces of the stretch,
+// and distribute each by ranges of buckets; then every range is summed by one of them, from one
+// piece after the other. So outputs of one bucket are summed in the order of the basis.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "basis/basis.hpp"
+#include "expand/layout.hpp"
+#include "expand/row_shape.hpp"
+#include "expand/walk.hpp"
+#include "matrix/csr_view.hpp"
+#include "matrix/slots.hpp"
+#include "platform/processors.hpp"
+#include "platform/threads.hpp"
+#include "select/append_rows.hpp"
+#include "select/bucket_sort.hpp"
+#include "select/hash.hpp"
+#include "select/to_buckets.hpp"
+
+namespace polysparse {
+
+/// Outputs one behind the other, distributed by ranges of buckets.
+template <class Value>
+class HashedPiece {
+  public:
+    /// For up to n outputs. Throws bad_alloc.
+    HashedPiece(int64_t n, int64_t n_ranges)
+        : list_(n + lanes),
+          by_range_(n),
+          ranges_(std::make_unique_for_overwrite<uint16_t[]>(n)),
+          ends_(std::max(n_ranges, lanes)) {}
+
+    HashedList<Value> list() const { return {list_.slots()}; }
+
+    /// Distributes the n outputs of the list by the bits of their buckets from `shift` up.
+    POLYSPARSE_INLINE void distribute(int64_t n, int shift, int range_bits) {
+        const uint16_t* __restrict ranges = ranges_.get();
+        uint32_t* __restrict places = ends_.data();
+        const ConstSlots<int32_t, Value> from = list_.slots();
+        const Slots<int32_t, Value> to = by_range_.slots();
+        find_bins(from.columns, n, shift, range_bits, ranges_.get(), places);
+        for (int64_t i = 0; i < n; ++i) {
+            const uint32_t place = places[ranges[i]]++;
+            to.columns[place] = from.columns[i];
+            to.values[place] = from.values[i];
+        }
+    }
+
+    /// Adds the outputs of a range to sums, in the order of the list.
+    void add(int64_t range, HashedSums<Value> sums) const {
+        const int64_t begin = range == 0 ? 0 : ends_[range - 1];
+        const ConstSlots<int32_t, Value> outputs = by_range_.slots() + begin;
+        sums.put(outputs.columns, outputs.values, ends_[range] - begin);
+    }
+
+  private:
+    SlotArrays<int32_t, Value> list_, by_range_;
+    std::unique_ptr<uint16_t[]> ranges_;
+    std::vector<uint32_t> ends_;  // of the ranges
+};
+
+/// Makes long rows of degree 2 and more, one at a time.
+template <class Value>
+class LongHashedRow {
+  public:
+    /// For rows up to a shape. The basis must outlive it. Throws bad_alloc: it takes 8 bytes per
+    /// bucket, 16 per tuple of a degree below the highest and, for each thread of those that share,
+    /// 52 per output of a piece.
+    LongHashedRow(const Basis& basis, const Hasher& hasher, RowShape largest, int64_t piece_size,
+                  int64_t n_threads)
+        : basis_(&basis),
+          hasher_(hasher),
+          piece_size_(piece_size),
+          n_threads_(n_threads),
+          mixed_(std::make_unique<uint64_t[]>(n_stored(largest) + lanes)),
+          scratch_(basis, largest),
+          sums_(std::make_unique_for_overwrite<Value[]>(hasher.n_columns)),
+          seen_(std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1)) {
+        scratch_.clear();
+        sums().clear(hasher.n_columns);
+        const int bits = bit_width(n_columns() - 1);
+        range_bits_ = std::clamp(bits - 6, 0, 6);  // ranges share no word of `seen`
+        shift_ = bits - range_bits_;
+        for (int64_t i = 0; n_threads >= least_sharing && i < 2 * n_threads; ++i)
+            pieces_.emplace_back(piece_size, int64_t{1} << range_bits_);
+    }
+
+    /// Writes row r to `out`, its length to the second of the offsets.
+    Appending fill(const CsrView<Value>& x, int64_t r, const AppendTo<Value>& out,
+                   const StopRequest& should_stop) {
+        const int64_t start = x.row_offsets[r], n = x.row_offsets[r + 1] - start;
+        x.columns.copy(start, n, mixed_.get());
+        for (int64_t a = 0; a < n; ++a) mixed_[a] = hasher_.mix(mixed_[a]);
+        // Only the values are used: the walk reads columns through its keys.
+        const Row<uint64_t, Value> row{{mixed_.get(), x.values + start}, n};
+        ToBuckets<Value, HashedSums<Value>> sink{hasher_, sums()};
+        const Place tail_end =
+            walk_lower(*basis_, row, HashKeys{mixed_.get()}, scratch_.layout(), sink);
+        const int64_t size = block_size(*basis_, basis_->highest, shape_of(row));
+        const int64_t stretch = piece_size_ * std::max<int64_t>(1, std::ssize(pieces_));
+        for (int64_t begin = 0; begin < size; begin += stretch)
+            if (!sum_stretch(row, tail_end, begin, std::min(begin + stretch, size), should_stop))
+                return Appending::stopped;
+        const int64_t n_outputs = sums().count(n_columns());
+        if (n_outputs > out.n_slots) return Appending::full;
+        sums().take(n_columns(), out.slots);
+        out.offsets.set(1, n_outputs);
+        return Appending::whole;
+    }
+
+  private:
+    using Place = Slots<uint64_t, Value>;
+
+    /// Fewer threads do not share a row: to distribute its outputs takes as long as to sum them.
+    static constexpr int64_t least_sharing = 4;
+
+    int64_t n_columns() const { return static_cast<int64_t>(hasher_.n_columns); }
+    HashedSums<Value> sums() const { return {sums_.get(), seen_.get()}; }
+
+    /// Outputs [begin, end) of the highest degree. False if stopped.
+    bool sum_stretch(Row<uint64_t, Value> row, Place tail_end, int64_t begin, int64_t end,
+                     const StopRequest& should_stop) {
+        if (pieces_.empty()) {
+            walk_outputs(*basis_, hasher_, row, tail_end, begin, end, sums());
+            return !should_stop();
+        }
+        const int64_t n_pieces = (end - begin + piece_size_ - 1) / piece_size_;
+        const auto list = [&](int64_t, int64_t piece) {
+            const int64_t from = begin + piece * piece_size_;
+            const int64_t to = std::min(from + piece_size_, end);
+            list_outputs(*basis_, hasher_, row, tail_end, from, to, pieces_[piece], shift_,
+                         range_bits_);
+        };
+        const auto add = [&](int64_t, int64_t range) {
+            for (int64_t piece = 0; piece < n_pieces; ++piece) pieces_[piece].add(range, sums());
+        };
+        return run_tasks(n_pieces, n_threads_, list, should_stop) &&
+               run_tasks(int64_t{1} << range_bits_, n_threads_, add, should_stop);
+    }
+
+    /// Puts outputs [begin, end) of the highest degree.
+    template <class Outputs>
+    POLYSPARSE_PER_PROCESSOR static Outputs walk_outputs(const Basis& basis, const Hasher& hasher,
+                                                         Row<uint64_t, Value> row, Place tail_end,
+                                                         int64_t begin, int64_t end,
+                                                         Outputs outputs) {
+        ToBuckets<Value, Outputs> sink{hasher, outputs};
+        walk_part(basis, basis.highest, row, HashKeys{row.begin.columns}, tail_end, begin, end,
+                  tail_end, sink);
+        return sink.outputs;
+    }
+
+    /// The same, listed in a piece and distributed.
+    POLYSPARSE_PER_PROCESSOR static void list_outputs(const Basis& basis, const Hasher& hasher,
+                                                      Row<uint64_t, Value> row, Place tail_end,
+                                                      int64_t begin, int64_t end,
+                                                      HashedPiece<Value>& piece, int shift,
+                                                      int range_bits) {
+        walk_outputs(basis, hasher, row, tail_end, begin, end, piece.list());
+        piece.distribute(end - begin, shift, range_bits);
+    }
+
+    const Basis* basis_;
+    Hasher hasher_;
+    int64_t piece_size_, n_threads_;
+    std::unique_ptr<uint64_t[]> mixed_;  // mix of the row's columns
+    Scratch<HashKeys, ToBuckets<Value, HashedSums<Value>>> scratch_;
+    std::unique_ptr<Value[]> sums_;
+    std::unique_ptr<uint64_t[]> seen_;
+    int range_bits_, shift_;                  // a range: the bits of a bucket from `shift_` up
+    std::vector<HashedPiece<Value>> pieces_;  // none if one thread sums what it makes
+};
+
+}  // namespace polysparse
