@@ -11,6 +11,8 @@
 #include <tuple>
 #include <utility>
 
+#include "platform/processors.hpp"
+
 namespace polysparse {
 
 /// The inverse of an odd number modulo 2^64. Each of Newton's steps doubles the number of correct
@@ -44,15 +46,21 @@ constexpr uint64_t triangle(int64_t n) {
     return static_cast<uint64_t>(n | 1) * ((static_cast<uint64_t>(n) + 1) / 2);
 }
 
-/// T_k(n), and 0 for n <= 0. Needs: k >= 1. Exact if it is below 2^64, otherwise meaningless.
-constexpr uint64_t simplex(int64_t k, int64_t n) {
-    if (k == 2 && n >= -1) return triangle(n);
+/// simplex, below, for any k.
+constexpr uint64_t simplex_of_any(int64_t k, int64_t n) {
     if (n <= 0) return 0;
     if (k == 1) return static_cast<uint64_t>(n);
     if (n - 1 < k) std::tie(k, n) = std::pair{n - 1, k + 1};  // C(n+k-1, k) = C(n+k-1, n-1)
     uint64_t value = 1;
     for (int64_t i = 1; i <= k; ++i) value = multiply_divide(value, n + i - 1, i);
     return value;
+}
+
+/// T_k(n), and 0 for n <= 0. Needs: k >= 1. Exact if it is below 2^64, otherwise meaningless. What
+/// short rows ask for is inlined: a call would take them as long as a run.
+POLYSPARSE_INLINE constexpr uint64_t simplex(int64_t k, int64_t n) {
+    if (k == 2 && n >= -1) return triangle(n);
+    return simplex_of_any(k, n);
 }
 
 /// The largest number in [low, high] for which `holds`. Needs: it holds for low, and whenever it
