@@ -905,6 +905,8 @@ void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
         }
         expected.row_offsets.push_back(std::ssize(expected.columns));
     }
+    Crew crew;  // or every stretch of a long row would start threads
+    const OnDuty duty(crew);
     check_every_appending(x, expected,
                           [&](const auto&... how) { return fill_hashed(basis, hasher, how...); });
     if (n_columns <= 1000) check_products(basis, hasher, x, expected);
