@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.elsewhere import handler_of
-from polysparse.engine import cpu
+from polysparse.engine import cpu, engine_for
 from polysparse.estimators.shared import IntegerRange
 from polysparse.machine import threads_for
 from polysparse.models import newton
@@ -175,7 +175,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         self.require_room(columns, count_outputs(classes))
         block = Block(Design(columns, x, self.n_jobs), numbers, weights)
         shares = sums_by_class(numbers, weights, len(classes))
-        self.fit_blocks(columns, OneBlock(block), classes, shares, last)
+        with engine_for(x).keeping_threads() as call:
+            call(self.fit_blocks, columns, OneBlock(block), classes, shares, last)
         return self
 
     def class_factors(
