@@ -218,7 +218,9 @@ template <class Value>
 int64_t count_chunks(const Basis& basis, const CsrView<Value>& x, int64_t n_outputs,
                      int64_t n_vectors) {
     const int64_t n_columns = basis.n_columns();
-    const int64_t by_work = n_outputs / (4 * n_columns + 1);
+    // A large result is fresh memory each time, which takes longer to come by than to add.
+    const bool is_large = n_columns * n_vectors * static_cast<int64_t>(sizeof(Value)) >> 24 > 0;
+    const int64_t by_work = n_outputs / ((is_large ? 16 : 4) * n_columns + 1);
     const int64_t by_room = std::max<int64_t>(x.row_offsets[x.n_rows] / 4 / n_vectors, 1 << 16);
     int64_t n_chunks = 1;
     while (n_chunks < 32 && 2 * n_chunks <= by_work &&

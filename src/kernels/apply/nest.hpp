@@ -63,9 +63,7 @@ class Nest {
         if (has_bias && basis.include_bias) sink.bias();
         if (basis.lowest <= 1 && basis.highest >= 1)
             sink.run(row.begin, row.leads, shift_of(1), Value(1));
-        if (basis.lowest <= 2 && basis.highest >= 2)
-            sink.pairs(row, std::min(row.leads, row.n - gap_), gap_,
-                       PairShifts<Index>{row.begin.columns, deepest(2), shift_of(2)}, Value(1));
+        if (basis.lowest <= 2 && basis.highest >= 2) walk_pairs(row, sink);
         if (basis.highest > 2) walk_longer(row, sink);
     }
 
@@ -96,26 +94,43 @@ class Nest {
             depths[a] = simplex(d, out_of_lanes(of_first - row.begin.columns[a]));
     }
 
-    /// The d-tuples, d > 2, that values [a, last) lead, behind leads that shift and scale them.
+    // What has the inner loops is called apart, and compiled for each generation of processors.
+
     template <class Sink>
-    void walk_behind(int64_t d, const Row<Index, Value>& row, int64_t a, int64_t last,
-                     int64_t shift, Value scale, const Sink& sink) const {
-        const uint64_t* const depths = depths_.data() + (d - 2) * width_;
+    POLYSPARSE_PER_PROCESSOR void walk_pairs(const LedRow<Index, Value>& row,
+                                             const Sink& sink) const {
+        sink.pairs(row, std::min(row.leads, row.n - gap_), gap_,
+                   PairShifts<Index>{row.begin.columns, deepest(2), shift_of(2)}, Value(1));
+    }
+
+    /// The triples that values [a, last) lead, behind leads that shift and scale them.
+    template <class Sink>
+    POLYSPARSE_PER_PROCESSOR void walk_triples(const Row<Index, Value>& row, int64_t a,
+                                               int64_t last, int64_t shift, Value scale,
+                                               const Sink& sink) const {
+        const uint64_t* const of_pairs = depths_.data();
+        const uint64_t* const of_triples = of_pairs + width_;
         for (; a < last; ++a) {
-            const int64_t next = a + gap_, next_shift = shift - static_cast<int64_t>(depths[a]);
-            const Value next_scale = scale * row.scale(a);
-            if (d > 3) {
-                walk_behind(d - 1, row, next, row.n - basis_->gap(d - 1), next_shift, next_scale,
-                            sink);
-            } else {
-                const Row<Index, Value> rest{row.begin + next, row.n - next};
-                sink.pairs(rest, rest.n - gap_, gap_, KnownShifts{&depths_[next], next_shift},
-                           next_scale);
-            }
+            const int64_t next = a + gap_;
+            const Row<Index, Value> rest{row.begin + next, row.n - next};
+            const KnownShifts shifts{of_pairs + next, shift - static_cast<int64_t>(of_triples[a])};
+            sink.pairs(rest, rest.n - gap_, gap_, shifts, scale * row.scale(a));
         }
     }
 
-    /// The same, output by output, where a product of leads might overflow and the whole might not.
+    /// The same for d-tuples, d > 2.
+    template <class Sink>
+    void walk_behind(int64_t d, const Row<Index, Value>& row, int64_t a, int64_t last,
+                     int64_t shift, Value scale, const Sink& sink) const {
+        if (d == 3) return walk_triples(row, a, last, shift, scale, sink);
+        const uint64_t* const depths = depths_.data() + (d - 2) * width_;
+        for (; a < last; ++a)
+            walk_behind(d - 1, row, a + gap_, row.n - basis_->gap(d - 1),
+                        shift - static_cast<int64_t>(depths[a]), scale * row.scale(a), sink);
+    }
+
+    /// The same, d > 1, output by output, where a product of leads might overflow and the whole
+    /// might not.
     template <class Sink>
     void walk_one_by_one(int64_t d, const Row<Index, Value>& row, int64_t a, int64_t last,
                          int64_t shift, const Sink& sink) {

@@ -147,10 +147,9 @@ struct ToDot {
         }
     }
 
-    /// A function of its own, so that its loops have all registers.
     template <class AnyRow, class ShiftOf>
-    POLYSPARSE_PER_PROCESSOR void pairs(const AnyRow& row, int64_t n_leads, int64_t gap,
-                                        const ShiftOf& shift_of, Value scale) const {
+    POLYSPARSE_INLINE void pairs(const AnyRow& row, int64_t n_leads, int64_t gap,
+                                 const ShiftOf& shift_of, Value scale) const {
         if constexpr (is_one) {
             Value sum = 0;
             const auto group = [&](auto count, int64_t a) POLYSPARSE_INLINE_LAMBDA {
@@ -204,8 +203,8 @@ struct ToScatter {
     }
 
     template <class AnyRow, class ShiftOf>
-    POLYSPARSE_PER_PROCESSOR void pairs(const AnyRow& row, int64_t n_leads, int64_t gap,
-                                        const ShiftOf& shift_of, Value scale) const {
+    POLYSPARSE_INLINE void pairs(const AnyRow& row, int64_t n_leads, int64_t gap,
+                                 const ShiftOf& shift_of, Value scale) const {
         if constexpr (is_one) {
             const Value weight = scale * *weights;
             const auto group = [&](auto count, int64_t a) POLYSPARSE_INLINE_LAMBDA {
