@@ -105,7 +105,7 @@ def test_vectors_of_every_kind_give_the_same_bits(space, kind):
         assert multiply.matvec(np.asarray(given)[:, 0]).tobytes() == (
             multiply.matvec(plain[:, 0]).tobytes()
         )
-        assert multiply.matvec(np.asarray(given)[:, :1]).shape == (multiply.shape[0], 1)
+        assert multiply.matmat(np.asarray(given)[:, :1]).shape == (multiply.shape[0], 1)
 
 
 @few_columns
@@ -147,7 +147,7 @@ def test_vectors_of_another_length_are_refused(space, off):
     operator = PolynomialOperator(X, columns=SPACES[space]())
     for n, multiply in ((operator.shape[1], operator), (operator.shape[0], operator.T)):
         for wrong in (np.ones(n + off), np.ones((n + off, 2)), np.ones((2, n + off))):
-            with pytest.raises(ValueError, match="dimension mismatch"):
+            with pytest.raises(ValueError, match="(?i)dimension mismatch"):
                 multiply @ wrong
     with pytest.raises(ValueError):
         operator @ np.ones((operator.shape[1], 2, 2))
