@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import dask.array as da
 import numpy as np
@@ -67,6 +69,21 @@ def test_workers_of_a_cluster_give_the_bits_of_threads(target, client):
         found = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
     assert found.coef_.tobytes() == here.coef_.tobytes()
     assert found.objective_ == here.objective_
+
+
+def test_the_first_thing_that_a_program_does():
+    """What Dask knows of its cluster's settings is whole afterwards."""
+    code = """
+import dask, dask.array as da, numpy as np
+from polysparse import PolynomialRidge
+
+X, y = np.random.default_rng(0).random((60, 5)), np.arange(60.0)
+PolynomialRidge().fit(da.from_array(X, chunks=(20, 5)), da.from_array(y, chunks=20))
+assert dask.config.get("distributed.comm.timeouts.connect")
+assert da.ones(10, chunks=5).sum().compute() == 10
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @every_target

@@ -176,3 +176,13 @@ def test_a_penalty_whose_steps_have_squares_below_every_float(alpha):
 def test_sums_of_squares_that_overflow(y, weight):
     with pytest.raises(ValueError, match="y, or sample_weight, is so large"):
         PolynomialRidge().fit(X, y, weight)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_weights_that_are_not_side_by_side(dtype):
+    weights = np.random.default_rng(0).random((120, 2)).astype(dtype)
+    expected = PolynomialRidge().fit(X, Y, weights[:, 0].copy())
+    for given in (weights[:, 0], weights[::-1, 0].copy()[::-1]):
+        np.testing.assert_array_equal(PolynomialRidge().fit(X, Y, given).coef_, expected.coef_)
+    same = PolynomialRidge().fit(X, Y, np.broadcast_to(dtype(2), 120))
+    np.testing.assert_array_equal(same.coef_, PolynomialRidge().fit(X, Y, 2).coef_)

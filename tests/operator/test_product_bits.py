@@ -89,3 +89,12 @@ def test_threads_that_share_an_operator(space):
     for worker in workers:
         worker.join()
     assert results == [expected] * 4
+
+
+def test_the_same_bits_for_values_that_are_multiplied_one_by_one():
+    """A product of two of them is no normal number."""
+    own = random_csr(100, 80, 0.4)
+    own.data[own.indptr[:-1]] = 1e-160
+    v = np.random.default_rng(0).standard_normal(100)
+    results = [(PolynomialOperator(own, 3, n_jobs=n).T @ v).tobytes() for n in THREADS]
+    assert all(result == results[0] for result in results)

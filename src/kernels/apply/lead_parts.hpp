@@ -13,7 +13,7 @@ namespace polysparse {
 /// The part of a row whose outputs are led by its values [from, to).
 template <class Index, class Value>
 LedRow<Index, Value> led_by(Row<Index, Value> row, int64_t from, int64_t to) {
-    return {{row.begin + from, row.n - from}, to - from};
+    return {{row.begin + from, row.n - from}, to - from, from};
 }
 
 /// How many outputs, but for the bias, a row's values [from, to) lead.

@@ -75,7 +75,9 @@ class Nest {
         find_depths(std::integral_constant<int64_t, 2>{}, row);
         find_depths(std::integral_constant<int64_t, 3>{}, row);
         for (int64_t d = 4; d <= highest; ++d) find_depths(d, row);
-        const bool is_tame = std::all_of(row.begin.values, row.begin.values + row.n, tame_);
+        // The whole row decides, so that its parts round alike, however it is divided.
+        const Value* const values = row.begin.values;
+        const bool is_tame = std::all_of(values - row.before, values + row.n, tame_);
         for (int64_t d = lowest; d <= highest; ++d) {
             const int64_t last = std::min(row.leads, row.n - basis_->gap(d));
             if (is_tame)

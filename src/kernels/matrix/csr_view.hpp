@@ -107,6 +107,7 @@ struct Row {
 template <class Index, class Value>
 struct LedRow : Row<Index, Value> {
     int64_t leads;
+    int64_t before = 0;  // values of the row ahead of these
     int64_t n_leads() const { return leads; }
 
     static constexpr bool all_lead = false;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -24,6 +25,10 @@ from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like
 from polysparse.models.blocks import Function, add_in_order
 from polysparse.models.ridge import PolynomialRidge
 from polysparse.models.shared import as_weights
+
+with suppress(ImportError):
+    # Its defaults must be known before one of them is changed for a while: Dask would forget them.
+    import distributed  # noqa: F401
 
 # Dask warns of larger graphs, as they are sent for each pass. Ours has the coefficients, once.
 LIMITS = {"distributed.admin.large-graph-warning-threshold": "1TB"}

@@ -327,6 +327,7 @@ def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
         sample_weight,
         ensure_2d=False,
         dtype=np.float64,
+        order="C",
         ensure_min_samples=0,
         input_name="sample_weight",
     )
