@@ -147,7 +147,7 @@ def test_vectors_of_another_length_are_refused(space, off):
     operator = PolynomialOperator(X, columns=SPACES[space]())
     for n, multiply in ((operator.shape[1], operator), (operator.shape[0], operator.T)):
         for wrong in (np.ones(n + off), np.ones((n + off, 2)), np.ones((2, n + off))):
-            with pytest.raises(ValueError, match="(?i)dimension mismatch"):
+            with pytest.raises(ValueError, match=r"(?i)dimension mismatch"):
                 multiply @ wrong
     with pytest.raises(ValueError):
         operator @ np.ones((operator.shape[1], 2, 2))
