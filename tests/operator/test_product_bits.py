@@ -98,3 +98,17 @@ def test_the_same_bits_for_values_that_are_multiplied_one_by_one():
     v = np.random.default_rng(0).standard_normal(100)
     results = [(PolynomialOperator(own, 3, n_jobs=n).T @ v).tobytes() for n in THREADS]
     assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("interaction_only", [False, True])
+def test_leads_that_are_walked_in_strips(interaction_only):
+    """The vectors are larger than a cache, and rows long: see apply/strips.hpp."""
+    own = random_csr(60, 150, 0.5)
+    parameters = {"degree": 2, "interaction_only": interaction_only}
+    operators = [PolynomialOperator(own, **parameters, n_jobs=n) for n in THREADS]
+    rng, expected = np.random.default_rng(0), polysparse.expand(own, **parameters)
+    for matrix, transposed in ((expected, False), (expected.T, True)):
+        V = rng.standard_normal((matrix.shape[1], 20))
+        results = [(each.T if transposed else each) @ V for each in operators]
+        np.testing.assert_allclose(results[0], matrix @ V, atol=1e-10)
+        assert all(result.tobytes() == results[0].tobytes() for result in results)
