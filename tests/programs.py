@@ -15,6 +15,20 @@ LARGE = """
     X = sparse.csr_array((np.ones(n * k), columns, np.arange(0, n * k + 1, k)), shape=(n, d))
 """
 
+# Linux lists a thread for a moment after it was joined.
+THREADS = """
+    import os, time
+
+    def n_threads():
+        return len(os.listdir("/proc/self/task"))
+
+    def n_threads_left(before):
+        end = time.monotonic() + 10
+        while n_threads() > before and time.monotonic() < end:
+            time.sleep(0.001)
+        return n_threads() - before
+"""
+
 
 def run(code, rows=2000, stored=60, features=6000):
     """Run a program that begins with a large matrix X."""

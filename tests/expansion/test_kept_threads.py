@@ -8,17 +8,16 @@ import pytest
 from csr_zoo import random_csr
 from inside import fail_at, lower
 from polysparse import expand, iter_expand
-from programs import run
+from programs import THREADS, run
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 
 # Blocks of a few rows, each shared by two threads.
-BLOCKS = """
-    import os
+BLOCKS = (
+    THREADS
+    + """
     from polysparse import thresholds
     thresholds.OUTPUTS_PER_THREAD, thresholds.TASK_OUTPUTS = 100, 500
-    def n_threads():
-        return len(os.listdir("/proc/self/task"))
     def blocks():
         return polysparse.iter_expand(X, 2, n_jobs=3, max_bytes=200_000)
     wanted = polysparse.expand(X, 2, n_jobs=1)
@@ -28,6 +27,7 @@ BLOCKS = """
     begun = blocks()
     first = next(begun)
 """
+)
 
 
 def outcome(code):
@@ -49,7 +49,7 @@ def test_threads_wait_between_blocks_and_end_with_the_last():
     printed = outcome("""
     print(n_threads() - before)
     print(is_right(*first) and all(is_right(*block) for block in begun))
-    print(n_threads() - before)
+    print(n_threads_left(before))
     """)
     assert printed == ["2", "True", "0"]
 
@@ -59,7 +59,7 @@ def test_threads_wait_between_blocks_and_end_with_the_last():
 def test_threads_end_with_a_generator_that_is_given_up(end):
     printed = outcome(f"""
     {end}
-    print(n_threads() - before)
+    print(n_threads_left(before))
     """)
     assert printed == ["0"]
 
@@ -75,7 +75,7 @@ def test_threads_end_when_a_block_fails_even_if_the_error_is_kept():
         next(begun)
     except MemoryError as error:
         kept = error
-    print(n_threads() - before)
+    print(n_threads_left(before))
     """)
     assert printed == ["0"]
 
@@ -96,7 +96,7 @@ def test_ctrl_c_during_a_block_ends_its_threads():
     except Stop as error:
         kept = error
     begun = kept = None
-    print(n_threads() - before)
+    print(n_threads_left(before))
     print(is_right(*next(blocks())))
     """)
     assert printed == ["0", "True"]

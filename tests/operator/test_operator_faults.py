@@ -11,21 +11,22 @@ import pytest
 
 import polysparse
 from csr_zoo import random_csr
+from programs import THREADS
 
 pytestmark = pytest.mark.no_sanitizer
 
-LARGE = """
-    import numpy as np, polysparse, os, signal, time
+LARGE = (
+    THREADS
+    + """
+    import numpy as np, polysparse, signal
     from scipy import sparse
     from polysparse import HashedPolynomialFeatures, PolynomialOperator
 
     def rows_of(n, k):
         columns, offsets = np.tile(np.arange(k), n), np.arange(0, n * k + 1, k)
         return sparse.csr_array((np.full(n * k, 0.5), columns, offsets), shape=(n, k))
-
-    def threads():
-        return len(os.listdir("/proc/self/task"))
 """
+)
 
 # Ten seconds of work at least, which need little memory.
 LONG = {
@@ -80,13 +81,14 @@ def assert_stops_soon(prepare, product):
             def handler(*_):
                 raise KeyboardInterrupt
             signal.signal(signal.SIGALRM, handler)
-            before, started = threads(), time.monotonic()
+            before, started = n_threads(), time.monotonic()
             signal.setitimer(signal.ITIMER_REAL, 0.3)
             try:
                 while True:
                     {product}
             except KeyboardInterrupt:
-                print("stopped", time.monotonic() - started - 0.3, threads() - before)
+                late = time.monotonic() - started - 0.3
+                print("stopped", late, n_threads_left(before))
             print(PolynomialOperator(np.eye(3)).matvec(np.ones(10)).tolist())
             """
         )
