@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -51,6 +54,10 @@ class DaskCluster:
     What is kept is persisted, so that Dask makes it again if a worker is lost.
     """
 
+    def __init__(self) -> None:
+        self._holders: Any = None  # workers who hold blocks
+        self._beside: dict[Any, Kept] = {}  # what was sent to the workers, as they hold it
+
     def share(self, value: Any) -> Any:
         """Send a value to the workers once."""
         (sent,) = dask.persist(_in_graph(value))
@@ -61,28 +68,59 @@ class DaskCluster:
         call = Call.now(function, kept, shared)
         if once:
             return call
-        with dask.config.set(LIMITS):
-            return Kept(dask.persist(*_tasks(call)))
+        call, needed = _placed(call)
+        return self._persist(_tasks(call, needed), _rows(needed))
 
     def total(self, function: Function, /, *kept: Any, **shared: Any) -> tuple[Any, ...]:
         """Return the sums over all blocks: a tree, in the order of the blocks."""
-        parts = _tasks(Call.now(function, kept, shared))
-        while True:
-            groups = [parts[i : i + TOGETHER] for i in range(0, len(parts), TOGETHER)]
-            parts = [ADD(group) for group in groups]
-            if len(parts) == 1:
-                break
+        call, needed = _placed(Call.now(function, kept, shared))
+        parts = self._ask(call, needed)
+        if parts is not None:
+            return _add_up(parts, add_in_order)  # type: ignore[no-any-return]
         with dask.config.set(LIMITS):
-            (sums,) = dask.compute(*parts, optimize_graph=False)
+            lazy = _add_up(_tasks(call, needed), ADD)
+            (sums,) = dask.compute(lazy, optimize_graph=False)
         return sums  # type: ignore[no-any-return]
 
+    def _persist(self, tasks: list[Any], rows: Kept) -> Kept:
+        """Compute a task for each block, and keep the results where the rows are."""
+        holders = self._holders_of(rows)
+        with dask.config.set(LIMITS):
+            return Kept(holders.persist(tasks, rows) if holders else dask.persist(*tasks))
 
-def _tasks(call: Call) -> list[Any]:
-    """Return a delayed task for each block, which makes a call and those that it needs.
+    def _ask(self, call: Call, needed: list[Any]) -> list[Any] | None:
+        """Return what the workers make of a call, or None if they cannot be asked directly."""
+        rows = _rows(needed)
+        holders = self._holders_of(rows)
+        if holders is None:
+            return None
+        held = [each if isinstance(each, Kept) else self._near(each, rows) for each in needed]
+        blocks = list(zip(*held, strict=True))
+        return holders.make(partial(make_call, call), blocks)  # type: ignore[no-any-return]
 
-    What all tasks share is one node of the graph.
-    """
-    found: list[Any] = []
+    def _near(self, sent: Delayed, rows: Kept) -> Kept:
+        """Return something that was sent to the workers, as each has it beside its rows."""
+        if sent.key not in self._beside:
+            self._beside[sent.key] = self._persist([BESIDE(sent, each) for each in rows], rows)
+        return self._beside[sent.key]
+
+    def _holders_of(self, rows: Kept) -> Any:
+        """Return the workers who hold rows, or None if it is not workers who hold them."""
+        if self._holders is None and "distributed" in sys.modules:
+            from polysparse.dask.holders import Holders
+
+            self._holders = Holders.of(rows)
+        return self._holders
+
+
+def _rows(needed: list[Any]) -> Kept:
+    """Return the first thing that is kept of every block."""
+    return next(each for each in needed if isinstance(each, Kept))
+
+
+def _placed(call: Call) -> tuple[Call, list[Any]]:
+    """Return a call with places for what Dask holds, and what belongs there: Kept or Delayed."""
+    needed: list[Any] = []
 
     def placed(value: Any) -> Any:
         if isinstance(value, Call):
@@ -90,15 +128,30 @@ def _tasks(call: Call) -> list[Any]:
             return Call(value.function, tuple(map(placed, value.arguments)), shared)
         if not isinstance(value, Kept | Delayed):
             return value
-        found.append(value)
-        return Place(len(found) - 1)
+        needed.append(value)
+        return Place(len(needed) - 1)
 
-    node = _in_graph(placed(call))
-    n_blocks = next(len(each) for each in found if isinstance(each, Kept))
+    return placed(call), needed
+
+
+def _tasks(call: Call, needed: list[Any]) -> list[Any]:
+    """Return a delayed task for each block, which makes a call and those that it needs.
+
+    What all tasks share is one node of the graph.
+    """
+    node = _in_graph(call)
     return [
-        MAKE(node, *(each[i] if isinstance(each, Kept) else each for each in found))
-        for i in range(n_blocks)
+        MAKE(node, *(each[i] if isinstance(each, Kept) else each for each in needed))
+        for i in range(len(_rows(needed)))
     ]
+
+
+def _add_up(parts: list[Any], add: Callable[[list[Any]], Any]) -> Any:
+    """Return the sum of parts, a few at a time."""
+    while True:
+        parts = [add(parts[i : i + TOGETHER]) for i in range(0, len(parts), TOGETHER)]
+        if len(parts) == 1:
+            return parts[0]
 
 
 def make_call(call: Call, *arguments: Any) -> Any:
@@ -112,12 +165,17 @@ def make_call(call: Call, *arguments: Any) -> Any:
     return call.make(find)
 
 
+def beside(value: Any, _: Any) -> Any:
+    """Return a value, in a task that Dask gives to who has the other one."""
+    return value
+
+
 def _in_graph(value: Any) -> Any:
     """Return a value as one node of a graph."""
     return delayed(value, name=f"shared-{uuid4().hex}", traverse=False)
 
 
-MAKE, ADD = delayed(make_call, pure=False), delayed(add_in_order, pure=False)
+MAKE, ADD, BESIDE = (delayed(each, pure=False) for each in (make_call, add_in_order, beside))
 
 
 # ----------------------------------------------------------------------------------------- fitting

@@ -1,7 +1,9 @@
-"""How many bytes sparse blocks and tallies take, for Dask's limits of memory.
+"""How many bytes sparse blocks, tallies and what a fit keeps take, for Dask.
 
-Dask knows SciPy's matrices (csr_matrix), but takes an array (csr_array) to have 56 bytes, whatever
-it holds. Sending blocks needs nothing of ours: pickle hands their arrays over without a copy.
+It obeys limits of memory, and runs a task where most of what it needs already is. Dask knows
+SciPy's matrices (csr_matrix), but takes an array (csr_array) to have 56 bytes, whatever it holds,
+and any class that it does not know to have about as many. Sending them needs nothing of ours:
+pickle hands their arrays over without a copy.
 """
 
 from __future__ import annotations
@@ -11,25 +13,31 @@ from typing import Any
 from dask.sizeof import sizeof
 from scipy import sparse
 
+from polysparse.clusters.rows import Aims, Rows
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.models.losses import BinaryPoint, SoftmaxPoint
 from polysparse.observation.tally import ColumnTally
 
 FORMATS = "csr", "csc", "coo", "bsr", "dia", "lil", "dok"
+KEPT = Rows, Aims, CanonicalCsr, BinaryPoint, SoftmaxPoint  # classes
 TALLY_BYTES = 12  # of a column: its number and its count
 
 
 def register_sizes() -> None:
-    """Tell Dask the sizes of SciPy's sparse arrays and of our tallies.
+    """Tell Dask the sizes of SciPy's sparse arrays and of our own classes.
 
     Once Dask has met a class, it no longer looks at what its base class is registered for.
     """
     for name in FORMATS:
-        sizeof.register(getattr(sparse, f"{name}_array"), size_of_array)
+        sizeof.register(getattr(sparse, f"{name}_array"), size_of_parts)
+    for kept in KEPT:
+        sizeof.register(kept, size_of_parts)
     sizeof.register(ColumnTally, size_of_tally)
 
 
-def size_of_array(X: Any) -> int:
-    """Return the bytes of the arrays that a sparse array consists of."""
-    return sum(sizeof(part) for part in vars(X).values())
+def size_of_parts(whole: Any) -> int:
+    """Return the bytes of the arrays that something consists of."""
+    return sum(sizeof(part) for part in vars(whole).values())
 
 
 def size_of_tally(tally: ColumnTally) -> int:
