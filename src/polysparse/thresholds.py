@@ -26,6 +26,10 @@ CACHE_PER_THREAD = 2**23
 # check takes a third of a millisecond, which is long for a small result.
 ALWAYS_GRANTED = 1 / 64
 
+# Memory that threads need besides a result counts against its limit from this many bytes on. A task
+# of a thread takes some megabytes, whatever the result.
+WORKING_GRANTED = 2**23
+
 # A result whose size is known only once it is computed is counted first if it may have more bytes:
 # Windows sets memory aside when it is asked for, other systems when it is written to.
 MOST_SET_ASIDE = 2**26 if sys.platform == "win32" else math.inf

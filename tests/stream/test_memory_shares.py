@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from inside import lower
 from polysparse import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ChosenColumns, HashedColumns
 from polysparse.expansion.planning import ExpansionPlan
@@ -20,54 +21,43 @@ BASIS = MonomialBasis(1000, 2)
 LONGEST = 20  # stored values; 1 + 20 + 210 outputs
 OUTPUTS = 231
 BLOCK = 2 * (OUTPUTS * (4 + 8) + 2 * 4)  # twice the row as arrays: int32, float64, two offsets
-SCRATCH = 50 * OUTPUTS
 
 
 def plan_for(columns):
     return ExpansionPlan(columns, RowProfile(((3, 7), (LONGEST, 1))), np.dtype(np.float64))
 
 
-def hashed(n_columns):
-    return plan_for(HashedColumns(BASIS, n_columns, True, 0))
+def scratch_for(columns, *lengths):
+    plan = ExpansionPlan(columns, RowProfile(lengths), np.dtype(np.float64))
+    return 2 * plan.filling_bytes(1)
 
 
 def test_a_row_of_all_columns_takes_a_block():
-    assert memory_for_rows(plan_for(AllColumns(BASIS)), 1) == BLOCK
-
-
-def test_a_row_of_chosen_columns_is_also_worked_out_whole():
-    chosen = plan_for(ChosenColumns(BASIS, np.arange(5)))
-    assert memory_for_rows(chosen, 1) == BLOCK + SCRATCH
-    assert memory_for_columns(chosen) == 5 * 36
+    assert memory_for_rows(plan_for(AllColumns(BASIS))) == BLOCK
 
 
 @pytest.mark.parametrize(
-    ("n_columns", "is_table_needed"),
-    [(8, True), (8 * OUTPUTS - 1, True), (8 * OUTPUTS, False), (8 * OUTPUTS + 1, False)],
+    "columns", [ChosenColumns(BASIS, np.arange(500)), HashedColumns(BASIS, 2**20, True, 0)]
 )
-def test_hashed_columns_that_are_few_beside_a_row_have_a_table(n_columns, is_table_needed):
-    expected = BLOCK + SCRATCH + 9 * n_columns * is_table_needed
-    assert memory_for_rows(hashed(n_columns), 1) == expected
-    assert memory_for_columns(hashed(n_columns)) == 0
+def test_chosen_and_hashed_columns_also_take_the_memory_of_a_thread(columns, monkeypatch):
+    alone, all_rows = scratch_for(columns, (LONGEST, 1)), scratch_for(columns, (3, 7), (LONGEST, 1))
+    assert 0 < alone < all_rows
+    assert memory_for_rows(plan_for(columns)) == BLOCK + alone
+    lower(monkeypatch, WORKING_GRANTED=0)  # then blocks leave room for it
+    assert memory_for_rows(plan_for(columns)) == BLOCK + all_rows
 
 
-def test_chosen_columns_have_no_such_table():
-    few = plan_for(ChosenColumns(BASIS, np.arange(1)))
-    assert memory_for_rows(few, 1) == BLOCK + SCRATCH
-
-
-def test_each_thread_has_its_own_scratch(monkeypatch):
-    monkeypatch.setattr("polysparse.thresholds.OUTPUTS_PER_THREAD", 1)
-    assert memory_for_rows(hashed(2**20), 3) == BLOCK + 3 * SCRATCH
-    assert memory_for_rows(plan_for(AllColumns(BASIS)), 3) == BLOCK
+def test_chosen_columns_themselves_take_memory():
+    assert memory_for_columns(plan_for(ChosenColumns(BASIS, np.arange(5)))) == 5 * 36
+    assert memory_for_columns(plan_for(HashedColumns(BASIS, 8, True, 0))) == 0
 
 
 def test_the_limit_is_enough_to_the_byte():
-    chosen = plan_for(ChosenColumns(BASIS, np.arange(5)))
-    needed = BLOCK + SCRATCH + 5 * 36
+    chosen = plan_for(ChosenColumns(BASIS, np.arange(500)))
+    needed = BLOCK + scratch_for(chosen.columns, (LONGEST, 1)) + 500 * 36
     require_room_for_rows(chosen, Means(needed, 1), 0)
     with pytest.raises(
-        MemoryError, match=rf"5 columns and the longest row need max_memory={needed}"
+        MemoryError, match=rf"500 columns and the longest row need max_memory={needed}"
     ):
         require_room_for_rows(chosen, Means(needed - 1, 1), 0)
 

@@ -1,3 +1,10 @@
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
@@ -56,6 +63,31 @@ void def_append(nb::module_& m, const char* name, const char* by_name, const Fil
         nb::arg("out_values").noconvert(), nb::arg("n_threads"), nb::arg("task"));
 }
 
+using RowLengths = std::vector<std::pair<int64_t, int64_t>>;
+
+/// The bytes that `bytes_of(rows, value)` says, for values of a size.
+template <class BytesOf>
+int64_t bytes_for(const RowLengths& row_lengths, int64_t value_size, const BytesOf& bytes_of) {
+    std::vector<RowsOfShape> rows;
+    for (const auto& [length, n_rows] : row_lengths)
+        rows.push_back({shape_storing(length), n_rows});
+    return value_size == sizeof(float) ? bytes_of(rows, float{}) : bytes_of(rows, double{});
+}
+
+int64_t bytes_to_choose(const Basis& basis, int64_t n_columns, const RowLengths& row_lengths,
+                        int64_t value_size, int64_t n_threads, int64_t task) {
+    return bytes_for(row_lengths, value_size, [&]<class Value>(const auto& rows, Value) {
+        return choosing_bytes<Value>(basis, n_columns, rows, n_threads, task);
+    });
+}
+
+int64_t bytes_to_hash(const Basis& basis, const Hasher& hasher, const RowLengths& row_lengths,
+                      int64_t value_size, int64_t n_threads, int64_t task) {
+    return bytes_for(row_lengths, value_size, [&]<class Value>(const auto& rows, Value) {
+        return hashing_bytes<Value>(basis, hasher, rows, n_threads, task);
+    });
+}
+
 }  // namespace
 
 void bind_select(nb::module_& m) {
@@ -63,6 +95,8 @@ void bind_select(nb::module_& m) {
         .def("__init__", &init_lookup, nb::arg("basis"), nb::arg("columns").noconvert());
     def_append<Lookup>(m, "fill_chosen", "lookup",
                        [](auto&&... all) { return fill_chosen(all...); });
+    m.def("choosing_bytes", &bytes_to_choose, nb::arg("basis"), nb::arg("n_columns"),
+          nb::arg("row_lengths"), nb::arg("value_size"), nb::arg("n_threads"), nb::arg("task"));
     nb::class_<Hasher>(m, "Hasher", "Where monomials go, and with which sign.")
         .def(nb::init<int64_t, bool, uint64_t>(), nb::arg("n_columns"), nb::arg("alternate_sign"),
              nb::arg("seed"))
@@ -70,6 +104,8 @@ void bind_select(nb::module_& m) {
              nb::arg("signs").noconvert());
     def_append<Hasher>(m, "fill_hashed", "hasher",
                        [](auto&&... all) { return fill_hashed(all...); });
+    m.def("hashing_bytes", &bytes_to_hash, nb::arg("basis"), nb::arg("hasher"),
+          nb::arg("row_lengths"), nb::arg("value_size"), nb::arg("n_threads"), nb::arg("task"));
 }
 
 }  // namespace polysparse

@@ -74,10 +74,14 @@ class Scratch {
     Scratch(const Basis& basis, RowShape largest)
         : basis_(&basis), rooms_(rooms_for<Keys, Sink>(basis, largest)), arrays_(size()) {}
 
+    static uint64_t bytes(const Basis& basis, RowShape largest) {
+        return Place::Arrays::bytes(size(rooms_for<Keys, Sink>(basis, largest)));
+    }
+
     /// Sets every slot to zero, so that no group reads values that are slow to multiply.
     void clear() { arrays_.clear(size()); }
 
-    int64_t size() const { return rooms_.total() + 2 * lanes; }
+    int64_t size() const { return size(rooms_); }
 
     /// The layout of a row whose held blocks begin at `held`.
     Layout<Place> layout(Place held = {}) const {
@@ -86,6 +90,8 @@ class Scratch {
     }
 
   private:
+    static int64_t size(Rooms rooms) { return rooms.total() + 2 * lanes; }
+
     const Basis* basis_;
     Rooms rooms_;
     typename Place::Arrays arrays_;

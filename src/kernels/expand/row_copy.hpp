@@ -20,6 +20,10 @@ class RowCopy {
         slots_.clear(n_stored(largest) + lanes);
     }
 
+    static uint64_t bytes(RowShape largest) {
+        return SlotArrays<int64_t, Value>::bytes(n_stored(largest) + lanes);
+    }
+
     /// Row r. It is valid until the next copy.
     Row<int64_t, Value> copy(const CsrView<Value>& x, int64_t r) const {
         const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;

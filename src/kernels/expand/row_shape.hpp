@@ -26,6 +26,10 @@ template <class Index, class Value>
 RowShape shape_of(const Row<Index, Value>& row) {
     return {row.n};
 }
+/// Of a row that stores n values.
+inline RowShape shape_storing(int64_t n) {
+    return {n};
+}
 /// Of a row that stores every feature.
 inline RowShape dense_shape(const Basis& basis) {
     return {basis.n_features};
@@ -46,6 +50,11 @@ inline RowShape rest_of(RowShape shape, int64_t n_first) {
 inline RowShape larger(RowShape a, RowShape b) {
     return {std::max(a.n_stored, b.n_stored)};
 }
+/// Rows that need equal room.
+struct RowsOfShape {
+    RowShape shape;
+    int64_t n_rows;
+};
 /// A shape that needs at least as much room as any of n rows.
 inline RowShape largest_shape(const Indices& row_offsets, int64_t n_rows) {
     return row_offsets.visit([&](const auto* offsets) {

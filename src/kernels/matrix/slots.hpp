@@ -32,6 +32,10 @@ class SlotArrays {
         : keys_(std::make_unique_for_overwrite<Key[]>(size)),
           values_(std::make_unique_for_overwrite<Value[]>(size)) {}
 
+    static uint64_t bytes(int64_t size) {
+        return static_cast<uint64_t>(size) * (sizeof(Key) + sizeof(Value));
+    }
+
     void clear(int64_t size) {
         std::fill_n(keys_.get(), size, Key(0));
         std::fill_n(values_.get(), size, Value(0));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include "basis/basis.hpp"
@@ -25,8 +26,10 @@ struct AppendTo {
     int64_t n_slots;
 };
 
-/// Outputs of a task, about, if nobody wants another number.
-constexpr int64_t outputs_of_a_task = int64_t{1} << 17;
+/// Outputs of a task, about: so many as are wanted, or 0 for the default.
+constexpr int64_t task_size(int64_t wanted) {
+    return wanted > 0 ? wanted : int64_t{1} << 17;
+}
 
 enum class Appending { whole, stopped, full };
 
@@ -60,9 +63,46 @@ struct AppendTasks {
     int64_t largest = 0;  // the most outputs a task can have
 };
 
+/// How rows are divided: not at all. The basis must outlive it.
+class WholeRows {
+  public:
+    WholeRows(const Basis& basis, int64_t n_columns) : basis_(&basis), n_columns_(n_columns) {}
+
+    const Basis& basis() const { return *basis_; }
+    /// No row has more outputs.
+    int64_t n_columns() const { return n_columns_; }
+    /// Into how many parts, of about `share` outputs, to divide a row.
+    int64_t n_parts(RowShape, int64_t) const { return 1; }
+    /// No part of such a row has more outputs.
+    int64_t part_room(RowShape shape, int64_t) const {
+        return std::min(row_size(*basis_, shape), n_columns_);
+    }
+
+  private:
+    const Basis* basis_;
+    int64_t n_columns_;
+};
+
+/// No task that such rows are cut into has more outputs.
+template <class Division>
+int64_t most_in_task(const Division& division, std::span<const RowsOfShape> rows, int64_t share) {
+    int64_t most = 0, all = 0, largest = 0;  // all: of rows that stay whole, up to what matters
+    for (const auto& [shape, n_rows] : rows) {
+        const int64_t n_parts = division.n_parts(shape, share);
+        const int64_t room = division.part_room(shape, n_parts);
+        if (n_parts > 1) {
+            most = std::max(most, room);
+        } else {
+            largest = std::max(largest, room);
+            all += std::min(n_rows, share) * room;
+        }
+    }
+    return std::max(most, std::min(all, share + largest));
+}
+
 /// Cuts the rows of x into tasks of about `share` outputs, if every output were kept.
-template <class RowMaker, class Value>
-AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const RowMaker& maker,
+template <class Division, class Value>
+AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const Division& maker,
                            int64_t share) {
     AppendTasks out;
     RowSizes size_of(basis);
@@ -93,6 +133,17 @@ AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const Ro
     return out;
 }
 
+/// Bytes of the room in which append_rows has a task, for each maker.
+template <class Value, class Division>
+uint64_t task_bytes(const Division& division, std::span<const RowsOfShape> rows, int64_t share) {
+    return SlotArrays<int32_t, Value>::bytes(most_in_task(division, rows, share) + 1);
+}
+
+/// Bytes of n workers. More than a petabyte each is as good as a petabyte: nobody has it.
+inline uint64_t bytes_of_workers(uint64_t each, int64_t n) {
+    return std::min(each, uint64_t{1} << 50) * n;
+}
+
 /// Turns the lengths of rows, at offsets[r + 1], into offsets. A divided row's length is the sum of
 /// its parts.
 inline void sum_offsets(const std::vector<AppendTask>& tasks, int64_t n_rows,
@@ -113,18 +164,13 @@ inline void sum_offsets(const std::vector<AppendTask>& tasks, int64_t n_rows,
 /// task; 0 for the default. The result does not depend on the number of makers. `full`: there are
 /// too few slots. Throws bad_alloc, while no thread runs.
 ///
-/// A RowMaker has
-///     n_columns()                     no row has more outputs
-///     part_room(shape, n_parts)       no part of such a row has more
-///     n_parts(shape, share)           into how many parts, of about `share` outputs, to divide a
-///     row fill(x, r, part, n_parts, out)  writes a part of row r and returns its length; one more
-///     slot
-///                                     may be written
+/// A RowMaker says how it divides rows, as WholeRows does, and has fill(x, r, part, n_parts, out),
+/// which writes a part of row r and returns its length; one more slot may be written.
 template <class RowMaker, class Value>
 Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<RowMaker>& makers,
                       const AppendTo<Value>& out, int64_t wanted, const StopRequest& should_stop) {
     const auto n_threads = static_cast<int64_t>(makers.size());
-    AppendTasks cut = cut_into_tasks(basis, x, makers[0], wanted > 0 ? wanted : outputs_of_a_task);
+    AppendTasks cut = cut_into_tasks(basis, x, makers[0], task_size(wanted));
     std::vector<SlotArrays<int32_t, Value>> rooms;
     for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(cut.largest + 1);
 

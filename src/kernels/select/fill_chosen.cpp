@@ -22,9 +22,24 @@ Appending fill_chosen(const Basis& basis, const Lookup& lookup, const CsrView<Va
         lookup);
 }
 
+template <class Value>
+int64_t choosing_bytes(const Basis& basis, int64_t n_columns, std::span<const RowsOfShape> rows,
+                       int64_t n_threads, int64_t wanted) {
+    RowShape largest;
+    for (const auto& [shape, n_rows] : rows) largest = larger(largest, shape);
+    const DividedRows division(basis, n_columns);
+    const uint64_t each = ChosenRow<HashLookup, Value>::bytes(basis, largest) +
+                          task_bytes<Value>(division, rows, task_size(wanted));
+    return bytes_of_workers(each, n_threads);
+}
+
 template Appending fill_chosen(const Basis&, const Lookup&, const CsrView<float>&,
                                const AppendTo<float>&, int64_t, int64_t, const StopRequest&);
 template Appending fill_chosen(const Basis&, const Lookup&, const CsrView<double>&,
                                const AppendTo<double>&, int64_t, int64_t, const StopRequest&);
+template int64_t choosing_bytes<float>(const Basis&, int64_t, std::span<const RowsOfShape>, int64_t,
+                                       int64_t);
+template int64_t choosing_bytes<double>(const Basis&, int64_t, std::span<const RowsOfShape>,
+                                        int64_t, int64_t);
 
 }  // namespace polysparse

@@ -7,32 +7,50 @@
 #include "select/long_hashed_row.hpp"
 
 namespace polysparse {
+namespace {
+
+/// Rows, by who makes them: one worker, or all together.
+struct HashedWork {
+    HashedWork(const Basis& basis, const Hasher& hasher, int64_t task)
+        : can_be_long(basis.highest > 1),
+          // Those that are listed need memory for their outputs, not for all buckets.
+          longest(std::max(4 * task, most_listed(hasher))),
+          size_of(basis) {}
+
+    bool is_long(RowShape shape) { return can_be_long && size_of(shape) > longest; }
+
+    void add(RowShape shape, int64_t n_rows) {
+        const bool is_short = !is_long(shape);
+        RowShape& of_its_kind = is_short ? largest : largest_long;
+        of_its_kind = larger(of_its_kind, shape);
+        (is_short ? n_short : n_long) += n_rows;
+    }
+
+    int64_t n_workers(int64_t n_threads) const {
+        return std::clamp<int64_t>(n_short, 1, n_threads);
+    }
+
+    bool can_be_long;
+    int64_t longest;  // no longer row stays whole
+    RowSizes size_of;
+    RowShape largest, largest_long;
+    int64_t n_short = 0, n_long = 0;
+};
+
+}  // namespace
 
 template <class Value>
 Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
                       const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,
                       const StopRequest& should_stop) {
-    const int64_t task = wanted > 0 ? wanted : outputs_of_a_task;
-    // Those that are listed need memory for their outputs, not for all buckets, and stay whole.
-    const int64_t longest = std::max(4 * task, HashedRow<Value>::most_listed(hasher));
-    RowSizes size_of(basis);
-    const auto is_long = [&](int64_t r) {
-        return basis.highest > 1 && size_of(shape_of(x.row_offsets, r)) > longest;
-    };
-    RowShape largest, largest_long;
-    int64_t n_short = 0;
-    for (int64_t r = 0; r < x.n_rows; ++r) {
-        const bool is_short = !is_long(r);
-        RowShape& of_its_kind = is_short ? largest : largest_long;
-        of_its_kind = larger(of_its_kind, shape_of(x.row_offsets, r));
-        n_short += is_short;
-    }
-    const int64_t n_workers = std::clamp<int64_t>(n_short, 1, n_threads);
+    const int64_t task = task_size(wanted);
+    HashedWork work(basis, hasher, task);
+    for (int64_t r = 0; r < x.n_rows; ++r) work.add(shape_of(x.row_offsets, r), 1);
     std::vector<HashedRow<Value>> makers;
-    for (int64_t worker = 0; worker < n_workers; ++worker)
-        makers.emplace_back(basis, hasher, largest);
-    if (n_short == x.n_rows) return append_rows(basis, x, makers, out, wanted, should_stop);
-    LongHashedRow<Value> long_maker(basis, hasher, largest_long, task, n_threads);
+    for (int64_t worker = 0; worker < work.n_workers(n_threads); ++worker)
+        makers.emplace_back(basis, hasher, work.largest);
+    if (work.n_long == 0) return append_rows(basis, x, makers, out, wanted, should_stop);
+    LongHashedRow<Value> long_maker(basis, hasher, work.largest_long, task, n_threads);
 
     int64_t first = 0, n_outputs = 0;  // the rows from `first` on are still to be appended
     const auto append = [&](int64_t last, const auto& fill) {
@@ -48,7 +66,7 @@ Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Va
     };
     while (true) {
         int64_t last = first;
-        while (last < x.n_rows && !is_long(last)) ++last;
+        while (last < x.n_rows && !work.is_long(shape_of(x.row_offsets, last))) ++last;
         Appending done = append(last, [&](const AppendTo<Value>& room) {
             return append_rows(basis, rows_of(x, first, last), makers, room, wanted, should_stop);
         });
@@ -60,9 +78,33 @@ Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Va
     }
 }
 
+template <class Value>
+int64_t hashing_bytes(const Basis& basis, const Hasher& hasher, std::span<const RowsOfShape> rows,
+                      int64_t n_threads, int64_t wanted) {
+    const int64_t task = task_size(wanted);
+    HashedWork work(basis, hasher, task);
+    std::vector<RowsOfShape> whole;
+    for (const RowsOfShape& some : rows) {
+        work.add(some.shape, some.n_rows);
+        if (!work.is_long(some.shape)) whole.push_back(some);
+    }
+    const WholeRows division(basis, static_cast<int64_t>(hasher.n_columns));
+    const uint64_t each = HashedRow<Value>::bytes(basis, hasher, work.largest) +
+                          task_bytes<Value>(division, whole, task);
+    const uint64_t shared =
+        work.n_long == 0
+            ? 0
+            : LongHashedRow<Value>::bytes(basis, hasher, work.largest_long, task, n_threads);
+    return bytes_of_workers(each, work.n_workers(n_threads)) + bytes_of_workers(shared, 1);
+}
+
 template Appending fill_hashed(const Basis&, const Hasher&, const CsrView<float>&,
                                const AppendTo<float>&, int64_t, int64_t, const StopRequest&);
 template Appending fill_hashed(const Basis&, const Hasher&, const CsrView<double>&,
                                const AppendTo<double>&, int64_t, int64_t, const StopRequest&);
+template int64_t hashing_bytes<float>(const Basis&, const Hasher&, std::span<const RowsOfShape>,
+                                      int64_t, int64_t);
+template int64_t hashing_bytes<double>(const Basis&, const Hasher&, std::span<const RowsOfShape>,
+                                       int64_t, int64_t);
 
 }  // namespace polysparse

@@ -18,6 +18,7 @@
 #include "expand/walk.hpp"
 #include "matrix/csr_view.hpp"
 #include "platform/processors.hpp"
+#include "select/append_rows.hpp"
 #include "select/bucket_sort.hpp"
 #include "select/hash.hpp"
 #include "select/output_list.hpp"
@@ -25,36 +26,36 @@
 
 namespace polysparse {
 
+/// A row with more outputs is summed in place.
+inline int64_t most_listed(const Hasher& hasher) {
+    return static_cast<int64_t>(hasher.n_columns / 8);
+}
+
 /// Makes hashed rows, for one worker (see append_rows).
 template <class Value>
-class HashedRow {
+class HashedRow : public WholeRows {
   public:
     /// For rows up to a shape. The basis, of which only the degrees and flags matter, must outlive
-    /// it. Throws bad_alloc: it takes at most 16 bytes per tuple of a degree below the highest, 34
-    /// per listed output and, if the largest row is not listed, 8 per bucket.
+    /// it. Throws bad_alloc.
     HashedRow(const Basis& basis, const Hasher& hasher, RowShape largest)
-        : basis_(&basis),
+        : WholeRows(basis, static_cast<int64_t>(hasher.n_columns)),
           hasher_(hasher),
           mixed_(std::make_unique<uint64_t[]>(n_stored(largest) + lanes)),
           scratch_(basis, largest),
-          listed_(std::min(row_size(basis, largest), most_listed())) {
+          listed_(std::min(row_size(basis, largest), most_listed(hasher))) {
         scratch_.clear();
-        if (row_size(basis, largest) <= most_listed()) return;
+        if (row_size(basis, largest) <= most_listed(hasher)) return;
         sums_ = std::make_unique_for_overwrite<Value[]>(hasher.n_columns);
         seen_ = std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1);
     }
 
-    /// A row with more outputs is summed in place.
-    static int64_t most_listed(const Hasher& hasher) {
-        return static_cast<int64_t>(hasher.n_columns / 8);
-    }
-
-    int64_t n_columns() const { return static_cast<int64_t>(hasher_.n_columns); }
-
-    /// Rows are not divided: outputs of one bucket are all over the row.
-    int64_t n_parts(RowShape, int64_t) const { return 1; }
-    int64_t part_room(RowShape shape, int64_t) const {
-        return std::min(row_size(*basis_, shape), n_columns());
+    /// What one takes: 16 bytes per tuple of a degree below the highest, 26 to 38 per listed output
+    /// and, if the largest row is not listed, 8 per bucket, for doubles.
+    static uint64_t bytes(const Basis& basis, const Hasher& hasher, RowShape largest) {
+        const int64_t size = row_size(basis, largest), most = most_listed(hasher);
+        return sizeof(uint64_t) * (n_stored(largest) + lanes) + Tails::bytes(basis, largest) +
+               OutputList<Value>::bytes(std::min(size, most)) +
+               (size <= most ? 0 : HashedSums<Value>::bytes(hasher.n_columns));
     }
 
     int64_t fill(const CsrView<Value>& x, int64_t r, int64_t, int64_t, Slots<int32_t, Value> out) {
@@ -70,7 +71,7 @@ class HashedRow {
         x.columns.copy(begin, n, mixed);
         // Only the values are used: the walk reads columns through its keys.
         const Row<uint64_t, Value> row{{mixed, x.values + begin}, n};
-        if (row_size(*basis_, shape_of(row)) > most_listed()) {
+        if (row_size(basis(), shape_of(row)) > most_listed(hasher_)) {
             HashedSums<Value> sums{sums_.get(), seen_.get()};
             if (!std::exchange(has_sums_, true)) sums.clear(hasher_.n_columns);
             return walk(row, mixed, sums).take(n_columns(), out);
@@ -80,7 +81,7 @@ class HashedRow {
     }
 
   private:
-    int64_t most_listed() const { return most_listed(hasher_); }
+    using Tails = Scratch<HashKeys, ToBuckets<Value, HashedList<Value>>>;
 
     /// Puts all outputs of a row. `mixed`: its columns, which are mixed.
     template <class Outputs>
@@ -90,14 +91,13 @@ class HashedRow {
             for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
                 mixed[a + u] = sink.hasher.mix(mixed[a + u]);
             });
-        walk_row(*basis_, row, HashKeys{mixed}, scratch_.layout(), sink);
+        walk_row(basis(), row, HashKeys{mixed}, scratch_.layout(), sink);
         return sink.outputs;
     }
 
-    const Basis* basis_;
     Hasher hasher_;
     std::unique_ptr<uint64_t[]> mixed_;  // mix of the row's columns
-    Scratch<HashKeys, ToBuckets<Value, HashedList<Value>>> scratch_;
+    Tails scratch_;
     OutputList<Value> listed_;
     std::unique_ptr<Value[]> sums_;
     std::unique_ptr<uint64_t[]> seen_;

@@ -38,6 +38,11 @@ class HashedPiece {
           ranges_(std::make_unique_for_overwrite<uint16_t[]>(n)),
           ends_(std::max(n_ranges, lanes)) {}
 
+    static uint64_t bytes(int64_t n, int64_t n_ranges) {
+        return SlotArrays<int32_t, Value>::bytes(2 * n + lanes) + sizeof(uint16_t) * n +
+               sizeof(uint32_t) * std::max(n_ranges, lanes);
+    }
+
     HashedList<Value> list() const { return {list_.slots()}; }
 
     /// Distributes the n outputs of the list by the bits of their buckets from `shift` up.
@@ -71,9 +76,7 @@ class HashedPiece {
 template <class Value>
 class LongHashedRow {
   public:
-    /// For rows up to a shape. The basis must outlive it. Throws bad_alloc: it takes 8 bytes per
-    /// bucket, 16 per tuple of a degree below the highest and, for each thread of those that share,
-    /// 52 per output of a piece.
+    /// For rows up to a shape. The basis must outlive it. Throws bad_alloc.
     LongHashedRow(const Basis& basis, const Hasher& hasher, RowShape largest, int64_t piece_size,
                   int64_t n_threads)
         : basis_(&basis),
@@ -86,11 +89,20 @@ class LongHashedRow {
           seen_(std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1)) {
         scratch_.clear();
         sums().clear(hasher.n_columns);
-        const int bits = bit_width(n_columns() - 1);
-        range_bits_ = std::clamp(bits - 6, 0, 6);  // ranges share no word of `seen`
-        shift_ = bits - range_bits_;
-        for (int64_t i = 0; n_threads >= least_sharing && i < 2 * n_threads; ++i)
+        range_bits_ = range_bits(hasher);
+        shift_ = bit_width(n_columns() - 1) - range_bits_;
+        for (int64_t i = 0; i < n_pieces(n_threads); ++i)
             pieces_.emplace_back(piece_size, int64_t{1} << range_bits_);
+    }
+
+    /// What one takes: 8 bytes per bucket, 16 per tuple of a degree below the highest and, for each
+    /// thread of those that share, 52 per output of a piece, for doubles.
+    static uint64_t bytes(const Basis& basis, const Hasher& hasher, RowShape largest,
+                          int64_t piece_size, int64_t n_threads) {
+        return sizeof(uint64_t) * (n_stored(largest) + lanes) + Tails::bytes(basis, largest) +
+               HashedSums<Value>::bytes(hasher.n_columns) +
+               n_pieces(n_threads) *
+                   HashedPiece<Value>::bytes(piece_size, int64_t{1} << range_bits(hasher));
     }
 
     /// Writes row r to `out`, its length to the second of the offsets.
@@ -118,9 +130,16 @@ class LongHashedRow {
 
   private:
     using Place = Slots<uint64_t, Value>;
+    using Tails = Scratch<HashKeys, ToBuckets<Value, HashedSums<Value>>>;
 
-    /// Fewer threads do not share a row: to distribute its outputs takes as long as to sum them.
-    static constexpr int64_t least_sharing = 4;
+    /// Fewer than 4 threads do not share a row: to distribute its outputs takes as long as to sum
+    /// them.
+    static int64_t n_pieces(int64_t n_threads) { return n_threads < 4 ? 0 : 2 * n_threads; }
+
+    /// Ranges share no word of HashedSums::seen.
+    static int range_bits(const Hasher& hasher) {
+        return std::clamp(bit_width(static_cast<int64_t>(hasher.n_columns) - 1) - 6, 0, 6);
+    }
 
     int64_t n_columns() const { return static_cast<int64_t>(hasher_.n_columns); }
     HashedSums<Value> sums() const { return {sums_.get(), seen_.get()}; }
@@ -172,7 +191,7 @@ class LongHashedRow {
     Hasher hasher_;
     int64_t piece_size_, n_threads_;
     std::unique_ptr<uint64_t[]> mixed_;  // mix of the row's columns
-    Scratch<HashKeys, ToBuckets<Value, HashedSums<Value>>> scratch_;
+    Tails scratch_;
     std::unique_ptr<Value[]> sums_;
     std::unique_ptr<uint64_t[]> seen_;
     int range_bits_, shift_;                  // a range: the bits of a bucket from `shift_` up

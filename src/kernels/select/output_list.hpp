@@ -22,13 +22,19 @@ class OutputList {
           sorted_(std::make_unique_for_overwrite<int64_t[]>(n + sort_spill)),
           short_sorted_(std::make_unique_for_overwrite<int32_t[]>(n + sort_spill)),
           bins_(std::make_unique_for_overwrite<uint16_t[]>(n + sort_spill)),
-          starts_(std::make_unique_for_overwrite<std::byte[]>(
-              sizeof(uint32_t) *
-              std::min<int64_t>(2 * (n + sort_spill), int64_t{1} << most_bin_bits))) {
+          starts_(std::make_unique_for_overwrite<std::byte[]>(bytes_of_starts(n))) {
         if (n <= many_buckets) return;
         parts_ = std::make_unique_for_overwrite<int32_t[]>(n);
         part_values_ = std::make_unique_for_overwrite<Value[]>(n);
         part_ends_ = std::make_unique_for_overwrite<uint32_t[]>(int64_t{1} << most_part_bits);
+    }
+
+    static uint64_t bytes(int64_t n) {
+        constexpr uint64_t listed = sizeof(int32_t) + sizeof(Value);
+        constexpr uint64_t sorted = sizeof(int64_t) + sizeof(int32_t) + sizeof(uint16_t);
+        const uint64_t distributed =
+            n <= many_buckets ? 0 : listed * n + (sizeof(uint32_t) << most_part_bits);
+        return (listed + sorted) * (n + sort_spill) + bytes_of_starts(n) + distributed;
     }
 
     Slots<int32_t, Value> list() const { return {buckets_.get(), values_.get()}; }
@@ -56,6 +62,11 @@ class OutputList {
 
   private:
     static constexpr int most_part_bits = 12;
+
+    static int64_t bytes_of_starts(int64_t n) {
+        return sizeof(uint32_t) *
+               std::min<int64_t>(2 * (n + sort_spill), int64_t{1} << most_bin_bits);
+    }
 
     template <class Key>
     POLYSPARSE_INLINE int64_t sort_and_sum(ConstSlots<int32_t, Value> list, int64_t n, int bits,

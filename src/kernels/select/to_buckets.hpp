@@ -53,6 +53,10 @@ struct HashedSums {
         }
     }
 
+    static uint64_t bytes(uint64_t n_columns) {
+        return n_columns * sizeof(Value) + (n_columns / 64 + 1) * sizeof(uint64_t);
+    }
+
     void clear(uint64_t n_columns) {
         std::fill_n(sums, n_columns, Value(-0.0));
         std::fill_n(seen, n_columns / 64 + 1, 0);

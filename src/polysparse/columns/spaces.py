@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -144,6 +144,10 @@ class HashedColumns:
 
     def require_indexable(self) -> None:
         """Do nothing: the number of columns is a parameter, and never too large."""
+
+    def with_n_columns(self, n_columns: int) -> HashedColumns:
+        """Return as many columns of the same hash function as are wanted."""
+        return replace(self, n_columns=n_columns)
 
     def describe(self) -> dict[str, Any]:
         """Return the kind and the parameters of the hash function, for JSON."""

@@ -69,6 +69,7 @@ __all__ = [
     "fill_dense",
     "fill_log_losses",
     "fill_probabilities",
+    "filling_bytes",
     "gram",
     "hash_tuples",
     "inspect",
@@ -255,6 +256,22 @@ _FILLS: dict[str, Callable[..., int]] = {
     "chosen": _fill_chosen,
     "hashed": _fill_hashed,
 }
+
+
+def filling_bytes(
+    columns: Any, row_lengths: tuple[tuple[int, int], ...], itemsize: int, n_threads: int
+) -> int:
+    """Return how many bytes `fill` takes besides its output, for any of some rows.
+
+    Row lengths are distinct and have their numbers of rows; the itemsize is that of values. All
+    columns of a basis are filled in place, and take nothing of note.
+    """
+    how = row_lengths, itemsize, n_threads, thresholds.TASK_OUTPUTS
+    if columns.kind == "chosen":
+        return _kernels.choosing_bytes(_native_basis(columns.basis), columns.n_columns, *how)
+    if columns.kind == "hashed":
+        return _kernels.hashing_bytes(_sizing_basis(columns), _hasher(columns), *how)
+    return 0
 
 
 def fill_dense(columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int) -> None:

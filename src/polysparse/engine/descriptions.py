@@ -132,6 +132,16 @@ class Engine(Protocol):
         """Write indptr, indices and data of some rows."""
         ...
 
+    def filling_bytes(
+        self,
+        columns: Columns,
+        row_lengths: tuple[tuple[int, int], ...],
+        itemsize: int,
+        n_threads: int,
+    ) -> int:
+        """Return how many bytes `fill` takes besides its output, for any of some rows."""
+        ...
+
     def fill_dense(
         self, columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int
     ) -> None:

@@ -13,7 +13,7 @@ from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import engine_for
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.row_blocks import RowBlocks
-from polysparse.machine import require_memory, threads_for
+from polysparse.machine import available_if_less, require_memory, threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
 from polysparse.matrix.output import CsrRoom
@@ -29,18 +29,29 @@ def iter_expand_columns(
     planned = plan_expansion(columns, x)
     planned.require_countable()
     n_threads = threads_for(n_jobs, planned.nnz)
-    wanted_bytes = thresholds.CACHE_PER_THREAD * n_threads if reuse else None
     if isinstance(x, CanonicalDense):
         offsets = columns.n_columns * np.arange(x.shape[0] + 1, dtype=np.int64)
     else:
         offsets = engine_for(x).count(columns, x)
-    blocks = RowBlocks(
-        offsets, columns.n_columns, x.dtype, max_bytes, wanted_bytes, is_sparse=planned.is_sparse
-    )
-    require_memory(min(blocks.limit, planned.nbytes), "A block", "Give a lower max_bytes.")
+    blocks = RowBlocks(offsets, columns.n_columns, x.dtype, max_bytes, is_sparse=planned.is_sparse)
+    n_threads = _threads_beside(blocks, planned, n_threads)
+    working = planned.working_bytes(n_threads)
+    blocks.leave(working)
+    if reuse:
+        blocks.keep_small(thresholds.CACHE_PER_THREAD * n_threads)
+    needed = min(blocks.limit, planned.nbytes) + working
+    require_memory(needed, "A block", "Give a lower max_bytes.")
     if isinstance(x, CanonicalDense):
         return _dense_blocks(columns, x, blocks, n_threads, reuse)
     return _sparse_blocks(columns, x, blocks, n_threads, reuse)
+
+
+def _threads_beside(blocks: RowBlocks, planned: ExpansionPlan, n_threads: int) -> int:
+    """Return how many threads to use: they may need half of the memory that a block may take."""
+    needed = min(blocks.limit, planned.nbytes) + planned.working_bytes(n_threads)
+    available = available_if_less(needed)
+    limit = blocks.limit if available is None else min(blocks.limit, available)
+    return planned.threads_within(limit - max(blocks.least, limit // 2), n_threads)
 
 
 def _sparse_blocks(

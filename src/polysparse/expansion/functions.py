@@ -115,7 +115,9 @@ def expand(
     max_bytes : int, "available" or None, default="available"
         Raise MemoryError, before anything is allocated, if the result would be larger than this
         many bytes, or than the available memory. With `columns` the error is raised as soon as the
-        size is known. None removes the limit. It does not matter if `out` is given.
+        size is known. To choose or hash the columns of long rows takes memory besides: from 8 MB on
+        it counts, and fewer threads are used if there is too little for all. None removes the
+        limit. It does not matter if `out` is given.
     out : CSR matrix or array, tuple of three arrays, or ndarray, optional
         Where to write the result, instead of new memory. For a sparse result an earlier one, which
         is not valid afterwards, or arrays (indptr, indices, data), which may be longer than the
@@ -218,7 +220,8 @@ def iter_expand(
         As in `expand`.
     max_bytes : int, default=2**28
         Maximum size of a block in bytes. With `columns`, a block would not exceed it even if it had
-        all columns.
+        all columns; memory to choose or hash the columns of long rows counts as in `expand`, and
+        threads get at most half if there is no need for more.
     reuse : bool, default=False
         If True, build every block in the memory of the previous one, and keep blocks small enough
         for the processor's cache even if `max_bytes` is larger. Two to four times as fast, because

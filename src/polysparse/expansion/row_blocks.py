@@ -25,9 +25,7 @@ class RowBlocks:
     dtype : numpy.dtype
         Dtype of the values.
     max_bytes : int
-        Maximum bytes of the arrays of a block.
-    wanted_bytes : int, optional
-        A smaller limit, which only blocks of a single row may exceed.
+        Maximum bytes of the arrays of a block. ValueError is raised if a row alone has more.
     is_sparse : bool, default=True
         Whether a block has indices and offsets besides its values.
     """
@@ -38,7 +36,6 @@ class RowBlocks:
         n_columns: int,
         dtype: np.dtype[Any],
         max_bytes: int,
-        wanted_bytes: int | None = None,
         *,
         is_sparse: bool = True,
     ) -> None:
@@ -55,14 +52,24 @@ class RowBlocks:
         self.row_bytes = self.index_dtype.itemsize if is_sparse else 0
         self.value_bytes = self.row_bytes + dtype.itemsize
         self.longest = longest
-        needed = longest * self.value_bytes + 2 * self.row_bytes
-        if len(offsets) > 1 and needed > self.limit:
+        self.least = longest * self.value_bytes + 2 * self.row_bytes  # bytes of the longest row
+        self.leave(0)
+
+    def leave(self, working: int) -> None:
+        """Leave some bytes of the limit to working memory, or raise ValueError."""
+        needed = self.least + working
+        if len(self.offsets) > 1 and needed > self.limit:
+            besides = f", of which {format_bytes(working)} are to work in" if working else ""
             raise ValueError(
-                f"max_bytes={max_bytes} is too little: row {lengths.argmax()} alone "
-                f"expands to {longest:,} stored values, {needed:,} bytes ({format_bytes(needed)})."
+                f"max_bytes={self.limit} is too little: row {np.diff(self.offsets).argmax()} alone "
+                f"expands to {self.longest:,} stored values, {needed:,} bytes "
+                f"({format_bytes(needed)}{besides})."
             )
-        if wanted_bytes is not None:
-            self.limit = min(self.limit, max(wanted_bytes, needed))
+        self.limit -= working
+
+    def keep_small(self, n_bytes: int) -> None:
+        """Set a smaller limit, which only blocks of a single row may exceed."""
+        self.limit = min(self.limit, max(n_bytes, self.least))
 
     def __iter__(self) -> Iterator[slice]:
         n_rows = len(self.offsets) - 1

@@ -11,7 +11,7 @@ from polysparse import machine, thresholds
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import engine_for
 from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
-from polysparse.expansion.planning import ExpansionPlan, plan_expansion
+from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, plan_expansion
 from polysparse.machine import threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
@@ -41,26 +41,44 @@ def expand_columns(
     is_costly = planned.is_upper_bound and planned.nbytes > thresholds.MOST_SET_ASIDE
     if is_costly and isinstance(x, CanonicalCsr):
         planned = count_stored(planned, x, n_jobs)
-    limit = planned.limit(max_bytes, ways_out)
-    most = planned.room_for(limit)
+    limit = planned.limit(max_bytes, ways_out, n_threads)
     if isinstance(x, CanonicalDense):
+        planned.room_for(limit)
         out = output.allocate(planned.shape, planned.dtype, order)
         engine.fill_dense(columns, x.values, out, n_threads)
         return out
-    # The size of a result in chosen or hashed columns is known only once it is computed. Unless it
-    # was counted, the room is for the largest that is possible or allowed: only pages that are
-    # written take memory.
-    room = CsrRoom.fresh(
-        planned.n_rows, most, planned.index_dtype, planned.filled_index_dtype, planned.dtype
-    )
-    rows = slice(0, planned.n_rows)
-    nnz = engine.fill(columns, x, rows, room.rows(planned.n_rows), n_threads)
-    if nnz < 0:
-        more = room.indices.itemsize + room.data.itemsize
-        planned.refuse(limit, "at least ", room.nbytes + more)
+    if limit.n_bytes is not None:  # a result of unknown size is left at least half of it
+        least = max(limit.n_bytes // 2, 8 * (planned.n_rows + 1))
+        for_result = min(planned.nbytes, least) if planned.is_upper_bound else planned.nbytes
+        n_threads = planned.threads_within(limit.n_bytes - for_result, n_threads)
+    room, nnz = _fill_within(limit, planned, x, n_threads)
     room.trim(nnz)
     index_dtype = index_dtype_for(max(columns.n_columns, nnz))
     return room.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
+
+
+def _fill_within(
+    limit: MemoryLimit, planned: ExpansionPlan, x: CanonicalCsr, n_threads: int
+) -> tuple[CsrRoom, int]:
+    """Return new memory with the expansion, and how many values that stores.
+
+    The size of a result in chosen or hashed columns is known only once it is computed. Unless it
+    was counted, the room is for the largest that is possible or allowed: only pages that are
+    written take memory.
+    """
+    most, rows = planned.room_for(limit, n_threads), slice(0, planned.n_rows)
+    room = CsrRoom.fresh(
+        planned.n_rows, most, planned.index_dtype, planned.filled_index_dtype, planned.dtype
+    )
+    nnz = engine_for(x).fill(planned.columns, x, rows, room.rows(planned.n_rows), n_threads)
+    if nnz >= 0:
+        return room, nnz
+    working, least = planned.working_bytes(n_threads), planned.working_bytes(1)
+    needed = room.nbytes + room.indices.itemsize + room.data.itemsize
+    if working == least:
+        planned.refuse(limit, "at least ", needed, working)
+    del room  # one thread leaves more of the limit to the result
+    return _fill_within(limit, planned, x, 1)
 
 
 def _expand_into(out: Any, planned: ExpansionPlan, x: Canonical, n_threads: int) -> Any:

@@ -65,10 +65,14 @@ class RowProfile:
         """Return the number of outputs of all rows and degrees."""
         return sum(self.outputs_by_degree(basis).values())
 
+    @property
+    def longest(self) -> RowProfile:
+        """The profile of the longest row alone."""
+        return RowProfile(((max((n for n, _ in self.lengths), default=0), 1),))
+
     def largest_row(self, basis: MonomialBasis) -> int:
         """Return the number of outputs of the row that has the most."""
-        longest = max((n for n, _ in self.lengths), default=0)
-        return RowProfile(((longest, 1),)).outputs(basis)
+        return self.longest.outputs(basis)
 
 
 def require_countable(n_outputs: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.machine import format_bytes, threads_for
+from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for
 from polysparse.stream.means import Means
 
@@ -18,10 +20,6 @@ OBSERVE_PART, OBSERVING_BYTES = 4, 64
 
 BYTES_PER_CHOSEN = 36  # of a column: its entry in a look-up, its rank and its count
 
-# Each thread computes a whole row before it selects or sums. That takes 50 bytes per output and, if
-# a row may have more outputs than an eighth of the hashed columns, 9 bytes per hashed column.
-BYTES_IN_SCRATCH, BYTES_PER_BUCKET, FEW_BUCKETS = 50, 9, 8
-
 
 def bytes_to_read(max_memory: int) -> int:
     """Return how much text or how many bytes of arrays to read at a time; no line is longer."""
@@ -33,17 +31,13 @@ def memory_for_columns(plan: ExpansionPlan) -> int:
     return BYTES_PER_CHOSEN * plan.columns.n_columns if plan.columns.kind == "chosen" else 0
 
 
-def memory_for_rows(plan: ExpansionPlan, n_jobs: int | None = None) -> int:
-    """Return the memory needed to expand the longest row."""
+def memory_for_rows(plan: ExpansionPlan) -> int:
+    """Return the memory needed to expand the longest row, by one thread."""
+    alone = replace(plan, profile=plan.profile.longest, found=None)
     stored = plan.profile.largest_row(plan.basis)
     itemsize = index_dtype_for(max(plan.columns.n_columns, stored)).itemsize
-    needed = FILL_PART * (stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize)
-    if not plan.columns.is_exact:
-        scratch = stored * BYTES_IN_SCRATCH
-        if plan.columns.kind == "hashed" and stored * FEW_BUCKETS > plan.shape[1]:
-            scratch += plan.shape[1] * BYTES_PER_BUCKET
-        needed += threads_for(n_jobs, plan.nnz) * scratch
-    return needed
+    needed = stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize
+    return FILL_PART * (needed + max(alone.filling_bytes(1), plan.working_bytes(1)))
 
 
 def require_room_for_rows(plan: ExpansionPlan, means: Means, resident: int) -> None:
@@ -52,7 +46,7 @@ def require_room_for_rows(plan: ExpansionPlan, means: Means, resident: int) -> N
     The columns take their share of it, and so do the `resident` bytes of an input read whole.
     """
     columns, max_memory = memory_for_columns(plan), means.memory
-    needed = memory_for_rows(plan, means.n_jobs) + columns + resident
+    needed = memory_for_rows(plan) + columns + resident
     if needed > max_memory:
         besides = [f"{plan.columns.n_columns:,} columns"] * bool(columns)
         besides += ["the input, which is read whole,"] * bool(resident)
