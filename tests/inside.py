@@ -28,8 +28,8 @@ _PATHS = {
     "fill rows": "polysparse.engine.cpu.fill",
     "look up": "polysparse.engine.cpu._lookup",  # chosen columns
     "look through": "polysparse.files.pieces.Piece.extent",  # a piece of a file
-    "apply": "polysparse.operator.products.apply",
-    "apply transposed": "polysparse.operator.products.apply_transposed",
+    "apply": "polysparse.operator.products.Products.apply",
+    "apply transposed": "polysparse.operator.products.Products.apply_transposed",
 }
 
 

@@ -1,6 +1,7 @@
 #include "apply/apply.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "apply/apply_listed.hpp"
@@ -11,8 +12,17 @@
 namespace polysparse {
 namespace {
 
-using InVectors = Table<nb::ro>;
-using OutVectors = Table<>;
+using InVectors = Vectors<nb::ro>;
+using OutVectors = Vectors<>;
+
+/// How many vectors of n numbers there are side by side.
+template <class SomeVectors>
+int64_t count_vectors(const SomeVectors& vectors, int64_t n, nb::dlpack::dtype dtype) {
+    require((vectors.ndim() == 1 || vectors.ndim() == 2) &&
+                static_cast<int64_t>(vectors.shape(0)) == n && vectors.dtype() == dtype,
+            "vectors of a wrong shape or dtype");
+    return vectors.ndim() == 1 ? 1 : static_cast<int64_t>(vectors.shape(1));
+}
 
 int64_t n_columns_of(const Basis& basis) {
     return basis.n_columns();
@@ -24,60 +34,82 @@ int64_t n_columns_of(const Hasher& hasher) {
     return static_cast<int64_t>(hasher.n_columns);
 }
 
-/// Calls product(x, from, to, effort, stop). `by`: which columns there are, the basis for all.
-template <class By, class Product>
-void multiply(const By& by, const Basis& basis, In row_offsets, In columns, In values,
-              InVectors vectors, OutVectors out, bool is_transposed, Effort effort,
-              const Product& product) {
-    const auto n_rows = static_cast<size_t>(std::max<int64_t>(size_of(row_offsets) - 1, 0));
-    const auto n_columns = static_cast<size_t>(n_columns_of(by));
-    require(vectors.shape(0) == (is_transposed ? n_rows : n_columns) &&
-                out.shape(0) == (is_transposed ? n_columns : n_rows) &&
-                vectors.shape(1) == out.shape(1) && vectors.dtype() == values.dtype() &&
-                out.dtype() == values.dtype() && effort.n_outputs >= 0 && effort.n_threads >= 1,
-            "vectors of a wrong shape or dtype");
-    const auto k = static_cast<int64_t>(out.shape(1));
-    with_csr(row_offsets, columns, values, basis.n_features,
-             [&]<class Value>(const CsrView<Value>& x) {
-                 const VectorTable<const Value> from{static_cast<const Value*>(vectors.data()), k};
-                 const VectorTable<Value> to{static_cast<Value*>(out.data()), k};
-                 run_without_gil(false, [&](const StopRequest& should_stop) {
-                     return product(x, from, to, effort, should_stop);
-                 });
-             });
+/// Which columns there are; the basis stands for all of its own.
+using Kept = std::variant<const Basis*, const Lookup*, const Hasher*>;
+
+/// An expansion to multiply with, which is not built. It refers to what it was made from.
+class Expansion {
+  public:
+    template <class By>
+    Expansion(const Basis& basis, const By& by, In row_offsets, In columns, In values)
+        : basis_(basis),
+          by_(&by),
+          row_offsets_(std::move(row_offsets)),
+          columns_(std::move(columns)),
+          values_(std::move(values)) {}
+
+    template <bool is_transposed>
+    void multiply(InVectors vectors, OutVectors out, int64_t n_outputs, int64_t n_threads,
+                  int64_t task) const {
+        std::visit(
+            [&](const auto* by) {
+                multiply_by<is_transposed>(*by, vectors, out, {n_outputs, n_threads, task});
+            },
+            by_);
+    }
+
+  private:
+    template <bool is_transposed, class By>
+    void multiply_by(const By& by, const InVectors& vectors, const OutVectors& out,
+                     const Effort& effort) const {
+        const int64_t n_rows = std::max<int64_t>(size_of(row_offsets_) - 1, 0);
+        const int64_t n_columns = n_columns_of(by);
+        const int64_t k = count_vectors(out, is_transposed ? n_columns : n_rows, values_.dtype());
+        require(count_vectors(vectors, is_transposed ? n_rows : n_columns, values_.dtype()) == k &&
+                    effort.n_outputs >= 0 && effort.n_threads >= 1,
+                "as many vectors as results, and some work and threads, are needed");
+        const auto product = [&]<class Value>(const CsrView<Value>& x) {
+            const VectorTable<const Value> from{static_cast<const Value*>(vectors.data()), k};
+            const VectorTable<Value> to{static_cast<Value*>(out.data()), k};
+            run_without_gil(false, [&](const StopRequest& should_stop) {
+                if constexpr (is_transposed)
+                    return apply_transposed(basis_, by, x, from, to, effort, should_stop);
+                else
+                    return apply(basis_, by, x, from, to, effort, should_stop);
+            });
+        };
+        with_csr(row_offsets_, columns_, values_, basis_.n_features, product);
+    }
+
+    const Basis& basis_;
+    Kept by_;
+    In row_offsets_, columns_, values_;
+};
+
+template <class By>
+void def_init(nb::class_<Expansion>& bound) {
+    bound.def(nb::init<const Basis&, const By&, In, In, In>(), nb::keep_alive<1, 2>(),
+              nb::keep_alive<1, 3>(), nb::arg("basis"), nb::arg("by"),
+              nb::arg("row_offsets").noconvert(), nb::arg("columns").noconvert(),
+              nb::arg("values").noconvert());
 }
 
-/// Defines both products in the columns that By describes.
-template <class By>
-void def_products(nb::module_& m) {
-    const auto def = [&](const char* name, bool is_transposed) {
-        m.def(
-            name,
-            [is_transposed](const Basis& basis, const By& by, In row_offsets, In columns, In values,
-                            InVectors vectors, OutVectors out, int64_t n_outputs, int64_t n_threads,
-                            int64_t task) {
-                const auto product = [&](const auto&... all) {
-                    return is_transposed ? apply_transposed(basis, by, all...)
-                                         : apply(basis, by, all...);
-                };
-                multiply(by, basis, row_offsets, columns, values, vectors, out, is_transposed,
-                         {n_outputs, n_threads, task}, product);
-            },
-            nb::arg("basis"), nb::arg("by"), nb::arg("row_offsets").noconvert(),
-            nb::arg("columns").noconvert(), nb::arg("values").noconvert(),
-            nb::arg("vectors").noconvert(), nb::arg("out").noconvert(), nb::arg("n_outputs"),
-            nb::arg("n_threads"), nb::arg("task"));
-    };
-    def("apply", false);
-    def("apply_transposed", true);
+template <bool is_transposed>
+void def_product(nb::class_<Expansion>& bound, const char* name) {
+    bound.def(name, &Expansion::multiply<is_transposed>, nb::arg("vectors").noconvert(),
+              nb::arg("out").noconvert(), nb::arg("n_outputs"), nb::arg("n_threads"),
+              nb::arg("task"));
 }
 
 }  // namespace
 
 void bind_apply(nb::module_& m) {
-    def_products<Basis>(m);
-    def_products<Lookup>(m);
-    def_products<Hasher>(m);
+    nb::class_<Expansion> bound(m, "Expansion", "An expansion to multiply with.");
+    def_init<Basis>(bound);
+    def_init<Lookup>(bound);
+    def_init<Hasher>(bound);
+    def_product<false>(bound, "apply");
+    def_product<true>(bound, "apply_transposed");
 }
 
 }  // namespace polysparse

@@ -19,6 +19,8 @@ template <class... Options>
 using Array = nb::ndarray<Options..., nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class... Options>
 using Table = nb::ndarray<Options..., nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class... Options>
+using Vectors = nb::ndarray<Options..., nb::c_contig, nb::device::cpu>;  // one, or a table of them
 
 using In = Array<nb::ro>;  // of a dtype that is looked at
 using Out = Array<>;

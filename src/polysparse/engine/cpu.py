@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -57,13 +57,12 @@ __all__ = [
     "SvmlightFault",
     "SvmlightText",
     "Tally",
-    "apply",
-    "apply_transposed",
     "combine",
     "count",
     "count_row_lengths",
     "divide",
     "dot",
+    "expansion",
     "fill",
     "fill_curved",
     "fill_dense",
@@ -282,71 +281,83 @@ def fill_dense(columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: 
 # ------------------------------------------------------------------------------------- products
 
 
-def apply(
-    columns: Any,
-    x: CsrRows,
-    coefficients: NDArray[Any],
-    out: NDArray[Any],
-    n_outputs: int,
-    n_threads: int,
-) -> None:
-    """Write the expansion of x times coefficients.
+class Expansion:
+    """The expansion of x, which is never built, to multiply with."""
 
-    Both are C-contiguous and of the dtype of x, with one column per vector: coefficients have a row
-    for each column of the expansion, `out` has one for each row. `n_outputs` says how large the
-    expansion would be.
-    """
-    how = n_outputs, n_threads, thresholds.TASK_OUTPUTS
-    if _fills_basis(columns, x, out.shape[1]):
-        basis = _native_basis(columns.basis)
-        of_all = np.zeros((columns.basis.n_columns, out.shape[1]), out.dtype)
-        of_all[columns.ranks] = coefficients
-        _kernels.apply(basis, basis, x.indptr, x.indices, x.data, of_all, out, *how)
-        if np.isfinite(out).all():
-            return  # otherwise a value of a column that is not chosen, times 0, may be in it
-    basis, by = _column_arguments(columns)
-    _kernels.apply(basis, by, x.indptr, x.indices, x.data, coefficients, out, *how)
+    def __init__(self, columns: Any, x: CsrRows) -> None:
+        self._columns = columns
+        self._x = x
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Expansion, (self._columns, self._x)
+
+    def apply(
+        self, coefficients: NDArray[Any], out: NDArray[Any], n_outputs: int, n_threads: int
+    ) -> None:
+        """Write the expansion times coefficients.
+
+        Both are C-contiguous and of the dtype of x: one vector, or a table with a column for each.
+        Coefficients have a number for each column of the expansion, `out` has one for each row.
+        `n_outputs` says how large the expansion would be.
+        """
+        how = n_outputs, n_threads, thresholds.TASK_OUTPUTS
+        if self._fills_basis(out):
+            of_all = np.zeros((self._columns.basis.n_columns, *out.shape[1:]), out.dtype)
+            of_all[self._columns.ranks] = coefficients
+            self._of_basis.apply(of_all, out, *how)
+            if np.isfinite(out).all():
+                return  # otherwise a value of a column that is not chosen, times 0, may be in it
+        self._native.apply(coefficients, out, *how)
+
+    def apply_transposed(
+        self, weights: NDArray[Any], out: NDArray[Any], n_outputs: int, n_threads: int
+    ) -> None:
+        """Add the transposed expansion times weights of the rows to `out`.
+
+        The arrays are as in `apply`, with those of weights and `out` exchanged.
+        """
+        how = n_outputs, n_threads, thresholds.TASK_OUTPUTS
+        if self._fills_basis(out):
+            of_all = np.zeros((self._columns.basis.n_columns, *out.shape[1:]), out.dtype)
+            self._of_basis.apply_transposed(weights, of_all, *how)
+            out += of_all[self._columns.ranks]
+            return
+        self._native.apply_transposed(weights, out, *how)
+
+    def _fills_basis(self, vectors: NDArray[Any]) -> bool:
+        """Return whether columns are chosen of so few that products with all of them are faster.
+
+        No column is looked up then, which takes ten times as long as to multiply. The numbers of
+        all columns must need little memory beside x, or beside those of the chosen ones.
+        """
+        columns = self._columns
+        if columns.kind != "chosen":
+            return False
+        k = 1 if vectors.ndim == 1 else vectors.shape[1]
+        most = max(len(self._x.data) // 4, 2 * k * columns.n_columns)
+        return bool(k * columns.basis.n_columns <= most)
+
+    @cached_property
+    def _of_basis(self) -> _kernels.Expansion:
+        basis = _native_basis(self._columns.basis)
+        return _kernels.Expansion(basis, basis, *self._arrays)
+
+    @cached_property
+    def _native(self) -> _kernels.Expansion:
+        columns = self._columns
+        if columns.kind == "all":
+            return self._of_basis
+        by = _lookup(columns) if columns.kind == "chosen" else _hasher(columns)
+        return _kernels.Expansion(_sizing_basis(columns), by, *self._arrays)
+
+    @property
+    def _arrays(self) -> CsrArrays:
+        return self._x.indptr, self._x.indices, self._x.data
 
 
-def apply_transposed(
-    columns: Any,
-    x: CsrRows,
-    weights: NDArray[Any],
-    out: NDArray[Any],
-    n_outputs: int,
-    n_threads: int,
-) -> None:
-    """Add the transposed expansion of x times weights of its rows to `out`.
-
-    The arrays are as in `apply`, with the rows of weights and `out` exchanged.
-    """
-    how = n_outputs, n_threads, thresholds.TASK_OUTPUTS
-    if _fills_basis(columns, x, out.shape[1]):
-        basis = _native_basis(columns.basis)
-        of_all = np.zeros((columns.basis.n_columns, out.shape[1]), out.dtype)
-        _kernels.apply_transposed(basis, basis, x.indptr, x.indices, x.data, weights, of_all, *how)
-        out += of_all[columns.ranks]
-        return
-    basis, by = _column_arguments(columns)
-    _kernels.apply_transposed(basis, by, x.indptr, x.indices, x.data, weights, out, *how)
-
-
-def _column_arguments(columns: Any) -> tuple[Any, Any]:
-    """Return the native basis, and what says which columns there are."""
-    basis = _sizing_basis(columns)
-    if columns.kind == "all":
-        return basis, basis
-    return basis, _lookup(columns) if columns.kind == "chosen" else _hasher(columns)
-
-
-def _fills_basis(columns: Any, x: CsrRows, k: int) -> bool:
-    """Return whether columns are chosen of so few that k products with all of them are faster.
-
-    No column is looked up then, which takes ten times as long as to multiply. The numbers of all
-    columns must need little memory beside x, or beside those of the chosen ones.
-    """
-    most = max(len(x.data) // 4, 2 * k * columns.n_columns)
-    return bool(columns.kind == "chosen" and k * columns.basis.n_columns <= most)
+def expansion(columns: Columns, x: CsrRows) -> Expansion:
+    """Return the expansion of x, to multiply with."""
+    return Expansion(columns, x)
 
 
 # -------------------------------------------------------------------------------- inner products

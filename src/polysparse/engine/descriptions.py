@@ -115,6 +115,22 @@ class HashFunction(Protocol):
         ...
 
 
+class Expansion(Protocol):
+    """An expansion that is never built, to multiply with. It can be pickled."""
+
+    def apply(
+        self, coefficients: NDArray[Any], out: NDArray[Any], n_outputs: int, n_threads: int
+    ) -> None:
+        """Write the expansion times coefficients."""
+        ...
+
+    def apply_transposed(
+        self, weights: NDArray[Any], out: NDArray[Any], n_outputs: int, n_threads: int
+    ) -> None:
+        """Add the transposed expansion times weights of the rows."""
+        ...
+
+
 class Engine(Protocol):
     """The operations of every engine; `cpu` documents them in full."""
 
@@ -148,28 +164,8 @@ class Engine(Protocol):
         """Write every element of a dense expansion."""
         ...
 
-    def apply(
-        self,
-        columns: Columns,
-        x: CsrRows,
-        coefficients: NDArray[Any],
-        out: NDArray[Any],
-        n_outputs: int,
-        n_threads: int,
-    ) -> None:
-        """Write the expansion times coefficients."""
-        ...
-
-    def apply_transposed(
-        self,
-        columns: Columns,
-        x: CsrRows,
-        weights: NDArray[Any],
-        out: NDArray[Any],
-        n_outputs: int,
-        n_threads: int,
-    ) -> None:
-        """Add the transposed expansion times weights of the rows."""
+    def expansion(self, columns: Columns, x: CsrRows) -> Expansion:
+        """Return the expansion of x, to multiply with."""
         ...
 
     def gram(

@@ -12,7 +12,7 @@ from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models.vectors import combine, multiply
 from polysparse.observation.tally import batches_of_rows
-from polysparse.operator import products
+from polysparse.operator.products import Products
 
 _SCORES = 2**21  # that `gram` has in memory
 
@@ -24,13 +24,11 @@ class Design:
         self.columns = columns
         self.x = x
         self.n_jobs = n_jobs
-        self.n_outputs = products.count_outputs(columns, x)
+        self.products = Products(columns, x, n_jobs)
 
     def apply(self, coefficients: NDArray[Any]) -> NDArray[Any]:
         """Return the expansion times coefficients, of shape (n_columns,) or (n_columns, k)."""
-        table = _as_table(coefficients)
-        out = products.apply(self.columns, self.x, table, self.n_outputs, self.n_jobs)
-        return out.reshape(len(out), *coefficients.shape[1:])
+        return self.products.apply(np.ascontiguousarray(coefficients))
 
     def apply_transposed(
         self, weights: NDArray[Any], out: NDArray[Any] | None = None
@@ -39,7 +37,7 @@ class Design:
 
         It is written to `out`, if that is given: an earlier result that is not needed any more.
         """
-        return self._sum(self.columns, self.x, self.n_outputs, weights, out)
+        return self.products.apply_transposed(np.ascontiguousarray(weights), out)
 
     def sum_squares(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return the weighted sum of squares of each column.
@@ -90,29 +88,7 @@ class Design:
             values = room[: len(x.data)]
             if of_squares:
                 multiply(x.data, x.data, 0.0, self.n_jobs, values)
-            n_outputs = products.count_outputs(columns, x)
-            changed = replace(x, data=values)
-            part = self._sum(columns, changed, n_outputs, weights[rows], part)
+            changed = Products(columns, replace(x, data=values), self.n_jobs)
+            part = changed.apply_transposed(np.ascontiguousarray(weights[rows]), part)
             combine(1.0, out.reshape(-1), 1.0, part.reshape(-1), self.n_jobs)
         return out
-
-    def _sum(
-        self,
-        columns: ColumnSpace,
-        x: CanonicalCsr,
-        n_outputs: int,
-        weights: NDArray[Any],
-        out: NDArray[Any] | None,
-    ) -> NDArray[Any]:
-        """Return the transposed expansion of x times weights of its rows."""
-        table = None if out is None else _as_table(out)
-        product = products.apply_transposed(
-            columns, x, _as_table(weights), n_outputs, self.n_jobs, table
-        )
-        return product.reshape(len(product), *weights.shape[1:])
-
-
-def _as_table(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Return one vector or several as a table with a column for each."""
-    table = vectors if vectors.ndim == 2 else vectors[:, np.newaxis]
-    return np.ascontiguousarray(table)

@@ -237,7 +237,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         x = self.read(X, reset=False)
         operator = PolynomialOperator.of(self.column_space_, x, n_jobs=self.n_jobs)
-        scores = operator @ self.coef_.T
+        scores: NDArray[np.float64] = operator @ self.coef_.T
         scores += self.intercept_
         return scores
 

@@ -19,15 +19,11 @@ from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.machine import threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.operator import products
+from polysparse.operator.products import Products
 
 
 def column_norms(
-    columns: ColumnSpace,
-    x: CanonicalCsr,
-    weights: NDArray[Any],
-    n_outputs: int,
-    n_jobs: int | None,
+    columns: ColumnSpace, x: CanonicalCsr, weights: NDArray[Any], n_jobs: int | None
 ) -> NDArray[Any]:
     """Return the norms of the columns, with weights of the rows of shape (n_rows, k)."""
     if columns.kind == "hashed":
@@ -36,13 +32,11 @@ def column_norms(
             for out, weight in zip(sums.T, weights.T, strict=True):
                 np.add.at(out, indices, squares * weight[rows])  # in order, whatever the blocks
     else:
-        sums = products.apply_transposed(columns, _squared(x), weights, n_outputs, n_jobs)
+        sums = Products(columns, _squared(x), n_jobs).apply_transposed(weights)
     return np.sqrt(sums, out=sums)
 
 
-def row_norms(
-    columns: ColumnSpace, x: CanonicalCsr, n_outputs: int, n_jobs: int | None
-) -> NDArray[Any]:
+def row_norms(columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> NDArray[Any]:
     """Return the norms of the rows; in closed form for all columns of a basis."""
     if columns.kind == "all":
         norms = output.allocate(x.shape[0], x.dtype)
@@ -53,8 +47,8 @@ def row_norms(
         for rows, _, squares in _squares(columns, x, n_jobs):
             np.add.at(sums, rows, squares)
     else:
-        ones = np.ones((columns.n_columns, 1), x.dtype)
-        sums = products.apply(columns, _squared(x), ones, n_outputs, n_jobs).ravel()
+        ones = np.ones(columns.n_columns, x.dtype)
+        sums = Products(columns, _squared(x), n_jobs).apply(ones)
     return np.sqrt(sums, out=sums)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.linalg import LinearOperator
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.arguments import (
@@ -21,10 +19,12 @@ from polysparse.columns.spaces import ColumnSpace
 from polysparse.elsewhere import handler_of
 from polysparse.expansion.planning import plan_expansion
 from polysparse.expansion.whole import expand_columns, expand_densely
-from polysparse.machine import format_bytes, require_memory
+from polysparse.machine import available_if_less, format_bytes, require_memory
 from polysparse.matrix.canonical import VALUE_DTYPES, CanonicalCsr, as_canonical, as_canonical_csr
 from polysparse.matrix.output import as_csr
-from polysparse.operator import inner_products, norms, products
+from polysparse.operator import inner_products, norms
+from polysparse.operator.plain_vectors import PlainVectorOperator, Transposed
+from polysparse.operator.products import Products
 
 WAYS_OUT = (
     "rows(slice(start, stop)) builds some of the rows",
@@ -32,7 +32,7 @@ WAYS_OUT = (
 )
 
 
-class PolynomialOperator(LinearOperator):  # type: ignore[misc]
+class PolynomialOperator(PlainVectorOperator):
     """The polynomial features of a matrix as a linear operator, which is never built.
 
     Products with the expanded matrix and with its transpose are computed from X: what is in memory
@@ -145,11 +145,8 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
         self.columns = columns
         self.n_jobs = n_jobs
         self._x = x
+        self._products = Products(columns, x, n_jobs)
         super().__init__(x.dtype, (x.shape[0], columns.n_columns))
-
-    @cached_property
-    def _n_outputs(self) -> int:
-        return products.count_outputs(self.columns, self._x)
 
     def __repr__(self) -> str:
         basis = self.columns.basis
@@ -166,33 +163,33 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
     # ---------------------------------------------------------------------- products, for SciPy
 
     def _matvec(self, v: NDArray[Any]) -> NDArray[Any]:
-        return self._matmat(v.reshape(-1, 1)).ravel()
+        return self._multiply(self._products.apply, v)
 
     def _rmatvec(self, v: NDArray[Any]) -> NDArray[Any]:
-        return self._rmatmat(v.reshape(-1, 1)).ravel()
+        self._require_room_for_coefficients(1 if v.ndim == 1 else v.shape[1])
+        return self._multiply(self._products.apply_transposed, v)
 
-    def _matmat(self, v: NDArray[Any]) -> NDArray[Any]:
-        return self._multiply(products.apply, v)
+    _matmat, _rmatmat = _matvec, _rmatvec
 
-    def _rmatmat(self, v: NDArray[Any]) -> NDArray[Any]:
-        self._require_room_for_coefficients(v.shape[1])
-        return self._multiply(products.apply_transposed, v)
+    def _adjoint(self) -> Transposed:
+        return Transposed(self)
 
-    def _transpose(self) -> LinearOperator:
-        return self._adjoint()  # which SciPy's own would call, between two conjugations
+    _transpose = _adjoint  # all numbers are real
 
     def _multiply(self, apply: Callable[..., NDArray[Any]], v: NDArray[Any]) -> NDArray[Any]:
-        """Return a product with columns of any dtype; complex ones part by part."""
+        """Return a product with one vector or several, of any dtype; complex ones part by part."""
         if v.dtype.kind == "c":
-            parts = self._multiply(apply, np.hstack([np.real(v), np.imag(v)]))
+            table = v if v.ndim == 2 else v[:, np.newaxis]
+            parts = self._multiply(apply, np.hstack([np.real(table), np.imag(table)]))
             real, imaginary = np.hsplit(parts, 2)
-            return real + 1j * imaginary
-        v = np.ascontiguousarray(v, dtype=self.dtype)
-        return apply(self.columns, self._x, v, self._n_outputs, self.n_jobs)
+            return (real + 1j * imaginary).reshape(len(parts), *v.shape[1:])
+        return apply(np.ascontiguousarray(v, dtype=self.dtype))
 
     def _require_room_for_coefficients(self, k: int) -> None:
         """Raise MemoryError if k vectors with an entry for each column do not fit."""
         n_columns = self.shape[1]
+        if available_if_less(n_columns * k * self.dtype.itemsize) is None:
+            return  # to find the words takes as long as a small product
         vectors = "A vector" if k == 1 else f"{k} vectors"
         require_memory(
             n_columns * k * self.dtype.itemsize,
@@ -272,7 +269,7 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
             raise ValueError(f"w must not be negative, but w{first} is {weights[*first]}.")
         several = weights if weights.ndim == 2 else weights[:, np.newaxis]
         self._require_room_for_coefficients(several.shape[1])
-        found = norms.column_norms(self.columns, self._x, several, self._n_outputs, self.n_jobs)
+        found = norms.column_norms(self.columns, self._x, several, self.n_jobs)
         return found if weights.ndim == 2 else found.ravel()
 
     def row_norms(self) -> NDArray[Any]:
@@ -290,7 +287,7 @@ class PolynomialOperator(LinearOperator):  # type: ignore[misc]
         >>> PolynomialOperator([[0.0, 2.0], [1.0, 1.0]], degree=(2, 2)).row_norms().round(3)
         array([4.123, 2.   ])
         """
-        return norms.row_norms(self.columns, self._x, self._n_outputs, self.n_jobs)
+        return norms.row_norms(self.columns, self._x, self.n_jobs)
 
     def gram(self, Z: Any = None) -> NDArray[Any]:
         """Return the inner products of expanded rows: a polynomial kernel.

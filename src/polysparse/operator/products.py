@@ -1,7 +1,8 @@
-"""Products of an expansion with vectors, and of its transpose."""
+"""Products with an expansion that is never built."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,48 +16,46 @@ from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.row_profile import require_countable
 
 
-def apply(
-    columns: ColumnSpace,
-    x: CanonicalCsr,
-    coefficients: NDArray[Any],
-    n_outputs: int,
-    n_jobs: int | None,
-) -> NDArray[Any]:
-    """Return the expansion times coefficients, which are of shape (n_columns, k)."""
-    out = output.allocate((x.shape[0], coefficients.shape[1]), x.dtype)
-    n_threads = threads_for(n_jobs, n_outputs)
-    engine_for(x).apply(columns, x, coefficients, out, n_outputs, n_threads)
-    return out
+class Products:
+    """Products of an expansion, and of its transpose, with one vector or several side by side."""
 
+    def __init__(self, columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> None:
+        self.columns = columns
+        self.x = x
+        self.n_jobs = n_jobs
+        self._expansion = engine_for(x).expansion(columns, x)
 
-def apply_transposed(
-    columns: ColumnSpace,
-    x: CanonicalCsr,
-    weights: NDArray[Any],
-    n_outputs: int,
-    n_jobs: int | None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Return the transposed expansion times weights of the rows, of shape (n_rows, k).
+    @cached_property
+    def n_outputs(self) -> int:
+        """How many outputs are multiplied.
 
-    It is written to `out`, if that is given. A solver that gives its last result back need not wait
-    for fresh memory, which may take longer than the product.
-    """
-    if out is None:
-        out = np.zeros((columns.n_columns, weights.shape[1]), x.dtype)
-    else:
-        out.fill(0)
-    n_threads = threads_for(n_jobs, n_outputs)
-    engine_for(x).apply_transposed(columns, x, weights, out, n_outputs, n_threads)
-    return out
+        Those are counted, too, that are not chosen, and those that are merged. MemoryError is
+        raised if there are more than can be counted.
+        """
+        n_outputs = self.x.profile.outputs(self.columns.basis)
+        require_countable(n_outputs)
+        return n_outputs
 
+    def apply(self, coefficients: NDArray[Any]) -> NDArray[Any]:
+        """Return the expansion times coefficients, of shape (n_columns,) or (n_columns, k)."""
+        out = output.allocate((self.x.shape[0], *coefficients.shape[1:]), coefficients.dtype)
+        n_outputs = self.n_outputs
+        self._expansion.apply(coefficients, out, n_outputs, threads_for(self.n_jobs, n_outputs))
+        return out
 
-def count_outputs(columns: ColumnSpace, x: CanonicalCsr) -> int:
-    """Return how many outputs are multiplied, which is what products take as `n_outputs`.
+    def apply_transposed(
+        self, weights: NDArray[Any], out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
+        """Return the transposed expansion times weights, of shape (n_rows,) or (n_rows, k).
 
-    Those are counted, too, that are not chosen, and those that are merged. MemoryError is raised if
-    there are more than can be counted.
-    """
-    n_outputs = x.profile.outputs(columns.basis)
-    require_countable(n_outputs)
-    return n_outputs
+        It is written to `out`, if that is given. A solver that gives its last result back need not
+        wait for fresh memory, which may take longer than the product.
+        """
+        if out is None:
+            out = np.zeros((self.columns.n_columns, *weights.shape[1:]), weights.dtype)
+        else:
+            out.fill(0)
+        n_outputs = self.n_outputs
+        n_threads = threads_for(self.n_jobs, n_outputs)
+        self._expansion.apply_transposed(weights, out, n_outputs, n_threads)
+        return out
