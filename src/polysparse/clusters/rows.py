@@ -16,8 +16,9 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models.blocks import Block, Function
+from polysparse.models.classes import require_classes
 from polysparse.models.design import Design
-from polysparse.models.logistic import require_classes, sums_by_class
+from polysparse.models.logistic import sums_by_class
 from polysparse.models.shared import Extent
 from polysparse.observation.tally import ColumnTally
 

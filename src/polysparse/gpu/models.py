@@ -20,12 +20,12 @@ from polysparse.gpu.containers import Array, container_of
 from polysparse.gpu.products import Products
 from polysparse.gpu.transformers import read_finite, zeros_like
 from polysparse.models.blocks import Block, Function, OneBlock
+from polysparse.models.classes import find_classes
 from polysparse.models.logistic import (
     PolynomialLogisticRegression,
     count_outputs,
     log_probabilities,
     probabilities,
-    require_classes,
     sums_by_class,
 )
 from polysparse.models.losses import Sums
@@ -131,8 +131,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
             targets = y.astype(np.float64, copy=False)
             model.fit_blocks(columns, _block(columns, x, targets, weights))
             return model
-        require_classes(y)
-        classes, numbers = np.unique(y, return_inverse=True)
+        classes, numbers = find_classes(y)
         factors = model.class_factors(classes, sums_by_class(numbers, weights, len(classes)))
         with np.errstate(over="ignore"):
             weights = weights * factors[numbers]

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
@@ -18,6 +17,7 @@ from polysparse.estimators.shared import IntegerRange
 from polysparse.machine import threads_for
 from polysparse.models import newton
 from polysparse.models.blocks import Block, Blocks, OneBlock
+from polysparse.models.classes import find_classes
 from polysparse.models.design import Design
 from polysparse.models.intercepts import intercept_for
 from polysparse.models.losses import COST
@@ -164,8 +164,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         self.require_parameters()
         last = self.forget()
         x, y = self.read(X, y=y, reset=True)
-        require_classes(y)
-        classes, numbers = np.unique(y, return_inverse=True)
+        classes, numbers = find_classes(y)
         weights = as_weights(sample_weight, x.shape[0])
         Extent.of(weights).require_valid()
         factors = self.class_factors(classes, sums_by_class(numbers, weights, len(classes)))
@@ -413,8 +412,3 @@ def sums_by_class(
 ) -> NDArray[np.float64]:
     """Return the sum of weights of each class."""
     return np.bincount(numbers, weights, n_classes).astype(np.float64, copy=False)
-
-
-def require_classes(y: Any) -> None:
-    """Raise ValueError if y is no column of classes."""
-    check_classification_targets(y)
