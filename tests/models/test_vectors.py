@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from inside import lower, pretend_elsewhere
-from polysparse.models.vectors import combine, divide, dot, multiply, weighted_squares
+from polysparse.engine import cpu
+from polysparse.models.vectors import (
+    centre,
+    combine,
+    divide,
+    dot,
+    multiply,
+    raise_shifted,
+    rescale,
+    weighted_squares,
+)
 
 LENGTHS = [0, 1, 7, 8, 9, 8192, 40_003]
 
@@ -33,6 +43,44 @@ def test_updates_have_the_bits_of_numpy(n):
     expected = 0.7 * a + 1.1 * (b - 0.2)
     combine(0.7, a, 1.1, b, 1, 0.2)
     np.testing.assert_array_equal(a, expected)
+    expected = 0.7 * b + 1.1
+    rescale(b, 0.7, 1.1, 1)
+    np.testing.assert_array_equal(b, expected)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_powers_of_what_is_not_positive_are_one(n):
+    a, _, c = vectors(n)
+    np.testing.assert_allclose(raise_shifted(c, 0.5, 1), (c + 0.5) ** 0.75, rtol=1e-15)
+    np.testing.assert_array_equal(raise_shifted(a, 0.0, 1)[a <= 0], 1)
+    np.testing.assert_array_equal(raise_shifted(np.zeros(n), 0.0, 1), 1)
+
+
+@pytest.mark.parametrize("k", [0, 1, 3])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_columns_are_centred(n, k):
+    """Of k classes; 0 stands for vectors."""
+    rng = np.random.default_rng(n)
+    values, totals = rng.standard_normal((n, k) if k else n), rng.uniform(1, 2, k or 1)
+    squares, sums = 0.7 * values**2, values.copy()
+    expected = np.maximum(squares - sums * sums / totals, 0), sums / totals
+    centre(squares, sums, totals if k else totals[0], 1)
+    np.testing.assert_array_equal(squares, expected[0])
+    np.testing.assert_array_equal(sums, expected[1])
+
+
+def test_sums_without_weight_are_centred_too():
+    squares, sums = np.zeros(3), np.zeros(3)
+    centre(squares, sums, 0.0, 1)
+    assert squares.tolist() == sums.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [0, 1, 40_003, (20_001, 2)])
+def test_what_is_cleared_is_zero(shape, dtype):
+    x = np.full(shape, np.nan, dtype)
+    cpu.clear(x, 3)
+    assert x.tobytes() == bytes(x.nbytes)
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -43,8 +91,13 @@ def test_threads_change_no_bit_of_sums(n, monkeypatch):
     def found(n_jobs):
         x, out = a.copy(), np.empty(n)
         combine(0.5, x, 2.0, b, n_jobs)
+        rescale(x, 0.3, 0.1, n_jobs)
+        squares, means = a * a, b.copy()
+        centre(squares, means, 2.0, n_jobs)
+        changed = x, squares, means, raise_shifted(a, 0.2, n_jobs)
         sums = dot(a, b, n_jobs), weighted_squares(c, a, 0.5, n_jobs), divide(a, c, out, n_jobs)
-        return sums, x.tobytes(), out.tobytes(), multiply(a, b, 0.1, n_jobs).tobytes()
+        changed = *changed, out, multiply(a, b, 0.1, n_jobs)
+        return sums, [each.tobytes() for each in changed]
 
     alone = found(1)
     for n_jobs in (2, 3, 8):
@@ -55,6 +108,10 @@ def test_what_is_not_finite_stays_so():
     a = np.ones(20)
     a[17] = np.inf
     assert dot(a, np.ones(20), 1) == np.inf
+    squares, sums = a.copy(), a.copy()
+    centre(squares, sums, 2.0, 1)
+    assert np.isnan(squares[17])
+    assert sums[17] == np.inf
     a[3] = np.nan
     assert np.isnan(dot(a, np.ones(20), 1))
 

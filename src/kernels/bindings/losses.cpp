@@ -69,6 +69,32 @@ void py_multiply(InVector x, InVector y, double shift, OutVector out, int64_t n_
     });
 }
 
+void py_clear(Vectors<> x, int64_t n_threads) {
+    run(n_threads,
+        [&](const Work& work) { return clear(static_cast<int64_t>(x.nbytes()), x.data(), work); });
+}
+
+void py_rescale(OutVector x, double factor, double shift, int64_t n_threads) {
+    run(n_threads,
+        [&](const Work& work) { return rescale(size_of(x), x.data(), factor, shift, work); });
+}
+
+void py_raise_shifted(InVector x, double shift, OutVector out, int64_t n_threads) {
+    require_same_size(x, out);
+    run(n_threads, [&](const Work& work) {
+        return raise_shifted(size_of(x), x.data(), shift, out.data(), work);
+    });
+}
+
+void py_centre(OutVector squares, OutVector sums, InVector totals, int64_t n_threads) {
+    require_same_size(squares, sums);
+    const int64_t k = size_of(totals);
+    require(k > 0 && size_of(sums) % k == 0, "totals for all sums are needed");
+    run(n_threads, [&](const Work& work) {
+        return centre(size_of(sums) / k, k, squares.data(), sums.data(), totals.data(), work);
+    });
+}
+
 double py_divide(InVector x, InVector y, OutVector out, int64_t n_threads) {
     require_same_size(x, y, out);
     double sum = 0;
@@ -173,6 +199,13 @@ void bind_losses(nb::module_& m) {
           nb::arg("y").noconvert(), nb::arg("shift"), nb::arg("n_threads"));
     m.def("multiply", &py_multiply, nb::arg("x").noconvert(), nb::arg("y").noconvert(),
           nb::arg("shift"), nb::arg("out").noconvert(), nb::arg("n_threads"));
+    m.def("clear", &py_clear, nb::arg("x").noconvert(), nb::arg("n_threads"));
+    m.def("rescale", &py_rescale, nb::arg("x").noconvert(), nb::arg("factor"), nb::arg("shift"),
+          nb::arg("n_threads"));
+    m.def("raise_shifted", &py_raise_shifted, nb::arg("x").noconvert(), nb::arg("shift"),
+          nb::arg("out").noconvert(), nb::arg("n_threads"));
+    m.def("centre", &py_centre, nb::arg("squares").noconvert(), nb::arg("sums").noconvert(),
+          nb::arg("totals").noconvert(), nb::arg("n_threads"));
     m.def("divide", &py_divide, nb::arg("x").noconvert(), nb::arg("y").noconvert(),
           nb::arg("out").noconvert(), nb::arg("n_threads"));
     m.def("sum_log_losses", &py_sum_log_losses, nb::arg("scores").noconvert(),

@@ -1,5 +1,8 @@
 #include "losses/vectors.hpp"
 
+#include <cmath>
+#include <cstring>
+
 namespace polysparse {
 namespace {
 
@@ -34,6 +37,25 @@ POLYSPARSE_PER_PROCESSOR double divide(const double* __restrict x, const double*
     return sum.total();
 }
 
+POLYSPARSE_PER_PROCESSOR void raise_shifted(const double* __restrict x, double shift,
+                                            double* __restrict out, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+        const double own = x[i] + shift, root = std::sqrt(own > 0 ? own : 1);
+        out[i] = root * std::sqrt(root);
+    }
+}
+
+POLYSPARSE_INLINE void centre_at(double& square, double& sum, double total) {
+    const double rest = square - sum * sum / total;
+    square = rest < 0 ? 0 : rest;  // rounding; what is not a number stays so
+    sum /= total;
+}
+
+POLYSPARSE_PER_PROCESSOR void centre(double* __restrict squares, double* __restrict sums,
+                                     double total, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) centre_at(squares[i], sums[i], total);
+}
+
 /// Writes the sum of what `part` says of blocks.
 template <class Part>
 bool sum_of(int64_t n, double* sum, const Work& work, const Part& part) {
@@ -66,6 +88,33 @@ bool combine(int64_t n, double a, double* x, double b, const double* y, double s
              const Work& work) {
     return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) x[i] = a * x[i] + b * (y[i] - shift);
+    });
+}
+
+bool clear(int64_t n, void* x, const Work& work) {
+    constexpr int64_t n_bytes = length * static_cast<int64_t>(sizeof(double));
+    return for_blocks(n, n_bytes, work, [&](int64_t, int64_t begin, int64_t end) {
+        std::memset(static_cast<char*>(x) + begin, 0, end - begin);
+    });
+}
+
+bool rescale(int64_t n, double* x, double factor, double shift, const Work& work) {
+    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) x[i] = factor * x[i] + shift;
+    });
+}
+
+bool raise_shifted(int64_t n, const double* x, double shift, double* out, const Work& work) {
+    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+        raise_shifted(x, shift, out, begin, end);
+    });
+}
+
+bool centre(int64_t n, int64_t k, double* squares, double* sums, const double* totals,
+            const Work& work) {
+    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+        if (k == 1) return centre(squares, sums, totals[0], begin, end);
+        for (int64_t i = begin * k; i < end * k; ++i) centre_at(squares[i], sums[i], totals[i % k]);
     });
 }
 

@@ -22,6 +22,20 @@ bool combine(int64_t n, double a, double* x, double b, const double* y, double s
 bool multiply(int64_t n, const double* x, const double* y, double shift, double* out,
               const Work& work);
 
+/// x = 0, whatever its type, which takes n bytes.
+bool clear(int64_t n, void* x, const Work& work);
+
+/// x = factor * x + shift
+bool rescale(int64_t n, double* x, double factor, double shift, const Work& work);
+
+/// out = (x + shift)^(3/4), or 1 where x + shift is not positive.
+bool raise_shifted(int64_t n, const double* x, double shift, double* out, const Work& work);
+
+/// Sums of squares of n columns become those about their means, and their sums the means. There are
+/// k numbers for each column, side by side, and k totals: the weights of all rows.
+bool centre(int64_t n, int64_t k, double* squares, double* sums, const double* totals,
+            const Work& work);
+
 /// out = x / y; writes the sum of x * out to `sum`.
 bool divide(int64_t n, const double* x, const double* y, double* out, double* sum,
             const Work& work);

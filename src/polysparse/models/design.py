@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -78,11 +79,12 @@ class Design:
         Values are squared for some rows at a time, and take no more memory than the sums do, or a
         sixth of X.
         """
-        out, part = np.zeros((columns.n_columns, *weights.shape[1:])), None
-        at_a_time = max(out.size, len(self.x.data) // 4, 2**20)
+        shape = columns.n_columns, *weights.shape[1:]
+        at_a_time = max(math.prod(shape), len(self.x.data) // 4, 2**20)
         batches, offsets = batches_of_rows(self.x.indptr, at_a_time), self.x.indptr
         n_most = max((int(offsets[b.stop] - offsets[b.start]) for b in batches), default=0)
         room = np.empty(n_most) if of_squares else np.ones(n_most)
+        out = part = None
         for rows in batches:
             x = self.x.rows(rows)
             values = room[: len(x.data)]
@@ -90,5 +92,8 @@ class Design:
                 multiply(x.data, x.data, 0.0, self.n_jobs, values)
             changed = Products(columns, replace(x, data=values), self.n_jobs)
             part = changed.apply_transposed(np.ascontiguousarray(weights[rows]), part)
-            combine(1.0, out.reshape(-1), 1.0, part.reshape(-1), self.n_jobs)
-        return out
+            if out is None:
+                out, part = part, None
+            else:
+                combine(1.0, out.reshape(-1), 1.0, part.reshape(-1), self.n_jobs)
+        return np.zeros(shape) if out is None else out

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from polysparse.models import contributions
 from polysparse.models.blocks import Blocks
 from polysparse.models.losses import Sums
-from polysparse.models.vectors import combine, dot
+from polysparse.models.vectors import centre, combine, dot
 
 # Elsewhere, the gradient of squared errors is updated, as conjugate gradients do, and made of the
 # errors themselves this often.
 REFRESH = 50
-
-BLOCK = 2**15  # columns that are centred at a time, in cache
 
 
 class Objective:
@@ -130,7 +128,7 @@ class LogLosses(Objective):
         self.n_products += 3 if is_centred else 2
         self._means = None
         if is_centred:
-            centre(squares, sums, totals)
+            centre(squares, sums, totals, self.n_jobs)
             if not self.blocks.are_here and self.n_classes == 2:
                 self._means = sums
         return gradient, squares
@@ -255,7 +253,7 @@ class SquaredErrors(Objective):
         self.n_products += 2 if self.has_intercept else 1
         self._means = None
         if self.has_intercept:
-            centre(squares, sums, self._total)
+            centre(squares, sums, self._total, self.n_jobs)
             if not self.blocks.are_here:
                 self._means = sums
         return self._settle(self.blocks.keep(contributions.targets)), squares
@@ -333,14 +331,3 @@ class SquaredErrors(Objective):
             return self._go_to(coefficients)
         (value,) = self.blocks.total(contributions.squares, self._errors)
         return float(value)
-
-
-def centre(squares: NDArray[np.float64], sums: NDArray[np.float64], totals: Any) -> None:
-    """Make sums of squares of columns those about their means, and sums of columns their means."""
-    totals = np.maximum(totals, np.finfo(np.float64).tiny)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(squares), BLOCK):
-            squares_part, sums_part = (v[start : start + BLOCK] for v in (squares, sums))
-            squares_part -= sums_part * sums_part / totals
-            sums_part /= totals
-            np.maximum(squares_part, 0, out=squares_part)  # rounding

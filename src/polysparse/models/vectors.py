@@ -60,6 +60,27 @@ def multiply(
     return out
 
 
+def rescale(x: Vector, factor: float, shift: float, n_jobs: int | None) -> None:
+    """Make x factor * x + shift."""
+    cpu.rescale(x, factor, shift, threads_for(n_jobs, x.size))
+
+
+def raise_shifted(x: Vector, shift: float, n_jobs: int | None) -> Vector:
+    """Return (x + shift)**0.75, and 1 where x + shift is not positive."""
+    out = np.empty_like(x)
+    cpu.raise_shifted(x, shift, out, threads_for(n_jobs, x.size))
+    return out
+
+
+def centre(squares: Vector, sums: Vector, totals: Any, n_jobs: int | None) -> None:
+    """Make sums of squares of columns those about their means, and sums of columns their means.
+
+    Both have a number for each column, or one for each class. Totals are the weights of all rows.
+    """
+    own = np.maximum(np.atleast_1d(totals), np.finfo(np.float64).tiny)
+    cpu.centre(squares.reshape(-1), sums.reshape(-1), own, threads_for(n_jobs, sums.size))
+
+
 def divide(x: Vector, y: Vector, out: Vector, n_jobs: int | None) -> float:
     """Write x / y to `out`, and return the sum of x * out."""
     return cpu.divide(x, y, out, threads_for(n_jobs, x.size))

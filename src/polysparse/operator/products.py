@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.engine import engine_for
+from polysparse.engine import cpu, engine_for
 from polysparse.machine import threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import CanonicalCsr
@@ -51,11 +51,11 @@ class Products:
         It is written to `out`, if that is given. A solver that gives its last result back need not
         wait for fresh memory, which may take longer than the product.
         """
+        n_outputs = self.n_outputs
+        n_threads = threads_for(self.n_jobs, n_outputs)
         if out is None:
             out = np.zeros((self.columns.n_columns, *weights.shape[1:]), weights.dtype)
         else:
-            out.fill(0)
-        n_outputs = self.n_outputs
-        n_threads = threads_for(self.n_jobs, n_outputs)
+            cpu.clear(out, threads_for(self.n_jobs, out.size))
         self._expansion.apply_transposed(weights, out, n_outputs, n_threads)
         return out
