@@ -302,6 +302,43 @@ def test_what_is_not_a_number_stays_so(kind):
     assert np.isnan(probabilities(scores, 1)[4]).any()
 
 
+@pytest.mark.parametrize("c", range(3))
+@pytest.mark.parametrize("r", range(11))
+def test_what_is_not_a_number_stays_so_in_every_class_and_row(r, c):
+    """Eight rows are looked at side by side, the others one by one."""
+    scores, change, classes = np.zeros((11, 3)), np.ones((11, 3)), np.arange(11) % 3
+    own = RowLosses(classes, np.ones(11), 3)
+    old = own.point(scores, np.zeros(3))
+    scores[r, c] = np.nan
+    for along in ((), (change, old, 0.5, 0.1)):
+        sums = own.sums(scores, np.zeros(3), *along)
+        assert np.isnan(sums.value)
+        assert np.isnan(sums.hessian).any()
+    assert np.isnan(probabilities(scores, 1)).any(axis=1).tolist() == [i == r for i in range(11)]
+    scores[r, c], change[r, c] = 0, np.nan
+    assert np.isnan(own.sums(scores, np.zeros(3), change, old, 0.5, 0.1).value)
+
+
+@pytest.mark.parametrize("n", [1, 8, 9])
+def test_huge_scores_of_several_classes(n):
+    scores = np.tile([8e307, -8e307, 0.0], (n, 1))
+    for which, loss in enumerate([0.0, 1.6e308, 8e307]):
+        classes, weights = np.full(n, which), np.full(n, 1 / 16)
+        own = RowLosses(classes, weights, 3)
+        sums, point = own.sums(scores, np.zeros(3)), own.point(scores, np.zeros(3))
+        assert sums.value == pytest.approx(n * (loss / 16), rel=1e-14)
+        assert (sums.lowest, sums.highest) == (-8e307, 8e307)
+        np.testing.assert_array_equal(sums.expected, [n / 16, 0, 0])
+        assert not np.any(sums.hessian)
+        np.testing.assert_array_equal(point.likely, np.tile([1.0, 0, 0], (n, 1)))
+        expected = point.likely - (np.arange(3) == which)
+        np.testing.assert_array_equal(point.residuals, expected / 16)
+        assert not point.weights.any()
+    apart = np.tile([1.7e308, -1.7e308, 0.0], (n, 1))  # by more than any float
+    assert RowLosses(np.ones(n, int), np.ones(n), 3).sums(apart, np.zeros(3)).value == np.inf
+    np.testing.assert_array_equal(probabilities(apart, 1), np.tile([1.0, 0, 0], (n, 1)))
+
+
 def test_infinite_scores_are_certain():
     classes, scores = np.array([1, 0, 1, 0]), np.array([np.inf, -np.inf, -np.inf, np.inf])
     own = RowLosses(classes, np.ones(4), 2)

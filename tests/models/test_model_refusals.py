@@ -1,6 +1,6 @@
 """What the models refuse, and how they fail."""
 
-import os
+import sys
 import warnings
 
 import numpy as np
@@ -12,7 +12,7 @@ from csr_zoo import random_csr, raw_csr
 from inside import before, fail_at, lower, set_available_memory
 from model_data import classes_for, numbers_for
 from polysparse import HashedPolynomialFeatures, PolynomialLogisticRegression, PolynomialRidge
-from programs import run
+from programs import THREADS, run
 
 X = random_csr(60, 5, 0.5)
 Y = {PolynomialRidge: numbers_for(X), PolynomialLogisticRegression: classes_for(X, 2)}
@@ -177,6 +177,13 @@ def test_too_few_iterations_are_a_warning_that_says_what_to_change(model):
         model().fit(X, Y[model])
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("size", [1e100, 1e160])
+def test_products_that_are_too_large_for_scores(n_classes, size):
+    with pytest.raises(ValueError, match=r"sums of their squares are not finite: scale X"):
+        PolynomialLogisticRegression().fit(X * size, classes_for(X, n_classes))
+
+
 @every_model
 def test_a_failed_fit_leaves_nothing_mixed(model):
     fitted = model().fit(X, Y[model])
@@ -204,26 +211,29 @@ def test_an_interrupt_at_any_product_leaves_no_model(model, step, n_before, monk
 
 
 @pytest.mark.no_sanitizer
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX signals and /proc")
 def test_ctrl_c_stops_a_fit():
     done = run(
-        """
-        import signal
-        def handler(*_):
-            raise KeyboardInterrupt
-        signal.signal(signal.SIGALRM, handler)
-        y = np.arange(n) % 2
-        for model in (polysparse.PolynomialRidge, polysparse.PolynomialLogisticRegression):
-            model = model(columns="observed", tol=0, max_iter=10**6)
-            signal.setitimer(signal.ITIMER_REAL, 0.5)
-            try:
-                model.fit(X, y)
-            except KeyboardInterrupt:
-                print("stopped", hasattr(model, "coef_"))
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        THREADS
+        + """
+    import signal
+    def handler(*_):
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGALRM, handler)
+    y = np.arange(n) % 2
+    before = n_threads()
+    for model in (polysparse.PolynomialRidge, polysparse.PolynomialLogisticRegression):
+        model = model(columns="observed", tol=0, max_iter=10**6, n_jobs=2)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        try:
+            model.fit(X, y)
+        except KeyboardInterrupt:
+            print("stopped", hasattr(model, "coef_"), n_threads_left(before))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(model.set_params(columns="all", tol=1).fit(X[:20, :9], y[:20]).coef_.shape[-1])
         """
     )
-    assert done.stdout.split() == ["stopped", "False"] * 2, done.stderr
+    assert done.stdout.split() == ["stopped", "False", "0", "54"] * 2, done.stderr
 
 
 @pytest.mark.parametrize(("C", "weight"), [(1e-200, 1e-200), (1e200, 1e200)])

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.no_sanitizer
 LARGE = (
     THREADS
     + """
-    import numpy as np, polysparse, signal
+    import numpy as np, polysparse, signal, sys
     from scipy import sparse
     from polysparse import HashedPolynomialFeatures, PolynomialOperator
 
@@ -189,3 +189,34 @@ def test_chosen_columns_need_no_vectors_for_all_columns(k):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < R.nbytes + X.data.nbytes / 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on memory")
+@pytest.mark.parametrize("columns", ["None", "HashedPolynomialFeatures(n_columns=2**24)"])
+def test_a_result_that_cannot_be_allocated(columns):
+    """The result takes 134 MB at least; with 67 MB left, nothing is kept of what was begun."""
+    done = run(
+        f"""
+        import resource
+        rng = np.random.default_rng(0)
+        X = sparse.csr_array(sparse.random_array((20, 6000), density=0.01, rng=rng))
+        operator = PolynomialOperator(X, columns={columns}, n_jobs=2)
+        r = np.ones(20)
+        wanted = operator.rmatvec(r)
+        used, before = int(open("/proc/self/statm").read().split()[0]), n_threads()
+        resource.setrlimit(resource.RLIMIT_AS, (used * resource.getpagesize() + 2**26, -1))
+        n_references = sys.getrefcount(r), sys.getrefcount(X.data)
+        for product in (operator.rmatvec, operator.T.matvec, operator.T.__matmul__):
+            for _ in range(3):
+                try:
+                    product(r)
+                except MemoryError:
+                    print("refused")
+        print(n_references == (sys.getrefcount(r), sys.getrefcount(X.data)))
+        print(n_threads_left(before), np.abs(operator.matvec(wanted)).sum() > 0)
+        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+        print((operator.rmatvec(r) == wanted).all())
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["refused"] * 9 + ["True", "0", "True", "True"]
