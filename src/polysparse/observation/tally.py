@@ -161,8 +161,10 @@ def batches_of_rows(row_offsets: NDArray[Any], n_stored: int) -> list[slice]:
     """Return slices of rows with at most `n_stored` stored values, or of a single longer row."""
     batches, start, n_rows = [], 0, len(row_offsets) - 1
     while start < n_rows:
-        reach = int(row_offsets[start]) + n_stored
-        stop = int(np.searchsorted(row_offsets, reach, side="right")) - 1
+        reach = min(int(row_offsets[start]) + n_stored, int(row_offsets[-1]))
+        # Of the dtype of the offsets: otherwise all of them would be converted.
+        own = row_offsets.dtype.type(reach)
+        stop = int(np.searchsorted(row_offsets, own, side="right")) - 1
         batches.append(slice(start, max(start + 1, min(stop, start + 2**31))))
         start = batches[-1].stop
     return batches
