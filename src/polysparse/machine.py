@@ -160,9 +160,12 @@ def threads_for(n_jobs: Any, n_outputs: int) -> int:
     wanted = -1 if n_jobs is None else int(n_jobs)
     if wanted == 0:
         raise ValueError("n_jobs=0 has no meaning: None or -1 is all cores, else count from 1.")
-    if wanted < 0 and n_outputs >= 2 * thresholds.OUTPUTS_PER_THREAD:
+    most = n_outputs // thresholds.OUTPUTS_PER_THREAD
+    if most <= 1:
+        return 1
+    if wanted < 0:
         wanted += usable_cores() + 1
         if n_jobs is None:
             with suppress(KeyError, ValueError):
                 wanted = min(wanted, int(os.environ["OMP_NUM_THREADS"].split(",")[0]))
-    return max(1, min(wanted, n_outputs // thresholds.OUTPUTS_PER_THREAD))
+    return max(1, min(wanted, most))
