@@ -798,6 +798,8 @@ void test_losses(int64_t n, int64_t k) {
             likely(n * std::max<int64_t>(k, 2));
         std::vector<double> sums(n_loss_sums(k)), more(sums.size()), range(2), curved(n * k),
             cross(k), singles(3), updated = scores, products(n * k);
+        std::vector<double> squares = change, means = scores, raised(n * k), cleared = scores;
+        const std::vector<double> totals(k, 2.5);
         const Change along{change.data(), shifts.data(), 0.5, curvatures.data()};
         bool is_done =
             k == 1 ? fill_two_classes(rows, residuals.data(), curvatures.data(), work) &&
@@ -815,8 +817,19 @@ void test_losses(int64_t n, int64_t k) {
                   weighted_squares(n, weights.data(), scores.data(), 0.5, &singles[1], work) &&
                   combine(n * k, 0.5, updated.data(), 2, change.data(), 0.1, work) &&
                   multiply(n * k, scores.data(), change.data(), 0.1, products.data(), work) &&
-                  divide(n, scores.data(), weights.data(), curved.data(), &singles[2], work);
+                  divide(n, scores.data(), weights.data(), curved.data(), &singles[2], work) &&
+                  rescale(n * k, updated.data(), 0.5, 1, work) &&
+                  raise_shifted(n * k, scores.data(), 0.5, raised.data(), work) &&
+                  centre(n, k, squares.data(), means.data(), totals.data(), work) &&
+                  clear(n * k * sizeof(double), cleared.data(), work);
         check(is_done, "losses: not stopped");
+        check(cleared == std::vector<double>(n * k), "cleared");
+        for (int64_t i = 0; i < n * k; ++i) {
+            const double own = scores[i] + 0.5, expected = own > 0 ? std::pow(own, 0.75) : 1;
+            check(std::abs(raised[i] - expected) <= 1e-14 * expected, "raised");
+            const double rest = change[i] - scores[i] * scores[i] / 2.5;
+            check(squares[i] == std::max(rest, 0.0) && means[i] == scores[i] / 2.5, "centred");
+        }
         double slope = 0, value = 0, least = INFINITY, most = -INFINITY;
         for (int64_t r = 0; r < n; ++r) {
             double total = k == 1 ? 1 : 0;
@@ -835,9 +848,9 @@ void test_losses(int64_t n, int64_t k) {
         check(std::abs(sums[sum_value] - value) <= 1e-11 * n, "sum of losses");
         check(std::abs(sums[sum_lists] - slope) <= 1e-11 * n, "slope");
         check(range[0] == least && range[1] == most, "range");
-        const std::vector<std::vector<double>> found{residuals, curvatures, likely,  sums,
-                                                     more,      range,      curved,  cross,
-                                                     singles,   updated,    products};
+        const std::vector<std::vector<double>> found{
+            residuals, curvatures, likely,  sums,     more,    range, curved,
+            cross,     singles,    updated, products, squares, means, raised};
         if (n_threads == 1) first = found;
         check(found == first, "losses: same bits");
         const StopRequest at_once = StopAt{1};
