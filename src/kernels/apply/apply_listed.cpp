@@ -10,6 +10,7 @@
 #include "matrix/slots.hpp"
 #include "select/append_rows.hpp"
 #include "select/chosen_row.hpp"
+#include "select/output_piece.hpp"
 
 namespace polysparse {
 namespace {
@@ -118,45 +119,102 @@ void add_list(ConstSlots<int32_t, Value> list, int64_t n, const Value* weights, 
 
 /// Workers list tasks, and take turns to add what they listed: every number is summed in the order
 /// of the rows. To list takes twice as long as to add, or longer.
+template <class Maker, class Value>
+bool scatter_in_turns(std::vector<Maker>& makers, const CsrView<Value>& x, const AppendTasks& cut,
+                      VectorTable<const Value> weights, VectorTable<Value> out, int64_t n_threads,
+                      const StopRequest& should_stop) {
+    const int64_t k = out.n_vectors;
+    int64_t most_rows = 0;
+    for (const AppendTask& task : cut.tasks)
+        most_rows = std::max(most_rows, task.last - task.first);
+    std::vector<SlotArrays<int32_t, Value>> rooms;
+    std::vector<std::vector<int64_t>> row_ends;  // of the rows in a room
+    for (size_t worker = 0; worker < makers.size(); ++worker) {
+        rooms.emplace_back(cut.largest + lanes);
+        row_ends.emplace_back(most_rows);
+    }
+    Turns turns;
+    const auto add_task = [&](int64_t worker, int64_t number) {
+        const AppendTask& task = cut.tasks[number];
+        const Slots<int32_t, Value> room = rooms[worker].slots();
+        std::vector<int64_t>& ends = row_ends[worker];
+        int64_t n = 0;
+        for (int64_t r = task.first; r < task.last; ++r) {
+            n += makers[worker].fill(x, r, task.part, task.n_parts, room + n);
+            ends[r - task.first] = n;
+        }
+        turns.wait(number);
+        n = 0;
+        for (int64_t r = task.first; r < task.last; ++r) {
+            const int64_t end = ends[r - task.first];
+            add_list<Value>(room + n, end - n, weights.values + r * k, k, out.values);
+            n = end;
+        }
+        turns.pass();
+    };
+    return run_tasks(std::ssize(cut.tasks), n_threads, add_task, should_stop, Order::in_order);
+}
+
+/// The same for one vector: what is listed is distributed by ranges of columns, and workers take
+/// turns at every range, so that they follow each other from the first to the last.
+template <class Maker, class Value>
+bool scatter_by_ranges(std::vector<Maker>& makers, const CsrView<Value>& x, const AppendTasks& cut,
+                       ColumnRanges ranges, const Value* weights, Value* out, int64_t n_threads,
+                       const StopRequest& should_stop) {
+    std::vector<OutputPiece<Value>> pieces;
+    for (size_t worker = 0; worker < makers.size(); ++worker)
+        pieces.emplace_back(cut.largest + lanes, ranges);
+    std::vector<Turns> turns(ranges.count());
+    const auto add_task = [&](int64_t worker, int64_t number) {
+        const AppendTask& task = cut.tasks[number];
+        OutputPiece<Value>& piece = pieces[worker];
+        const Slots<int32_t, Value> list = piece.list();
+        int64_t n = 0;
+        for (int64_t r = task.first; r < task.last; ++r) {
+            const int64_t end = n + makers[worker].fill(x, r, task.part, task.n_parts, list + n);
+            for (; n < end; ++n) list.values[n] *= weights[r];
+        }
+        piece.distribute(n);
+        for (int64_t range = 0; range < ranges.count(); ++range) {
+            turns[range].wait(number);
+            piece.give(range, [&](const int32_t* columns, const Value* values, int64_t count) {
+                for (int64_t t = 0; t < count; ++t) out[columns[t]] += values[t];
+            });
+            turns[range].pass();
+        }
+    };
+    return run_tasks(std::ssize(cut.tasks), n_threads, add_task, should_stop, Order::in_order);
+}
+
+int64_t count_columns(const Lookup& lookup) {
+    return std::visit([](const auto& table) { return table.n_columns(); }, lookup);
+}
+int64_t count_columns(const Hasher& hasher) {
+    return static_cast<int64_t>(hasher.n_columns);
+}
+
+/// How many threads it takes to multiply one vector faster than one does. To distribute outputs
+/// takes longer than to hash them, but not than to look them up.
+int64_t least_sharing(const Lookup&) {
+    return 2;
+}
+int64_t least_sharing(const Hasher&) {
+    return 4;
+}
+
 template <class By, class Value>
 bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
                     VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                     const StopRequest& should_stop) {
-    const int64_t k = out.n_vectors;
-    return with_makers(
-        basis, by, x, effort.n_threads, [&]<class Maker>(std::vector<Maker>& makers) {
-            const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
-            int64_t most_rows = 0;
-            for (const AppendTask& task : cut.tasks)
-                most_rows = std::max(most_rows, task.last - task.first);
-            std::vector<SlotArrays<int32_t, Value>> rooms;
-            std::vector<std::vector<int64_t>> row_ends;  // of the rows in a room
-            for (size_t worker = 0; worker < makers.size(); ++worker) {
-                rooms.emplace_back(cut.largest + lanes);
-                row_ends.emplace_back(most_rows);
-            }
-            Turns turns;
-            const auto add_task = [&](int64_t worker, int64_t number) {
-                const AppendTask& task = cut.tasks[number];
-                const Slots<int32_t, Value> room = rooms[worker].slots();
-                std::vector<int64_t>& ends = row_ends[worker];
-                int64_t n = 0;
-                for (int64_t r = task.first; r < task.last; ++r) {
-                    n += makers[worker].fill(x, r, task.part, task.n_parts, room + n);
-                    ends[r - task.first] = n;
-                }
-                turns.wait(number);
-                n = 0;
-                for (int64_t r = task.first; r < task.last; ++r) {
-                    const int64_t end = ends[r - task.first];
-                    add_list<Value>(room + n, end - n, weights.values + r * k, k, out.values);
-                    n = end;
-                }
-                turns.pass();
-            };
-            return run_tasks(std::ssize(cut.tasks), effort.n_threads, add_task, should_stop,
-                             Order::in_order);
-        });
+    const bool is_one = out.n_vectors == 1;
+    const int64_t n_threads = is_one && effort.n_threads < least_sharing(by) ? 1 : effort.n_threads;
+    return with_makers(basis, by, x, n_threads, [&](auto& makers) {
+        const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
+        if (!is_one || n_threads == 1)
+            return scatter_in_turns(makers, x, cut, weights, out, n_threads, should_stop);
+        return scatter_by_ranges(makers, x, cut, ColumnRanges(count_columns(by)), weights.values,
+                                 out.values, n_threads, should_stop);
+    });
 }
 
 }  // namespace

@@ -21,56 +21,11 @@
 #include "platform/processors.hpp"
 #include "platform/threads.hpp"
 #include "select/append_rows.hpp"
-#include "select/bucket_sort.hpp"
 #include "select/hash.hpp"
+#include "select/output_piece.hpp"
 #include "select/to_buckets.hpp"
 
 namespace polysparse {
-
-/// Outputs one behind the other, distributed by ranges of buckets.
-template <class Value>
-class HashedPiece {
-  public:
-    /// For up to n outputs. Throws bad_alloc.
-    HashedPiece(int64_t n, int64_t n_ranges)
-        : list_(n + lanes),
-          by_range_(n),
-          ranges_(std::make_unique_for_overwrite<uint16_t[]>(n)),
-          ends_(std::max(n_ranges, lanes)) {}
-
-    static uint64_t bytes(int64_t n, int64_t n_ranges) {
-        return SlotArrays<int32_t, Value>::bytes(2 * n + lanes) + sizeof(uint16_t) * n +
-               sizeof(uint32_t) * std::max(n_ranges, lanes);
-    }
-
-    HashedList<Value> list() const { return {list_.slots()}; }
-
-    /// Distributes the n outputs of the list by the bits of their buckets from `shift` up.
-    POLYSPARSE_INLINE void distribute(int64_t n, int shift, int range_bits) {
-        const uint16_t* __restrict ranges = ranges_.get();
-        uint32_t* __restrict places = ends_.data();
-        const ConstSlots<int32_t, Value> from = list_.slots();
-        const Slots<int32_t, Value> to = by_range_.slots();
-        find_bins(from.columns, n, shift, range_bits, ranges_.get(), places);
-        for (int64_t i = 0; i < n; ++i) {
-            const uint32_t place = places[ranges[i]]++;
-            to.columns[place] = from.columns[i];
-            to.values[place] = from.values[i];
-        }
-    }
-
-    /// Adds the outputs of a range to sums, in the order of the list.
-    void add(int64_t range, HashedSums<Value> sums) const {
-        const int64_t begin = range == 0 ? 0 : ends_[range - 1];
-        const ConstSlots<int32_t, Value> outputs = by_range_.slots() + begin;
-        sums.put(outputs.columns, outputs.values, ends_[range] - begin);
-    }
-
-  private:
-    SlotArrays<int32_t, Value> list_, by_range_;
-    std::unique_ptr<uint16_t[]> ranges_;
-    std::vector<uint32_t> ends_;  // of the ranges
-};
 
 /// Makes long rows of degree 2 and more, one at a time.
 template <class Value>
@@ -89,10 +44,8 @@ class LongHashedRow {
           seen_(std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1)) {
         scratch_.clear();
         sums().clear(hasher.n_columns);
-        range_bits_ = range_bits(hasher);
-        shift_ = bit_width(n_columns() - 1) - range_bits_;
         for (int64_t i = 0; i < n_pieces(n_threads); ++i)
-            pieces_.emplace_back(piece_size, int64_t{1} << range_bits_);
+            pieces_.emplace_back(piece_size, ranges_of(hasher));
     }
 
     /// What one takes: 8 bytes per bucket, 16 per tuple of a degree below the highest and, for each
@@ -101,8 +54,7 @@ class LongHashedRow {
                           int64_t piece_size, int64_t n_threads) {
         return sizeof(uint64_t) * (n_stored(largest) + lanes) + Tails::bytes(basis, largest) +
                HashedSums<Value>::bytes(hasher.n_columns) +
-               n_pieces(n_threads) *
-                   HashedPiece<Value>::bytes(piece_size, int64_t{1} << range_bits(hasher));
+               n_pieces(n_threads) * OutputPiece<Value>::bytes(piece_size, ranges_of(hasher));
     }
 
     /// Writes row r to `out`, its length to the second of the offsets.
@@ -137,8 +89,8 @@ class LongHashedRow {
     static int64_t n_pieces(int64_t n_threads) { return n_threads < 4 ? 0 : 2 * n_threads; }
 
     /// Ranges share no word of HashedSums::seen.
-    static int range_bits(const Hasher& hasher) {
-        return std::clamp(bit_width(static_cast<int64_t>(hasher.n_columns) - 1) - 6, 0, 6);
+    static ColumnRanges ranges_of(const Hasher& hasher) {
+        return ColumnRanges(static_cast<int64_t>(hasher.n_columns));
     }
 
     int64_t n_columns() const { return static_cast<int64_t>(hasher_.n_columns); }
@@ -155,14 +107,15 @@ class LongHashedRow {
         const auto list = [&](int64_t, int64_t piece) {
             const int64_t from = begin + piece * piece_size_;
             const int64_t to = std::min(from + piece_size_, end);
-            list_outputs(*basis_, hasher_, row, tail_end, from, to, pieces_[piece], shift_,
-                         range_bits_);
+            list_outputs(*basis_, hasher_, row, tail_end, from, to, pieces_[piece]);
         };
         const auto add = [&](int64_t, int64_t range) {
-            for (int64_t piece = 0; piece < n_pieces; ++piece) pieces_[piece].add(range, sums());
+            HashedSums<Value> sums = this->sums();
+            for (int64_t piece = 0; piece < n_pieces; ++piece)
+                pieces_[piece].give(range, [&](auto... outputs) { sums.put(outputs...); });
         };
         return run_tasks(n_pieces, n_threads_, list, should_stop) &&
-               run_tasks(int64_t{1} << range_bits_, n_threads_, add, should_stop);
+               run_tasks(ranges_of(hasher_).count(), n_threads_, add, should_stop);
     }
 
     /// Puts outputs [begin, end) of the highest degree.
@@ -181,10 +134,9 @@ class LongHashedRow {
     POLYSPARSE_PER_PROCESSOR static void list_outputs(const Basis& basis, const Hasher& hasher,
                                                       Row<uint64_t, Value> row, Place tail_end,
                                                       int64_t begin, int64_t end,
-                                                      HashedPiece<Value>& piece, int shift,
-                                                      int range_bits) {
-        walk_outputs(basis, hasher, row, tail_end, begin, end, piece.list());
-        piece.distribute(end - begin, shift, range_bits);
+                                                      OutputPiece<Value>& piece) {
+        walk_outputs(basis, hasher, row, tail_end, begin, end, HashedList<Value>{piece.list()});
+        piece.distribute(end - begin);
     }
 
     const Basis* basis_;
@@ -194,8 +146,7 @@ class LongHashedRow {
     Tails scratch_;
     std::unique_ptr<Value[]> sums_;
     std::unique_ptr<uint64_t[]> seen_;
-    int range_bits_, shift_;                  // a range: the bits of a bucket from `shift_` up
-    std::vector<HashedPiece<Value>> pieces_;  // none if one thread sums what it makes
+    std::vector<OutputPiece<Value>> pieces_;  // none if one thread sums what it makes
 };
 
 }  // namespace polysparse
