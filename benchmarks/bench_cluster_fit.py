@@ -1,8 +1,9 @@
 """What fits on Dask and Spark reach, against MLlib's LogisticRegression on its expansion.
 
 All sides fit the same rows to the same objective, C times the log losses plus half the squared
-coefficients, in turn; the best of several times counts; every timed fit is checked: it counts if
-its objective is within GAP of the best one known. MLlib has the largest `tol` that reaches this.
+coefficients, in turn; the best of several times counts; how far each fit is from the best objective
+known is printed, and ours must be within GAP of it. MLlib has the largest `tol` that reaches this,
+unless another is given.
 Spark is local[2], its rows are cached, and MLlib's times include the expansion, which is cached for
 its passes. Dask has two workers, processes of one thread, which hold the rows.
 """
@@ -120,9 +121,12 @@ def main() -> None:
         stack.enter_context(Client(cluster))
         held = in_blocks(X, N_BLOCKS).persist()
 
+        gaps: dict[str, float] = {}
+
         def check(side: str, value: float) -> None:
-            if value > best * (1 + GAP) and side != MLLIB:
-                raise AssertionError(f"{side} has a gap of {value / best - 1:.1e}")
+            gaps[side] = value / best - 1
+            if gaps[side] > GAP and side != MLLIB:
+                raise AssertionError(f"{side} has a gap of {gaps[side]:.1e}")
 
         sides: dict[str, Callable[[], Any]] = {
             MLLIB: partial(fit_mllib, rows, n_rows, tol),
@@ -134,14 +138,14 @@ def main() -> None:
     table = []
     for side in (SPARK, DASK):
         ratio = times[MLLIB] / times[side]
-        seconds = [f"{times[each]:.1f} s" for each in (MLLIB, side)]
+        seconds = [f"{times[each]:.1f} s, {gaps[each]:.0e}" for each in (MLLIB, side)]
         reached = mark(f"{ratio:.2f}x", ratio >= TARGET)
         table.append([side, *seconds, f"{TARGET:g}x", reached])
     print(measure.describe_machine(threads_for(None, 10**9)))
     names = ("pyspark", "pyarrow", "dask", "distributed")
     print(", ".join(f"{name} {version(name)}" for name in names) + f", Java {java}")
     print(f"{n_rows:,} rows, degree 2, C={C:g}, to a gap of {GAP:g}; MLlib has tol={tol:.0e}")
-    header = ["logistic fit", "MLlib", "ours", "target", "reached"]
+    header = ["logistic fit", "MLlib, gap", "ours, gap", "target", "reached"]
     print(f"\n{measure.format_table(header, table, options.markdown)}")
 
 
