@@ -10,6 +10,7 @@
 #include "expand/layout.hpp"
 #include "expand/long_row.hpp"
 #include "expand/row_shape.hpp"
+#include "expand/short_rows.hpp"
 #include "expand/to_slots.hpp"
 #include "platform/threads.hpp"
 
@@ -25,13 +26,19 @@ POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>
     const Indices row_offsets = x.row_offsets;
     const ConstSlots<Index, Value> stored{x.columns.template as<Index>(), x.values};
     const int64_t n_outputs = out_offsets[last], n_stored = row_offsets[x.n_rows];
-    int64_t row_end = row_offsets[first];
+    // Rows before this one may be read and written past their ends.
+    int64_t last_spilling = last;
+    while (last_spilling > first && (out_offsets[last_spilling] + lanes > n_outputs ||
+                                     row_offsets[last_spilling] + lanes > n_stored))
+        --last_spilling;
+    const bool has_registers = fills_short_rows(basis, longest);
     for (int64_t r = first; r < last; ++r) {
-        const int64_t start = out_offsets[r], end = out_offsets[r + 1], row_start = row_end;
-        row_end = row_offsets[r + 1];
-        if (end - start > longest) continue;
-        const Row<Index, Value> row{stored + row_start, row_end - row_start};
-        if (end + lanes <= n_outputs && row_end + lanes <= n_stored)
+        if (has_registers && r < last_spilling)
+            r = fill_short_rows(basis, row_offsets, stored, out_offsets, out, r, last_spilling);
+        const int64_t start = out_offsets[r], row_start = row_offsets[r];
+        if (out_offsets[r + 1] - start > longest) continue;
+        const Row<Index, Value> row{stored + row_start, row_offsets[r + 1] - row_start};
+        if (r < last_spilling)
             fill_row<true>(basis, row, out + start, rooms);
         else
             fill_row<false>(basis, row, out + start, rooms);

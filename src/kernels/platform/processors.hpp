@@ -32,18 +32,18 @@
 #define POLYSPARSE_PER_PROCESSOR
 #endif
 
+// Compiles a function for processors that have AVX-512; has_avx512() says whether this one has.
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define POLYSPARSE_AVX512 \
+    __attribute__((target("avx2,bmi,bmi2,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")))
+#endif
+
 namespace polysparse {
 
 // Results have the same bits everywhere because every product and every sum is rounded to its type.
 static_assert(FLT_EVAL_METHOD == 0, "for 32-bit x86, compile with -msse2 -mfpmath=sse");
 
-#if defined(POLYSPARSE_DISPATCHES)
-template <class Work>
-__attribute__((target("avx2,bmi,bmi2,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"),
-               noinline)) auto with_avx512(const Work& work) {
-    return work();
-}
-
+#if defined(POLYSPARSE_AVX512)
 inline bool has_avx512() {
     static const bool has = [] {
         __builtin_cpu_init();
@@ -53,6 +53,13 @@ inline bool has_avx512() {
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     }();
     return has;
+}
+#endif
+
+#if defined(POLYSPARSE_DISPATCHES)
+template <class Work>
+POLYSPARSE_AVX512 POLYSPARSE_APART auto with_avx512(const Work& work) {
+    return work();
 }
 #endif
 
