@@ -8,6 +8,8 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <new>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
@@ -36,6 +38,33 @@
 #include "select/lookup.hpp"
 
 using namespace polysparse;
+
+namespace {
+
+std::atomic<int64_t> n_bytes_asked_for = 0;  // of new, since the program began
+
+}  // namespace
+
+void* operator new(size_t n) {
+    n_bytes_asked_for += static_cast<int64_t>(n);
+    if (void* const memory = std::malloc(n)) return memory;
+    throw std::bad_alloc();
+}
+void* operator new[](size_t n) {
+    return operator new(n);
+}
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory, size_t) noexcept {
+    std::free(memory);
+}
 
 namespace {
 
@@ -923,6 +952,37 @@ void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
     if (n_columns <= 1000) check_products(basis, hasher, x, expected);
 }
 
+/// What hashing_bytes and choosing_bytes say is what fill_hashed and fill_chosen allocate. A task
+/// may be smaller than it might have been.
+template <class Value>
+void test_working_memory(const Basis& basis, int64_t n_columns, int64_t n_threads, int64_t task) {
+    const auto x = random_matrix<int32_t, int32_t, Value>(9, basis.n_features, 3);
+    std::vector<RowsOfShape> rows;
+    for (int64_t r = 0; r < x.n_rows(); ++r) rows.push_back({shape_of(x.row_offsets.data(), r), 1});
+    const Hasher hasher(n_columns, true, 5);
+    std::vector<int64_t> chosen(std::min(n_columns, basis.n_columns()));
+    std::iota(chosen.begin(), chosen.end(), int64_t{0});
+    const Lookup lookup = make_lookup(basis, chosen.data(), std::ssize(chosen));
+    std::vector<int64_t> offsets(x.n_rows() + 1);
+    const int64_t n_slots = x.n_rows() * std::min<int64_t>(n_columns, 1 << 16);  // no row has more
+    std::vector<int32_t> columns(n_slots);
+    std::vector<Value> values(n_slots);
+    const AppendTo<Value> out{offsets.data(), {columns.data(), values.data()}, n_slots};
+    const auto never = [] { return false; };
+    const auto check_bytes = [&](int64_t said, const char* what, const auto& fill) {
+        const int64_t before = n_bytes_asked_for;
+        check(fill() == Appending::whole, "rows are filled");
+        const int64_t asked_for = n_bytes_asked_for - before, little = 1 << 16;
+        const int64_t in_tasks = 12 * n_threads * task_size(task);
+        check(asked_for <= said + little && said <= asked_for + in_tasks + little, what);
+    };
+    check_bytes(hashing_bytes<Value>(basis, hasher, rows, n_threads, task), "memory to hash in",
+                [&] { return fill_hashed(basis, hasher, x.view(), out, n_threads, task, never); });
+    check_bytes(choosing_bytes<Value>(basis, std::ssize(chosen), rows, n_threads, task),
+                "memory to choose in",
+                [&] { return fill_chosen(basis, lookup, x.view(), out, n_threads, task, never); });
+}
+
 /// Inner products of every two expanded rows, of one matrix and of two.
 template <class Offset, class Index, class Value>
 void test_gram(const Basis& basis) {
@@ -1037,6 +1097,14 @@ int main() {
         test_hashed<int64_t, float>(make_basis(INT64_MAX, 0, 3, false, true), n_columns, 8);
     }
     test_hashed<int32_t, double>(make_basis(90, 1, 3, false, true), 1 << 21, 4);
+    for (const int64_t n_columns : {1, 1000, 1 << 18})
+        for (const int64_t n_threads : {1, 5})
+            for (const int64_t task : {0, 1000}) {
+                test_working_memory<double>(make_basis(70, 1, 2, false, true), n_columns, n_threads,
+                                            task);
+                test_working_memory<float>(make_basis(50, 2, 3, true, false), n_columns, n_threads,
+                                           task);
+            }
     for_each_basis({0, 1, 9}, 4, test_products<int32_t, int32_t, double>);
     for_each_basis({8}, 3, test_products<int64_t, int64_t, float>);
     test_products<int32_t, int32_t, double>(make_basis(200, 1, 2, false, true));

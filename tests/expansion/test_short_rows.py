@@ -55,9 +55,7 @@ def test_tasks_of_any_size_have_the_same_bits(task, n_jobs, monkeypatch):
 
 
 @pytest.mark.parametrize("interaction_only", [False, True])
-@pytest.mark.parametrize(
-    "n_features", [65_534, 65_535, 2**31 - 1], ids=str
-)
+@pytest.mark.parametrize("n_features", [65_534, 65_535, 2**31 - 1], ids=str)
 def test_the_last_columns_of_wide_matrices(n_features, interaction_only):
     """With 65,534 features all columns can just be numbered with int32."""
     rows = [[0, n_features - 1], [n_features - 3, n_features - 2, n_features - 1], [7, 2**15]] * 8
