@@ -220,8 +220,8 @@ def iter_expand(
         As in `expand`.
     max_bytes : int, default=2**28
         Maximum size of a block in bytes. With `columns`, a block would not exceed it even if it had
-        all columns; memory to choose or hash the columns of long rows counts as in `expand`, and
-        threads get at most half if there is no need for more.
+        all columns; memory to choose or hash the columns of long rows counts as in `expand`, and is
+        at most half of it unless a single thread needs more.
     reuse : bool, default=False
         If True, build every block in the memory of the previous one, and keep blocks small enough
         for the processor's cache even if `max_bytes` is larger. Two to four times as fast, because
