@@ -44,12 +44,14 @@ TARGET_VECTORS, TARGET_PREDICTION = 3.0, 6.0
 N_FEATURES, N_STORED, N_DISTINCT = 123, 14, 32_561  # of a9a
 N_HASHED = 2**18
 
-# Arrow's own checks of every element, and sockets of the network, cost as much as the expansion.
+# Arrow's own checks of every element, Spark's measuring of the batch after every row, and sockets
+# of the network cost more than the expansion.
 SETTINGS = {
     "spark.driver.extraJavaOptions": "-Darrow.enable_unsafe_memory_access=true "
     "-Darrow.enable_null_check_for_get=false",
     "spark.driver.memory": "4g",
     "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

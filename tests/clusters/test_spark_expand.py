@@ -1,5 +1,7 @@
 """Expansions on Spark have the bits of `expand` on the whole matrix, in all partitions."""
 
+import gc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,10 +12,13 @@ from spark_frames import assert_same_bits, frame_of, matrix_of, vectors_of
 
 pytest.importorskip("pyspark")
 
+import pyarrow as pa
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from polysparse.spark import HashedPolynomialFeatures, PolynomialFeatures
+from polysparse.spark.vectors import on_rows
 
 X = sparse.csr_array(csr_zoo.random_dense(40, 9, 0.3, seed=1))
 
@@ -162,3 +167,13 @@ def test_columns_of_wide_or_hashed_expansions_are_counted_only(frame):
     ):
         out = stage.setInputCol("x").setOutputCol("out").transform(frame)
         assert out.schema["out"].metadata == {"ml_attr": {"num_attrs": n_columns}}
+
+
+def test_workers_except_their_modules_from_the_search_for_garbage(frame):
+    """Spark searches after each task, among all objects that are not frozen."""
+
+    def excepted(x):
+        yield pa.array([gc.get_freeze_count()] * x.shape[0])
+
+    counts = frame.select(on_rows(excepted, LongType(), "x", 9)).collect()
+    assert min(count for (count,) in counts) > 10_000

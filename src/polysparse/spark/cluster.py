@@ -10,7 +10,6 @@ and remembers it as long as its process lives and the fit needs it. Another work
 
 from __future__ import annotations
 
-import gc
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,6 +29,7 @@ from polysparse.clusters.fitting import TOGETHER
 from polysparse.models.blocks import Function, add_in_order
 from polysparse.spark.packing import NUMBER, unpack
 from polysparse.spark.storing import remove, store, stored
+from polysparse.spark.worker import except_from_garbage
 
 MOST_FITS = 4  # that a worker remembers rows of
 MOST_TRIALS = 3  # of a job that finds files missing, before all blocks are sent
@@ -231,11 +231,7 @@ def contribute(
 
 def remembered(fit: str) -> dict[Any, dict[int, Any]]:
     """Return what this worker remembers of a fit, by blocks."""
-    if fit not in _REMEMBERED:
-        # After each task Spark looks for garbage among all objects, which takes longer than many a
-        # task. Those that are there now, mostly modules, are excepted.
-        gc.collect()
-        gc.freeze()
+    except_from_garbage()
     own = _REMEMBERED.setdefault(fit, {})
     _REMEMBERED.move_to_end(fit)
     while len(_REMEMBERED) > MOST_FITS:
