@@ -29,7 +29,7 @@ from polysparse.clusters.fitting import TOGETHER
 from polysparse.models.blocks import Function, add_in_order
 from polysparse.spark.packing import NUMBER, unpack
 from polysparse.spark.storing import remove, store, stored
-from polysparse.spark.worker import except_from_garbage
+from polysparse.spark.worker import settle
 
 MOST_FITS = 4  # that a worker remembers rows of
 MOST_TRIALS = 3  # of a job that finds files missing, before all blocks are sent
@@ -231,7 +231,7 @@ def contribute(
 
 def remembered(fit: str) -> dict[Any, dict[int, Any]]:
     """Return what this worker remembers of a fit, by blocks."""
-    except_from_garbage()
+    settle()
     own = _REMEMBERED.setdefault(fit, {})
     _REMEMBERED.move_to_end(fit)
     while len(_REMEMBERED) > MOST_FITS:

@@ -112,7 +112,8 @@ class FittedModel(
         result = StructType()
         for each, kind in self._outputs().items():
             result = result.add(each, kind)
-        work = partial(predict_rows, self._predictor(), travelling(self.model), result)
+        model = travelling(self.model)
+        work = partial(predict_rows, self._predictor(), model, to_arrow_type(result))
         made = on_rows(work, result, self.getFeaturesCol(), self.numFeatures)
         out = dataset.withColumn(MADE, made)
         named = {self.getOrDefault(f"{each}Col"): out[MADE][each] for each in result.names}
@@ -143,7 +144,7 @@ class FittedModel(
 def predict_rows(
     columns_of: Predictor,
     model: Any,
-    result: StructType,
+    result: pa.StructType,
     x: CanonicalCsr,
 ) -> Iterator[pa.Array]:
     """Yield the predictions of a batch of rows, on a worker."""
@@ -151,8 +152,7 @@ def predict_rows(
         return
     X = as_csr(x.shape, x.indptr, x.indices, x.data, is_array=x.is_array)
     made = columns_of(model, X)
-    fields = list(to_arrow_type(result))
-    yield pa.StructArray.from_arrays([made[name] for name in result.names], fields=fields)
+    yield pa.StructArray.from_arrays([made[field.name] for field in result], fields=list(result))
 
 
 class _Writer(MLWriter):  # type: ignore[misc]

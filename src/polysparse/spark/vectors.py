@@ -33,7 +33,7 @@ from scipy import sparse
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.spark.schema import column_named
-from polysparse.spark.worker import except_from_garbage
+from polysparse.spark.worker import settle
 
 # type, size, indices and values. Spark compares Arrow types strictly, with what may be null.
 VECTOR = to_arrow_type(VectorUDT())
@@ -59,7 +59,7 @@ def on_rows(
     kind = to_arrow_type(result)
 
     def work(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        except_from_garbage()
+        settle()
         for vectors in batches:
             try:
                 x = as_rows(vectors, column, n_features)
