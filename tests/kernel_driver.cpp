@@ -45,7 +45,8 @@ std::atomic<int64_t> n_bytes_asked_for = 0;  // of new, since the program began
 
 }  // namespace
 
-void* operator new(size_t n) {
+// Compilers that see into one of a pair alone take the other for a mismatch.
+__attribute__((noinline)) void* operator new(size_t n) {
     n_bytes_asked_for += static_cast<int64_t>(n);
     if (void* const memory = std::malloc(n)) return memory;
     throw std::bad_alloc();
@@ -53,16 +54,16 @@ void* operator new(size_t n) {
 void* operator new[](size_t n) {
     return operator new(n);
 }
-void operator delete(void* memory) noexcept {
+__attribute__((noinline)) void operator delete(void* memory) noexcept {
     std::free(memory);
 }
-void operator delete(void* memory, size_t) noexcept {
+__attribute__((noinline)) void operator delete(void* memory, size_t) noexcept {
     std::free(memory);
 }
-void operator delete[](void* memory) noexcept {
+__attribute__((noinline)) void operator delete[](void* memory) noexcept {
     std::free(memory);
 }
-void operator delete[](void* memory, size_t) noexcept {
+__attribute__((noinline)) void operator delete[](void* memory, size_t) noexcept {
     std::free(memory);
 }
 

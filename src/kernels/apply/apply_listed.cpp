@@ -8,6 +8,7 @@
 #include "apply/hashed_lister.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/slots.hpp"
+#include "platform/crew.hpp"
 #include "select/append_rows.hpp"
 #include "select/chosen_row.hpp"
 #include "select/output_piece.hpp"
@@ -155,35 +156,42 @@ bool scatter_in_turns(std::vector<Maker>& makers, const CsrView<Value>& x, const
     return run_tasks(std::ssize(cut.tasks), n_threads, add_task, should_stop, Order::in_order);
 }
 
-/// The same for one vector: what is listed is distributed by ranges of columns, and workers take
-/// turns at every range, so that they follow each other from the first to the last.
+/// The same for one vector, some tasks at a time: workers list them and distribute what they listed
+/// by ranges of columns; then each range is added by one of them, from one task after the other.
+/// Nearly always it is the same one, in whose cache the range stays.
 template <class Maker, class Value>
 bool scatter_by_ranges(std::vector<Maker>& makers, const CsrView<Value>& x, const AppendTasks& cut,
                        ColumnRanges ranges, const Value* weights, Value* out, int64_t n_threads,
                        const StopRequest& should_stop) {
+    const int64_t n_tasks = std::ssize(cut.tasks);
+    const int64_t n_together = std::min(n_tasks, std::max<int64_t>(8, 2 * n_threads));
     std::vector<OutputPiece<Value>> pieces;
-    for (size_t worker = 0; worker < makers.size(); ++worker)
-        pieces.emplace_back(cut.largest + lanes, ranges);
-    std::vector<Turns> turns(ranges.count());
-    const auto add_task = [&](int64_t worker, int64_t number) {
-        const AppendTask& task = cut.tasks[number];
-        OutputPiece<Value>& piece = pieces[worker];
-        const Slots<int32_t, Value> list = piece.list();
-        int64_t n = 0;
-        for (int64_t r = task.first; r < task.last; ++r) {
-            const int64_t end = n + makers[worker].fill(x, r, task.part, task.n_parts, list + n);
-            for (; n < end; ++n) list.values[n] *= weights[r];
-        }
-        piece.distribute(n);
-        for (int64_t range = 0; range < ranges.count(); ++range) {
-            turns[range].wait(number);
-            piece.give(range, [&](const int32_t* columns, const Value* values, int64_t count) {
-                for (int64_t t = 0; t < count; ++t) out[columns[t]] += values[t];
-            });
-            turns[range].pass();
-        }
-    };
-    return run_tasks(std::ssize(cut.tasks), n_threads, add_task, should_stop, Order::in_order);
+    for (int64_t i = 0; i < n_together; ++i) pieces.emplace_back(cut.largest + lanes, ranges);
+    const KeptThreads kept;
+    for (int64_t begin = 0; begin < n_tasks; begin += n_together) {
+        const int64_t n_pieces = std::min(n_tasks - begin, n_together);
+        const auto list_task = [&](int64_t worker, int64_t i) {
+            const AppendTask& task = cut.tasks[begin + i];
+            const Slots<int32_t, Value> list = pieces[i].list();
+            int64_t n = 0;
+            for (int64_t r = task.first; r < task.last; ++r) {
+                const int64_t end =
+                    n + makers[worker].fill(x, r, task.part, task.n_parts, list + n);
+                for (; n < end; ++n) list.values[n] *= weights[r];
+            }
+            pieces[i].distribute(n);
+        };
+        const auto add_range = [&](int64_t, int64_t range) {
+            const auto add = [&](const int32_t* columns, const Value* values, int64_t n) {
+                for (int64_t t = 0; t < n; ++t) out[columns[t]] += values[t];
+            };
+            for (int64_t i = 0; i < n_pieces; ++i) pieces[i].give(range, add);
+        };
+        if (!run_tasks(n_pieces, n_threads, list_task, should_stop) ||
+            !run_tasks(ranges.count(), n_threads, add_range, should_stop))
+            return false;
+    }
+    return true;
 }
 
 int64_t count_columns(const Lookup& lookup) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace polysparse {
 
@@ -47,6 +48,19 @@ class OnDuty {
 
   private:
     Crew* before_;
+};
+
+/// Keeps the threads of the calls of run_tasks that this thread makes, as long as this lives. If a
+/// crew is on duty already, that keeps them.
+class KeptThreads {
+  public:
+    KeptThreads() {
+        if (Crew::on_duty() == nullptr) on_duty_.emplace(crew_);
+    }
+
+  private:
+    Crew crew_;
+    std::optional<OnDuty> on_duty_;
 };
 
 }  // namespace polysparse

@@ -35,7 +35,7 @@ enum class Appending { whole, stopped, full };
 
 /// Workers pass one at a time, in the order of their tasks. Tasks must be started in order, so that
 /// nobody waits for one that has not started.
-class alignas(64) Turns {
+class Turns {
   public:
     /// Waits for the tasks before this one.
     void wait(int64_t task) {
