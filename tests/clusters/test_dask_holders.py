@@ -79,3 +79,20 @@ def test_a_fit_asks_directly_and_has_the_bits_of_threads(client, monkeypatch, n_
         found.fit(rows, y)
     assert found.coef_.tobytes() == here.coef_.tobytes()
     assert sum(each is not None for each in made) > len(made) / 2
+
+
+def test_fits_within_tasks_do_not_wait_for_each_other(client):
+    """Both workers are busy with a fit, whose passes they have to compute as well."""
+    X = random_csr(60, 5, 0.5)
+    y = X.sum(axis=1)
+
+    def fit(rows):
+        from polysparse import PolynomialRidge
+
+        return PolynomialRidge().fit(rows, y).coef_
+
+    rows = lazily(X, [20] * 3)
+    wanted = fit(rows)
+    made = [client.submit(fit, rows, pure=False) for _ in range(2)]
+    for each in made:
+        assert each.result(timeout=60).tobytes() == wanted.tobytes()

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from dask.sizeof import sizeof
-from distributed import Client, Worker, futures_of, wait
+from distributed import Client, Worker, futures_of, get_worker, wait
 
 from polysparse.models.blocks import Function
 
@@ -41,9 +41,12 @@ class Holders:
 
     @classmethod
     def of(cls, held: Sequence[Any]) -> Holders | None:
-        """Return those of a client that holds results, or None if none does."""
+        """Return those of a client that holds results, or None if none does.
+
+        Nor does a task ask: to wait for an answer, it would keep a thread that may have to give it.
+        """
         futures = futures_of(list(held))  # which looks into lists, but into no class of them
-        if not futures or futures[0].client.asynchronous:
+        if not futures or futures[0].client.asynchronous or _is_in_task():
             return None
         return cls(futures[0].client)
 
@@ -103,6 +106,14 @@ class Holders:
             found = self.client.who_has(futures)
             self._known.update({key: set(holders) for key, holders in found.items()})
         return [self._known.get(each.key, set()) for each in held]
+
+
+def _is_in_task() -> bool:
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 async def answer(
