@@ -104,10 +104,11 @@ def test_many_short_rows(n, parameters):
     assert_expands_alike(of_lengths(rng.integers(0, n + 1, 3000), 30), **parameters)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("include_bias", [False, True])
-def test_hardly_any_stored_values(include_bias):
-    X = sparse.random_array((300_000, 40), density=1e-5, format="csr", rng=0)
-    for degree in (1, 2, 3):
+def test_hardly_any_stored_values(include_bias, dtype):
+    X = sparse.random_array((300_000, 40), density=1e-5, format="csr", rng=0, dtype=dtype)
+    for degree in (1, 2, 3, 5):
         assert_expands_alike(X, degree=degree, include_bias=include_bias)
 
 

@@ -254,7 +254,8 @@ def _capacity(
         run_size, slot_size = (size(*sizes, highest) for size in (_run_bytes, _slot_bytes))
         n_runs, n_values, n_segments = (64 * int(-(-each // 64)) for each in wanted)
         segment_bytes = n_segments * (12 if strict else 8)
-        n_values = min(n_values, (MOST_SHARED_BYTES - segment_bytes) // slot_size)
+        # A multiple of 64 still: what lies behind the slots is aligned to 8 bytes.
+        n_values = min(n_values, (MOST_SHARED_BYTES - segment_bytes) // slot_size // 64 * 64)
         needed = max(n_runs * run_size, n_values * slot_size + segment_bytes)
         if needed <= ENOUGH_SHARED_BYTES or tile == TILES[-1]:
             break
