@@ -71,6 +71,21 @@ def test_the_same_bits_for_a_matrix_that_is_worth_many_threads(space, k):
     assert same  # the bytes would fill the report
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("n_columns", [1, 20, 100, 200, 400, 5_000])
+@pytest.mark.usefixtures("small_tasks")
+def test_listed_columns_that_are_few_or_many_beside_the_work(n_columns, k):
+    """Rows are divided into 32 chunks, or into fewer: see apply/chunks.hpp."""
+    own = random_csr(150, 10, 0.45)
+    hashed = HashedPolynomialFeatures(n_columns=n_columns)
+    for columns in (hashed, np.arange(min(n_columns, 66))):
+        expected = polysparse.expand(own, columns=columns)
+        v = np.random.default_rng(0).standard_normal((150, k))
+        results = [PolynomialOperator(own, columns=columns, n_jobs=n).T @ v for n in (*THREADS, 16)]
+        np.testing.assert_allclose(results[0], expected.T @ v, atol=1e-12)
+        assert all(result.tobytes() == results[0].tobytes() for result in results)
+
+
 @every_space
 @pytest.mark.usefixtures("small_tasks")
 def test_threads_that_share_an_operator(space):

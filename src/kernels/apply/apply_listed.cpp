@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <variant>
 #include <vector>
 
+#include "apply/chunks.hpp"
 #include "apply/hashed_lister.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/slots.hpp"
@@ -47,6 +49,23 @@ int64_t share_of(Effort effort) {
     return effort.task > 0 ? effort.task : default_share;
 }
 
+/// Calls f with the number of vectors: one that the compiler knows, if they are few.
+template <class F>
+void with_few(int64_t k, const F& f) {
+    switch (k) {
+        case 1:
+            return f(std::integral_constant<int64_t, 1>{});
+        case 2:
+            return f(std::integral_constant<int64_t, 2>{});
+        case 3:
+            return f(std::integral_constant<int64_t, 3>{});
+        case 4:
+            return f(std::integral_constant<int64_t, 4>{});
+        default:
+            return f(k);
+    }
+}
+
 /// Writes the product of one listed row to k sums.
 template <class Value>
 void dot_list(ConstSlots<int32_t, Value> list, int64_t n, const Value* coefficients, int64_t k,
@@ -62,10 +81,12 @@ void dot_list(ConstSlots<int32_t, Value> list, int64_t n, const Value* coefficie
         return;
     }
     std::fill_n(sums, k, Value(0));
-    for (int64_t t = 0; t < n; ++t) {
-        const Value* const of_column = coefficients + list.columns[t] * k;
-        for (int64_t c = 0; c < k; ++c) sums[c] += list.values[t] * of_column[c];
-    }
+    with_few(k, [&](auto k) {
+        for (int64_t t = 0; t < n; ++t) {
+            const Value* const of_column = coefficients + list.columns[t] * k;
+            for (int64_t c = 0; c < k; ++c) sums[c] += list.values[t] * of_column[c];
+        }
+    });
 }
 
 template <class By, class Value>
@@ -103,19 +124,91 @@ bool dot_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
         });
 }
 
+/// A few numbers, of which the compiler knows that nobody changes them; or where many are.
+template <class K, class Value>
+class OwnCopy {
+  public:
+    explicit OwnCopy(const Value* numbers) { std::copy_n(numbers, K::value, numbers_); }
+    Value operator[](int64_t i) const { return numbers_[i]; }
+
+  private:
+    Value numbers_[K::value];
+};
+template <class Value>
+class OwnCopy<int64_t, Value> {
+  public:
+    explicit OwnCopy(const Value* numbers) : numbers_(numbers) {}
+    Value operator[](int64_t i) const { return numbers_[i]; }
+
+  private:
+    const Value* numbers_;
+};
+
 /// Adds one listed row, times its k weights.
 template <class Value>
 void add_list(ConstSlots<int32_t, Value> list, int64_t n, const Value* weights, int64_t k,
               Value* out) {
-    if (k == 1) {
-        const Value weight = *weights;
-        for (int64_t t = 0; t < n; ++t) out[list.columns[t]] += list.values[t] * weight;
-        return;
+    with_few(k, [&](auto k) {
+        const OwnCopy<decltype(k), Value> own(weights);
+        for (int64_t t = 0; t < n; ++t) {
+            Value* const of_column = out + list.columns[t] * k;
+            for (int64_t c = 0; c < k; ++c) of_column[c] += list.values[t] * own[c];
+        }
+    });
+}
+
+/// The tasks of one of several parts, of about as many each.
+std::span<const AppendTask> part_of(std::span<const AppendTask> tasks, int64_t part,
+                                    int64_t n_parts) {
+    const int64_t n = std::ssize(tasks), begin = n * part / n_parts;
+    return tasks.subspan(begin, n * (part + 1) / n_parts - begin);
+}
+
+/// Which of these parts has a task, of n.
+int64_t part_with(int64_t task, int64_t n, int64_t n_parts) {
+    return ((task + 1) * n_parts - 1) / n;
+}
+
+/// Rows that one worker lists, a task at a time, and then adds.
+template <class Value>
+class ListedTask {
+  public:
+    /// For any task. Throws bad_alloc.
+    explicit ListedTask(const AppendTasks& cut) : room_(cut.largest + lanes) {
+        for (const AppendTask& task : cut.tasks)
+            ends_.resize(std::max<size_t>(ends_.size(), task.last - task.first));
     }
-    for (int64_t t = 0; t < n; ++t) {
-        Value* const of_column = out + list.columns[t] * k;
-        for (int64_t c = 0; c < k; ++c) of_column[c] += list.values[t] * weights[c];
+
+    template <class Maker>
+    void list(Maker& maker, const CsrView<Value>& x, const AppendTask& task) {
+        int64_t n = 0;
+        for (int64_t r = task.first; r < task.last; ++r) {
+            n += maker.fill(x, r, task.part, task.n_parts, room_.slots() + n);
+            ends_[r - task.first] = n;
+        }
     }
+
+    void add(const AppendTask& task, VectorTable<const Value> weights,
+             VectorTable<Value> out) const {
+        int64_t n = 0;
+        for (int64_t r = task.first; r < task.last; ++r) {
+            const int64_t end = ends_[r - task.first];
+            add_list<Value>(room_.slots() + n, end - n, weights[r], out.n_vectors, out.values);
+            n = end;
+        }
+    }
+
+  private:
+    SlotArrays<int32_t, Value> room_;
+    std::vector<int64_t> ends_;  // of the rows in the room
+};
+
+/// One for each of n workers.
+template <class Value>
+std::vector<ListedTask<Value>> listed_tasks(const AppendTasks& cut, int64_t n) {
+    std::vector<ListedTask<Value>> out;
+    for (int64_t worker = 0; worker < n; ++worker) out.emplace_back(cut);
+    return out;
 }
 
 /// Workers list tasks, and take turns to add what they listed: every number is summed in the order
@@ -124,50 +217,50 @@ template <class Maker, class Value>
 bool scatter_in_turns(std::vector<Maker>& makers, const CsrView<Value>& x, const AppendTasks& cut,
                       VectorTable<const Value> weights, VectorTable<Value> out, int64_t n_threads,
                       const StopRequest& should_stop) {
-    const int64_t k = out.n_vectors;
-    int64_t most_rows = 0;
-    for (const AppendTask& task : cut.tasks)
-        most_rows = std::max(most_rows, task.last - task.first);
-    std::vector<SlotArrays<int32_t, Value>> rooms;
-    std::vector<std::vector<int64_t>> row_ends;  // of the rows in a room
-    for (size_t worker = 0; worker < makers.size(); ++worker) {
-        rooms.emplace_back(cut.largest + lanes);
-        row_ends.emplace_back(most_rows);
-    }
+    std::vector<ListedTask<Value>> listed = listed_tasks<Value>(cut, n_threads);
     Turns turns;
     const auto add_task = [&](int64_t worker, int64_t number) {
-        const AppendTask& task = cut.tasks[number];
-        const Slots<int32_t, Value> room = rooms[worker].slots();
-        std::vector<int64_t>& ends = row_ends[worker];
-        int64_t n = 0;
-        for (int64_t r = task.first; r < task.last; ++r) {
-            n += makers[worker].fill(x, r, task.part, task.n_parts, room + n);
-            ends[r - task.first] = n;
-        }
+        listed[worker].list(makers[worker], x, cut.tasks[number]);
         turns.wait(number);
-        n = 0;
-        for (int64_t r = task.first; r < task.last; ++r) {
-            const int64_t end = ends[r - task.first];
-            add_list<Value>(room + n, end - n, weights.values + r * k, k, out.values);
-            n = end;
-        }
+        listed[worker].add(cut.tasks[number], weights, out);
         turns.pass();
     };
     return run_tasks(std::ssize(cut.tasks), n_threads, add_task, should_stop, Order::in_order);
 }
 
-/// The same for one vector, some tasks at a time: workers list them and distribute what they listed
+/// Workers list and add tasks, each of a chunk of its own.
+template <class Maker, class Value>
+bool scatter_chunks(std::vector<Maker>& makers, const CsrView<Value>& x, const AppendTasks& cut,
+                    VectorTable<const Value> weights, ChunkResults<Value>& results,
+                    int64_t n_threads, const StopRequest& should_stop) {
+    const int64_t n_chunks = results.count();
+    std::vector<ListedTask<Value>> listed = listed_tasks<Value>(cut, n_threads);
+    // Workers stop between two slabs of tasks, each of some milliseconds.
+    const int64_t n_slabs = std::ssize(cut.tasks) / n_chunks / 32 + 1;
+    for (int64_t slab = 0; slab < n_slabs; ++slab) {
+        const auto add_slab = [&](int64_t worker, int64_t chunk) {
+            for (const AppendTask& task :
+                 part_of(part_of(cut.tasks, chunk, n_chunks), slab, n_slabs)) {
+                listed[worker].list(makers[worker], x, task);
+                listed[worker].add(task, weights, results[chunk]);
+            }
+        };
+        if (!run_tasks(n_chunks, n_threads, add_slab, should_stop)) return false;
+    }
+    return results.add(n_threads, should_stop);
+}
+
+/// For one vector, some tasks at a time: workers list them and distribute what they listed
 /// by ranges of columns; then each range is added by one of them, from one task after the other.
 /// Nearly always it is the same one, in whose cache the range stays.
 template <class Maker, class Value>
 bool scatter_by_ranges(std::vector<Maker>& makers, const CsrView<Value>& x, const AppendTasks& cut,
-                       ColumnRanges ranges, const Value* weights, Value* out, int64_t n_threads,
-                       const StopRequest& should_stop) {
+                       ColumnRanges ranges, const Value* weights, ChunkResults<Value>& results,
+                       int64_t n_threads, const StopRequest& should_stop) {
     const int64_t n_tasks = std::ssize(cut.tasks);
     const int64_t n_together = std::min(n_tasks, std::max<int64_t>(8, 2 * n_threads));
     std::vector<OutputPiece<Value>> pieces;
     for (int64_t i = 0; i < n_together; ++i) pieces.emplace_back(cut.largest + lanes, ranges);
-    const KeptThreads kept;
     for (int64_t begin = 0; begin < n_tasks; begin += n_together) {
         const int64_t n_pieces = std::min(n_tasks - begin, n_together);
         const auto list_task = [&](int64_t worker, int64_t i) {
@@ -182,16 +275,19 @@ bool scatter_by_ranges(std::vector<Maker>& makers, const CsrView<Value>& x, cons
             pieces[i].distribute(n);
         };
         const auto add_range = [&](int64_t, int64_t range) {
-            const auto add = [&](const int32_t* columns, const Value* values, int64_t n) {
-                for (int64_t t = 0; t < n; ++t) out[columns[t]] += values[t];
-            };
-            for (int64_t i = 0; i < n_pieces; ++i) pieces[i].give(range, add);
+            for (int64_t i = 0; i < n_pieces; ++i) {
+                const int64_t chunk = part_with(begin + i, n_tasks, results.count());
+                Value* const out = results[chunk].values;
+                pieces[i].give(range, [&](const int32_t* columns, const Value* values, int64_t n) {
+                    for (int64_t t = 0; t < n; ++t) out[columns[t]] += values[t];
+                });
+            }
         };
         if (!run_tasks(n_pieces, n_threads, list_task, should_stop) ||
             !run_tasks(ranges.count(), n_threads, add_range, should_stop))
             return false;
     }
-    return true;
+    return results.add(n_threads, should_stop);
 }
 
 int64_t count_columns(const Lookup& lookup) {
@@ -201,8 +297,8 @@ int64_t count_columns(const Hasher& hasher) {
     return static_cast<int64_t>(hasher.n_columns);
 }
 
-/// How many threads it takes to multiply one vector faster than one does. To distribute outputs
-/// takes longer than to hash them, but not than to look them up.
+/// How many threads it takes to add one vector by ranges faster than one does by rows. To
+/// distribute outputs takes longer than to hash them, but not than to look them up.
 int64_t least_sharing(const Lookup&) {
     return 2;
 }
@@ -214,14 +310,27 @@ template <class By, class Value>
 bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
                     VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                     const StopRequest& should_stop) {
-    const bool is_one = out.n_vectors == 1;
-    const int64_t n_threads = is_one && effort.n_threads < least_sharing(by) ? 1 : effort.n_threads;
+    const int64_t n_columns = count_columns(by), k = out.n_vectors;
+    if (k == 0) return true;
+    // Two threads that share ranges are twice as fast as one already, if columns are looked up.
+    const bool has_chunks = k > 1 || least_sharing(by) > 2;
+    // Their results need no more room than the values of the matrix.
+    const int64_t n_kept = std::max<int64_t>(x.row_offsets[x.n_rows], k << 16);
+    const int64_t n_chunks =
+        has_chunks ? count_chunks<Value>(effort.n_outputs, n_columns, k, n_kept) : 1;
+    const bool by_ranges = k == 1 && effort.n_threads >= least_sharing(by) * n_chunks;
+    const bool in_turns = k > 1 && n_chunks == 1 && effort.n_threads > 1;
+    const int64_t n_threads =
+        by_ranges || in_turns ? effort.n_threads : std::min(effort.n_threads, n_chunks);
     return with_makers(basis, by, x, n_threads, [&](auto& makers) {
         const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
-        if (!is_one || n_threads == 1)
-            return scatter_in_turns(makers, x, cut, weights, out, n_threads, should_stop);
-        return scatter_by_ranges(makers, x, cut, ColumnRanges(count_columns(by)), weights.values,
-                                 out.values, n_threads, should_stop);
+        if (in_turns) return scatter_in_turns(makers, x, cut, weights, out, n_threads, should_stop);
+        const KeptThreads kept;
+        ChunkResults<Value> results(n_chunks, n_columns, out, n_threads);
+        if (by_ranges)
+            return scatter_by_ranges(makers, x, cut, ColumnRanges(n_columns), weights.values,
+                                     results, n_threads, should_stop);
+        return scatter_chunks(makers, x, cut, weights, results, n_threads, should_stop);
     });
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "apply/apply.hpp"
+#include "apply/chunks.hpp"
 #include "apply/lead_parts.hpp"
 #include "apply/nest.hpp"
 #include "apply/sinks.hpp"
@@ -211,29 +212,14 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
     return bounds;
 }
 
-/// Into how many chunks to divide the rows: at most 32, and so few that adding their results is
-/// little beside the work, and that these need little room beside the matrix, or beside the few
-/// vectors that whoever multiplies has.
-template <class Value>
-int64_t count_chunks(const Basis& basis, const CsrView<Value>& x, int64_t n_outputs,
-                     int64_t n_vectors) {
-    const int64_t n_columns = basis.n_columns();
-    // A large result is fresh memory each time, which takes longer to come by than to add.
-    const bool is_large = n_columns * n_vectors * static_cast<int64_t>(sizeof(Value)) >> 24 > 0;
-    const int64_t by_work = n_outputs / ((is_large ? 16 : 4) * n_columns + 1);
-    const int64_t by_room = std::max<int64_t>(x.row_offsets[x.n_rows] / 4 / n_vectors, 1 << 16);
-    int64_t n_chunks = 1;
-    while (n_chunks < 32 && 2 * n_chunks <= by_work &&
-           (n_chunks == 1 || 2 * n_chunks * n_columns <= by_room))
-        n_chunks *= 2;
-    return n_chunks;
-}
-
 template <class Index, bool is_one, class Value>
 bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
                  VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     const int64_t n_columns = basis.n_columns(), n_threads = effort.n_threads, k = out.n_vectors;
-    const int64_t n_chunks = count_chunks(basis, x, effort.n_outputs, k);
+    // Their results need little room beside the matrix, or beside the few vectors that whoever
+    // multiplies has.
+    const int64_t n_kept = std::max<int64_t>(x.row_offsets[x.n_rows] / 4, k << 16);
+    const int64_t n_chunks = count_chunks<Value>(effort.n_outputs, n_columns, k, n_kept);
     // As few groups as keep the threads busy: each looks for its leads in every row.
     const std::vector<int64_t> bounds = divide_leads(basis, x, (n_threads - 1) / n_chunks + 1);
     const int64_t n_groups = std::ssize(bounds) - 1;
@@ -247,32 +233,18 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
 
     std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, n_threads);
     const Strips strips = strips_for(basis, x, effort.n_outputs, k);
-    std::vector<Value> others((n_chunks - 1) * n_columns * k);  // results of the other chunks
-    const auto result_of = [&](int64_t chunk) -> VectorTable<Value> {
-        if (chunk == 0) return out;
-        return {others.data() + (chunk - 1) * n_columns * k, k};
-    };
+    ChunkResults<Value> results(n_chunks, n_columns, out, n_threads);
     for (int64_t slab = 0; slab < n_slabs; ++slab) {
         const auto scatter_task = [&](int64_t worker, int64_t task) {
             const int64_t chunk = task / n_groups, group = task % n_groups;
             const int64_t strip = chunk * n_slabs + slab;
             const StripTask rows{first_row(strip), first_row(strip + 1), bounds[group],
                                  bounds[group + 1]};
-            scatter_rows<is_one>(nests[worker], x, strips, rows, weights, result_of(chunk));
+            scatter_rows<is_one>(nests[worker], x, strips, rows, weights, results[chunk]);
         };
         if (!run_tasks(n_chunks * n_groups, n_threads, scatter_task, should_stop)) return false;
     }
-    if (n_chunks == 1) return true;
-    constexpr int64_t together = 1 << 12;  // numbers of the result
-    const int64_t n_numbers = n_columns * k;
-    const auto add_task = [&](int64_t, int64_t task) {
-        const int64_t first = task * together, last = std::min(first + together, n_numbers);
-        for (int64_t chunk = 1; chunk < n_chunks; ++chunk) {
-            const Value* const numbers = result_of(chunk).values;
-            for (int64_t i = first; i < last; ++i) out.values[i] += numbers[i];
-        }
-    };
-    return run_tasks((n_numbers - 1) / together + 1, n_threads, add_task, should_stop);
+    return results.add(n_threads, should_stop);
 }
 
 // ---------------------------------------------------------------------------------- any vectors
