@@ -17,6 +17,8 @@ from polysparse.machine import require_memory, threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import CanonicalCsr
 
+WAY_OUT = "Give fewer rows at a time, as Z."
+
 
 def gram(
     columns: ColumnSpace, x: CanonicalCsr, z: CanonicalCsr, n_jobs: int | None
@@ -26,7 +28,7 @@ def gram(
     require_memory(
         shape[0] * shape[1] * x.dtype.itemsize,
         f"A Gram matrix of shape {shape[0]:,} x {shape[1]:,}",
-        "Give fewer rows at a time, as Z.",
+        WAY_OUT,
     )
     out = output.allocate(shape, x.dtype)
     if columns.kind == "all":

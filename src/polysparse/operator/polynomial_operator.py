@@ -30,6 +30,11 @@ WAYS_OUT = (
     "rows(slice(start, stop)) builds some of the rows",
     "products with the operator need no built matrix",
 )
+WAY_OUT_OF_DENSE = f"tocsr() leaves out zeros; {'; '.join(WAYS_OUT)}."
+WAY_OUT_OF_VECTORS = (
+    "Give columns: an ObservedPolynomialFeatures keeps those that occur, a "
+    "HashedPolynomialFeatures has n_columns of them."
+)
 
 
 class PolynomialOperator(PlainVectorOperator):
@@ -190,12 +195,8 @@ class PolynomialOperator(PlainVectorOperator):
         n_columns = self.shape[1]
         if available_if_less(n_columns * k * self.dtype.itemsize) is None:
             return  # to find the words takes as long as a small product
-        vectors = "A vector" if k == 1 else f"{k} vectors"
         require_memory(
-            n_columns * k * self.dtype.itemsize,
-            f"{vectors} with an entry for each of {n_columns:,} columns",
-            "Give columns: an ObservedPolynomialFeatures keeps those that occur, a "
-            "HashedPolynomialFeatures has n_columns of them.",
+            n_columns * k * self.dtype.itemsize, name_vectors(n_columns, k), WAY_OUT_OF_VECTORS
         )
 
     # ------------------------------------------------------------------------- sums and norms
@@ -259,14 +260,7 @@ class PolynomialOperator(PlainVectorOperator):
         array([1., 0., 4.])
         """
         weights = np.ascontiguousarray(w, dtype=self.dtype)
-        if weights.ndim not in (1, 2) or len(weights) != self.shape[0]:
-            raise ValueError(
-                f"w must have a weight for each of {self.shape[0]:,} rows; got shape "
-                f"{weights.shape}."
-            )
-        if (weights < 0).any():
-            first = np.argwhere(weights < 0)[0].tolist()
-            raise ValueError(f"w must not be negative, but w{first} is {weights[*first]}.")
+        require_weights(weights, self.shape[0])
         several = weights if weights.ndim == 2 else weights[:, np.newaxis]
         self._require_room_for_coefficients(several.shape[1])
         found = norms.column_norms(self.columns, self._x, several, self.n_jobs)
@@ -316,8 +310,7 @@ class PolynomialOperator(PlainVectorOperator):
                [13.]])
         """
         z = self._x if Z is None else _as_csr(Z, self.dtype, self.n_jobs)
-        if z.shape[1] != self._x.shape[1]:
-            raise ValueError(f"Z has {z.shape[1]} features; X has {self._x.shape[1]}.")
+        require_features(z.shape[1], self._x.shape[1])
         return inner_products.gram(self.columns, self._x, z, self.n_jobs)
 
     # ----------------------------------------------------------------------------- for a look
@@ -341,12 +334,7 @@ class PolynomialOperator(PlainVectorOperator):
         >>> PolynomialOperator([[0.0, 2.0], [1.0, 1.0]]).rows(slice(0, 1)).toarray()
         array([[1., 0., 2., 0., 0., 4.]])
         """
-        if not isinstance(rows, slice):
-            raise TypeError(f"rows must be a slice, such as slice(0, 10); got {rows!r}.")
-        start, stop, step = rows.indices(self.shape[0])
-        if step != 1:
-            raise ValueError(f"rows must have a step of 1; got {rows!r}.")
-        return self._built(self._x.rows(slice(start, max(start, stop))))
+        return self._built(self._x.rows(as_row_range(rows, self.shape[0])))
 
     def tocsr(self) -> Any:
         """Build the whole expansion, as `expand` does.
@@ -379,8 +367,7 @@ class PolynomialOperator(PlainVectorOperator):
         array([[1., 0., 2., 0., 0., 4.],
                [1., 1., 1., 1., 1., 1.]])
         """
-        way_out = f"tocsr() leaves out zeros; {'; '.join(WAYS_OUT)}."
-        return expand_densely(self.columns, self._x, n_jobs=self.n_jobs, way_out=way_out)
+        return expand_densely(self.columns, self._x, n_jobs=self.n_jobs, way_out=WAY_OUT_OF_DENSE)
 
     def _built(self, x: CanonicalCsr) -> Any:
         return expand_columns(
@@ -391,10 +378,52 @@ class PolynomialOperator(PlainVectorOperator):
 def _as_csr(X: Any, dtype: Any, n_jobs: int | None) -> CanonicalCsr:
     """Read a matrix as canonical CSR with values of a dtype; None keeps the one they have."""
     x = as_canonical(X, n_jobs).as_sparse()
-    wanted = x.dtype if dtype is None else np.dtype(dtype)
-    if wanted not in VALUE_DTYPES:
-        raise ValueError(f"dtype must be float32 or float64; got {dtype!r}.")
+    wanted = x.dtype if dtype is None else as_value_dtype(dtype)
     if wanted == x.dtype:
         return x
     data = x.data.astype(wanted)  # in which small values can be zeros
     return as_canonical_csr(as_csr(x.shape, x.indptr, x.indices, data, is_array=x.is_array), n_jobs)
+
+
+# ------------------------------------------------------------------- what is said, wherever X is
+
+
+def as_value_dtype(dtype: Any) -> np.dtype[Any]:
+    """Read a dtype of values; raise ValueError if there are no such."""
+    wanted: np.dtype[Any] = np.dtype(dtype)
+    if wanted not in VALUE_DTYPES:
+        raise ValueError(f"dtype must be float32 or float64; got {dtype!r}.")
+    return wanted
+
+
+def as_row_range(rows: Any, n_rows: int) -> slice:
+    """Read a slice of rows that follow one another; return it with a start and a stop."""
+    if not isinstance(rows, slice):
+        raise TypeError(f"rows must be a slice, such as slice(0, 10); got {rows!r}.")
+    start, stop, step = rows.indices(n_rows)
+    if step != 1:
+        raise ValueError(f"rows must have a step of 1; got {rows!r}.")
+    return slice(start, max(start, stop))
+
+
+def require_weights(weights: Any, n_rows: int) -> None:
+    """Raise ValueError if an array does not have weights of rows."""
+    if weights.ndim not in (1, 2) or len(weights) != n_rows:
+        raise ValueError(
+            f"w must have a weight for each of {n_rows:,} rows; got shape {weights.shape}."
+        )
+    if (weights < 0).any():
+        first = np.argwhere(weights < 0)[0].tolist()
+        raise ValueError(f"w must not be negative, but w{first} is {weights[*first]}.")
+
+
+def require_features(n_others: int, n_features: int) -> None:
+    """Raise ValueError if Z has other features than X."""
+    if n_others != n_features:
+        raise ValueError(f"Z has {n_others} features; X has {n_features}.")
+
+
+def name_vectors(n_columns: int, k: int) -> str:
+    """Name vectors of coefficients, for a message."""
+    vectors = "A vector" if k == 1 else f"{k} vectors"
+    return f"{vectors} with an entry for each of {n_columns:,} columns"
