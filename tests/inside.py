@@ -39,6 +39,20 @@ def lower(patch, **numbers):
         patch.setattr(thresholds, name, number)
 
 
+def lower_on_gpu(patch, **numbers):
+    """Change numbers of the products on a GPU, each in the module that has it."""
+    modules = {
+        "HIGHEST": "products",  # degree by strips
+        "MOST_OF_BASIS": "products",
+        "PART": "parts",
+        "MOST_TERMS": "tuple_products",
+        "AT_A_TIME": "expansion",
+        "GRAM_BYTES": "inner_products",
+    }
+    for name, number in numbers.items():
+        patch.setattr(f"polysparse.gpu.{modules[name]}.{name}", number)
+
+
 def set_available_memory(patch, n_bytes):
     """Pretend that this much memory is available. None means that it is not known."""
     patch.setattr(machine, "available_bytes", lambda: n_bytes)

@@ -1,17 +1,16 @@
-"""Products and models on a GPU: those of the processor, up to rounding; the same bits each time."""
+"""Products on a GPU: those of the processor, up to rounding; the same bits each time."""
+
+import math
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from column_kinds import X as SMALL
-from csr_zoo import FORMATS, ZOO, random_csr, wide_csr
-from gpu_matrices import as_cupy, as_torch
-from polysparse import (
-    HashedPolynomialFeatures,
-    PolynomialLogisticRegression,
-    PolynomialOperator,
-    PolynomialRidge,
-)
+from csr_zoo import FORMATS, ZOO, random_csr, raw_csr, wide_csr
+from gpu_matrices import as_cupy
+from inside import lower_on_gpu
+from polysparse import HashedPolynomialFeatures, PolynomialOperator
 from products import assert_close, built, weights
 
 pytestmark = pytest.mark.gpu
@@ -37,8 +36,6 @@ MATRICES = {
 
 
 def matrix(name):
-    from scipy import sparse
-
     return sparse.csr_matrix(MATRICES[name]())
 
 
@@ -78,8 +75,6 @@ def test_zoo(build):
     X, dense = build()
     if 0 in X.shape:
         return
-    from scipy import sparse
-
     A, size = built(sparse.csr_matrix(dense))
     import cupy
 
@@ -93,18 +88,192 @@ def test_chosen_columns():
     assert_multiplies_alike(SMALL, columns=np.arange(0, 36, 3))
 
 
+# ------------------------------------------------------------------- one output after the other
+
+HASHED = {
+    "hashed": {"n_columns": 2**20},
+    "few buckets": {"n_columns": 13, "seed": 5},
+    "no signs": {"n_columns": 100, "alternate_sign": False},
+}
+HASHED_PARAMETERS = [
+    {"degree": 1},
+    {"degree": 2},
+    {"degree": (2, 2), "include_bias": False},
+    {"degree": 3, "interaction_only": True},
+    {"degree": (2, 4)},
+    {"degree": 9, "interaction_only": True},
+]
+
+
+def hashed(kind, parameters):
+    return HashedPolynomialFeatures(**HASHED[kind], **parameters)
+
+
+@pytest.mark.parametrize("parameters", HASHED_PARAMETERS, ids=str)
+@pytest.mark.parametrize("kind", HASHED)
+@pytest.mark.parametrize("name", ["small", "float32", "many rows"])
+def test_hashed_columns(name, kind, parameters):
+    assert_multiplies_alike(matrix(name), columns=hashed(kind, parameters))
+
+
+@pytest.mark.parametrize("name", ["short and long", "wide", "up to 64"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_hashed_columns_of_longer_rows(name, strict):
+    for degree in (2, 3):
+        columns = HashedPolynomialFeatures(degree, n_columns=999, interaction_only=strict)
+        assert_multiplies_alike(matrix(name), columns=columns)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, (2, 6), 7, 8, 9, 10], ids=str)
+def test_every_degree(degree, strict, monkeypatch):
+    """Of a few features, by strips and one output after the other."""
+    X = random_csr(40, 10 if strict else 4, 0.6)
+    parameters = {"degree": degree, "interaction_only": strict}
+    assert_multiplies_alike(X, ks=(1,), **parameters)
+    lower_on_gpu(monkeypatch, HIGHEST=0)
+    assert_multiplies_alike(X, ks=(1,), **parameters)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_chosen_of_very_many_columns(strict, monkeypatch):
+    lower_on_gpu(monkeypatch, MOST_OF_BASIS=0)
+    X = random_csr(60, 9)
+    for degree, step in ((2, 3), (3, 1), ((2, 4), 5)):
+        n_columns = PolynomialOperator(X, degree, interaction_only=strict).shape[1]
+        for ranks in (np.arange(0, n_columns, step), np.array([n_columns - 1]), np.arange(4)):
+            parameters = {"degree": degree, "interaction_only": strict, "columns": ranks}
+            assert_multiplies_alike(X, ks=(1, 4), **parameters)
+    assert_multiplies_alike(X, columns=np.empty(0, dtype=np.int64))
+
+
+def test_a_basis_that_only_hashes_can_number():
+    X = wide_csr(20, 2_000_000, 9)
+    assert_multiplies_alike(X, columns=HashedPolynomialFeatures(5, n_columns=1000, seed=3))
+
+
 def test_long_rows_are_divided(monkeypatch):
-    monkeypatch.setattr("polysparse.gpu.products.PART", 64)
+    lower_on_gpu(monkeypatch, PART=64)
     assert_multiplies_alike(matrix("wide"), degree=2)
     assert_multiplies_alike(matrix("short and long"), degree=2, interaction_only=True)
+    for columns in (HashedPolynomialFeatures(n_columns=50), HashedPolynomialFeatures(9)):
+        assert_multiplies_alike(random_csr(60, 9, 0.2), columns=columns)
+    assert_multiplies_alike(matrix("wide"), columns=HashedPolynomialFeatures(3, n_columns=50))
 
 
-def test_what_is_not_multiplied_is_refused():
-    X = as_cupy(SMALL)
-    with pytest.raises(NotImplementedError, match=r"hashed columns.*X\.get\(\)"):
-        PolynomialOperator(X, columns=HashedPolynomialFeatures(n_columns=9))
-    with pytest.raises(NotImplementedError, match="degree 9"):
-        PolynomialOperator(as_cupy(wide_csr(3, 9, 3)), 9)
+def test_more_terms_than_integers_have_room_for(monkeypatch):
+    lower_on_gpu(monkeypatch, PART=16, MOST_TERMS=64)
+    assert_multiplies_alike(random_csr(60, 9), columns=HashedPolynomialFeatures(n_columns=7))
+
+
+def test_a_row_of_very_many_outputs():
+    X = wide_csr(1, 60_000, 50_000)
+    columns = HashedPolynomialFeatures((2, 2), n_columns=1000, include_bias=False)
+    import cupy
+
+    on_gpu = PolynomialOperator(as_cupy(X), columns=columns)
+    here = PolynomialOperator(X, columns=columns)
+    w = weights(1000, 1)[:, 0]
+    size = 1.25e9  # terms are about 1
+    assert abs(on_gpu.matvec(cupy.asarray(w)).get() - here @ w)[0] <= 1e-12 * size
+    found = on_gpu.rmatvec(cupy.ones(1)).get()
+    np.testing.assert_allclose(found, here.T @ np.ones(1), rtol=0, atol=1e-12 * size / 1000)
+
+
+@pytest.mark.parametrize("kind", HASHED)
+def test_terms_of_very_different_sizes(kind):
+    """No sum is worse than one in floating point, whatever else is added up elsewhere."""
+    import cupy
+
+    X = random_csr(500, 8, 0.5)
+    X.data *= 10.0 ** np.random.default_rng(0).integers(-12, 13, X.nnz)
+    R = weights(500, 4) * 10.0 ** np.random.default_rng(1).integers(-12, 13, (500, 4))
+    columns = hashed(kind, {"degree": 2})
+    A, size = built(X, columns=columns)
+    found = PolynomialOperator(as_cupy(X), columns=columns).rmatmat(cupy.asarray(R)).get()
+    exact = np.zeros(found.shape)
+    A, size = A.tocsc(), size.tocsc()
+    for c in np.flatnonzero(np.diff(A.indptr)):
+        for k in range(4):
+            stored = slice(A.indptr[c], A.indptr[c + 1])
+            exact[c, k] = math.fsum(A.data[stored] * R[A.indices[stored], k])
+    assert_close(found, exact, size.T @ np.abs(R), np.dtype(np.float64))
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e150, 1e300])
+def test_terms_at_the_ends_of_floating_point(scale):
+    import cupy
+
+    X, columns = random_csr(50, 8), HashedPolynomialFeatures(1, n_columns=30)
+    A, size = built(X, columns=columns)
+    R = weights(50, 1) * scale
+    found = PolynomialOperator(as_cupy(X), columns=columns).rmatmat(cupy.asarray(R)).get()
+    assert_close(found, A.T @ R, size.T @ np.abs(R), np.dtype(np.float64))
+
+
+@pytest.mark.parametrize("columns", [None, "hashed"])
+def test_what_is_not_finite(columns):
+    """It is where the processor has it, and only there."""
+    import cupy
+
+    X = random_csr(60, 9)
+    X.data[[3, 40]] = np.inf, -np.inf
+    X.data[80] = np.nan
+    how = {"columns": HashedPolynomialFeatures(n_columns=300) if columns else None}
+    here, there = PolynomialOperator(X, **how), PolynomialOperator(as_cupy(X), **how)
+    W, R = (weights(n, 2) for n in here.shape[::-1])
+    for found, expected in (
+        (there.matmat(cupy.asarray(W)).get(), here @ W),
+        (there.rmatmat(cupy.asarray(R)).get(), here.T @ R),
+    ):
+        finite = np.isfinite(expected)
+        assert 0 < finite.mean() < 1
+        np.testing.assert_array_equal(np.isfinite(found), finite)
+        np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (3, 0), (0, 0), (3, 4)])
+@pytest.mark.parametrize("kind", ["all", "hashed", "degree 0", "hashed degree 0"])
+def test_nothing_is_stored(shape, kind):
+    import cupy
+
+    degree = 0 if "degree 0" in kind else 2
+    hashed = HashedPolynomialFeatures(degree, n_columns=5)
+    how = {"columns": hashed} if "hashed" in kind else {"degree": degree}
+    X = sparse.csr_matrix(shape)
+    here, there = PolynomialOperator(X, **how), PolynomialOperator(as_cupy(X), **how)
+    for k in (1, 4):
+        W, R = (weights(n, k) for n in here.shape[::-1])
+        np.testing.assert_allclose(there.matmat(cupy.asarray(W)).get(), here @ W)
+        np.testing.assert_allclose(there.rmatmat(cupy.asarray(R)).get(), here.T @ R)
+
+
+def test_complex_vectors():
+    import cupy
+
+    A = PolynomialOperator(as_cupy(SMALL))
+    w = cupy.asarray(weights(36, 2) @ [1, 1j])
+    cupy.testing.assert_allclose(A @ w, (A @ w.real) + 1j * (A @ w.imag))
+
+
+def test_what_does_not_fit_is_refused():
+    X = raw_csr([2.0, 3.0], [5, 10**8], [0, 2], (1, 10**9))
+    import cupy
+
+    operator = PolynomialOperator(as_cupy(X))
+    with pytest.raises(MemoryError, match=r"an entry for each of 500,000,001,500,000,001 columns"):
+        operator.rmatvec(cupy.ones(1))
+    columns = HashedPolynomialFeatures(n_columns=2**31 - 1)  # which have words of 28 bytes each
+    operator = PolynomialOperator(as_cupy(SMALL), columns=columns)
+    held, pool = [], cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    try:
+        held.append(cupy.empty(max(0, cupy.cuda.runtime.memGetInfo()[0] - 40 * 10**9), np.uint8))
+        with pytest.raises(MemoryError, match=r"more memory than the .* free on the GPU"):
+            operator.rmatvec(cupy.ones(60))
+    finally:
+        held.clear()
+        pool.free_all_blocks()
 
 
 def test_solvers_of_cupy():
@@ -115,68 +284,3 @@ def test_solvers_of_cupy():
     w = cupy.asarray(weights(A.shape[1], 1)[:, 0])
     found = lsmr(A, A @ w, atol=1e-12, btol=1e-12, conlim=0)[0]
     np.testing.assert_allclose(found.get(), w.get(), rtol=1e-6, atol=1e-8)
-
-
-# ----------------------------------------------------------------------------------------- models
-
-
-def data(n_classes=2):
-    X = random_csr(600, 8, 0.5)
-    score = X.toarray() @ weights(8, n_classes) + (X[:, [0]].toarray() * X[:, [1]].toarray())
-    return X, score.argmax(axis=1), score[:, 0]
-
-
-@pytest.mark.parametrize("columns", ["all", "observed"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_ridge(columns, fit_intercept):
-    X, _, y = data()
-    how = {"columns": columns, "fit_intercept": fit_intercept, "tol": 1e-12}
-    here = PolynomialRidge(**how).fit(X, y)
-    there = PolynomialRidge(**how).fit(as_cupy(X), y)
-    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-5)
-    np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-9)
-    np.testing.assert_array_equal(there.column_counts_, here.column_counts_)
-    np.testing.assert_allclose(there.predict(as_cupy(X)), there.predict(X), rtol=1e-9, atol=1e-9)
-    assert there.n_features_in_ == 8
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_logistic(n_classes, fit_intercept):
-    X, y, _ = data(n_classes)
-    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
-    how = {"fit_intercept": fit_intercept, "tol": 1e-10}
-    here = PolynomialLogisticRegression(**how).fit(X, y, weight)
-    there = PolynomialLogisticRegression(**how).fit(as_cupy(X), y, weight)
-    np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-9)
-    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
-    for method in ("decision_function", "predict", "predict_proba", "predict_log_proba"):
-        on_gpu, same = (getattr(there, method)(x) for x in (as_cupy(X), X))
-        np.testing.assert_allclose(on_gpu, same, rtol=1e-9, atol=1e-9)
-    again = PolynomialLogisticRegression(**how).fit(as_cupy(X), y, weight)
-    np.testing.assert_array_equal(again.coef_, there.coef_)
-
-
-def test_tensors_and_targets_on_the_card():
-    import cupy
-
-    pytest.importorskip("torch")
-    X, y, _ = data()
-    here = PolynomialLogisticRegression().fit(X, y)
-    there = PolynomialLogisticRegression().fit(as_torch(X), cupy.asarray(y))
-    np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-6)
-
-
-def test_what_models_refuse():
-    X, y, _ = data()
-    bad = X.copy()
-    bad.data[0] = np.nan
-    with pytest.raises(ValueError, match="contains NaN"):
-        PolynomialRidge().fit(as_cupy(bad), y)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        PolynomialRidge().fit(as_cupy(X), y[:-1])
-    with pytest.raises(NotImplementedError, match="hashed"):
-        PolynomialRidge(columns="hashed").fit(as_cupy(X), y)
-    model = PolynomialRidge().fit(X, y)
-    with pytest.raises(ValueError, match="9 features"):
-        model.predict(as_cupy(random_csr(5, 9)))

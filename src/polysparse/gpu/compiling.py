@@ -20,7 +20,15 @@ C_TYPES = {
     np.dtype(np.int64): "long long",
 }
 
-TEXTS = "places.hpp", "arrays.cu", "inspect.cu", "fill.cu", "products.cu"
+TEXTS = (
+    "places.hpp",
+    "arrays.cu",
+    "inspect.cu",
+    "fill.cu",
+    "products.cu",
+    "tuples.cu",
+    "inner_products.cu",
+)
 
 THREADS = 256
 MOST_BLOCKS = 4096  # enough for any GPU

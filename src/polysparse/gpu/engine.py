@@ -166,7 +166,7 @@ def _fill_hashed(
     launch_blocks(
         kernel("fill_hashed", x.dtype, x.indices.dtype, highest, basis.interaction_only),
         len(tile_starts) - 1,
-        *(x.as_struct, targets, tile_starts, basis_struct(basis), _hasher_struct(columns)),
+        *(x.as_struct, targets, tile_starts, basis_struct(basis), hasher_struct(columns)),
         *(np.int64(tile), buckets, data),
     )
     rows = rows_of(starts - base, total)
@@ -211,7 +211,8 @@ def _numbers(*numbers: int) -> Struct:
     return struct(*numbers)
 
 
-def _hasher_struct(columns: Any) -> Struct:
+def hasher_struct(columns: Any) -> Struct:
+    """Return the hash function of hashed columns as kernels take it."""
     z = (columns.seed + 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64

@@ -148,6 +148,15 @@ def _pieces(columns: ColumnSpace, x: DeviceCsr, offsets: engine.Offsets) -> Iter
         start = stop
 
 
+def expanded_rows(columns: ColumnSpace, x: DeviceCsr) -> Iterator[tuple[slice, Arrays]]:
+    """Yield a few rows at a time: which, and their indptr, indices and data."""
+    start = 0
+    for arrays in _pieces(columns, x, _count(columns, x)):
+        stop = start + len(arrays[0]) - 1
+        yield slice(start, stop), arrays
+        start = stop
+
+
 def _rows(
     columns: ColumnSpace, x: DeviceCsr, starts: Array, rows: slice, index_dtype: np.dtype[Any]
 ) -> Arrays:

@@ -14,10 +14,11 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.columns.spaces import ColumnSpace
+from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.gpu.canonical import DeviceCsr
 from polysparse.gpu.containers import Array, container_of
-from polysparse.gpu.products import Products
+from polysparse.gpu.memory import saying_what
+from polysparse.gpu.products import products_of
 from polysparse.gpu.transformers import read_finite, zeros_like
 from polysparse.models.blocks import Block, Function, OneBlock
 from polysparse.models.classes import find_classes
@@ -33,6 +34,7 @@ from polysparse.models.shared import Extent, as_weights, counter_of
 
 FLOAT64 = np.dtype(np.float64)
 TOGETHER = 8  # directions
+WAY_OUT = "Give fewer rows of X, or a transformer with fewer columns."
 
 
 class DeviceDesign:
@@ -41,7 +43,9 @@ class DeviceDesign:
     n_jobs = 1  # what is left to the processor is little
 
     def __init__(self, columns: ColumnSpace, x: DeviceCsr) -> None:
-        self.products = Products(columns, x)
+        self.products = self.of_squares = products_of(columns, x)
+        if isinstance(columns, HashedColumns):  # as `models.design` has it
+            self.of_squares = products_of(replace(columns, alternate_sign=False), x)
 
     def apply(self, coefficients: Array) -> Array:
         """Return the expansion times coefficients, of shape (n_columns,) or (n_columns, k)."""
@@ -50,16 +54,19 @@ class DeviceDesign:
 
     def apply_transposed(self, weights: Array, out: Any = None) -> NDArray[Any]:
         """Return the transposed expansion times weights of the rows; `out` is not used."""
-        return self._sum(weights, None)
+        return _sum(self.products, weights)
 
     def sum_squares(self, weights: Array) -> NDArray[Any]:
-        """Return the weighted sum of squares of each column."""
-        return self._sum(weights, cupy.square(self.products.x.data))
+        """Return the weighted sum of squares of each column.
+
+        For hashed columns that is true only if no products of the same row share a column.
+        """
+        return _sum(self.of_squares, weights, cupy.square(self.products.x.data))
 
     def count_rows(self) -> NDArray[np.int64]:
         """Return in how many rows each column occurs."""
         x = self.products.x
-        counts = self._sum(cupy.ones(x.shape[0]), cupy.ones_like(x.data))
+        counts = _sum(self.products, cupy.ones(x.shape[0]), cupy.ones_like(x.data))
         return counts.astype(np.int64)
 
     def gram(self, weights: Array, directions: Array) -> NDArray[Any]:
@@ -75,10 +82,11 @@ class DeviceDesign:
             out[:, some] = self.products.apply_transposed(scores).get()
         return out
 
-    def _sum(self, weights: Array, data: Array | None) -> NDArray[Any]:
-        product = self.products.apply_transposed(_as_table(weights), data)
-        sums: NDArray[Any] = product.reshape(len(product), *weights.shape[1:]).get()
-        return sums
+
+def _sum(products: Any, weights: Array, data: Array | None = None) -> NDArray[Any]:
+    product = products.apply_transposed(_as_table(weights), data)
+    sums: NDArray[Any] = product.reshape(len(product), *weights.shape[1:]).get()
+    return sums
 
 
 def _as_table(vectors: Array) -> Array:
@@ -123,7 +131,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     _, y = type(model)().read(rows, y=y, reset=True, y_numeric=not is_classifier)
     weights = as_weights(sample_weight, n_rows)
     Extent.of(weights).require_valid()
-    with container.at_home():
+    with container.at_home(), saying_what("The fit", WAY_OUT):
         x = read_finite(container, FLOAT64)
         columns = model.make_columns(x.shape[1], lambda b: counter_of(x.get(), model.n_jobs)(b))
         if not is_classifier:
@@ -160,9 +168,9 @@ def predict(model: Any, X: Any, method: str) -> Any:
     """Return what a method of a fitted model gives, in main memory."""
     container = container_of(X)
     getattr(model, method)(zeros_like(container))  # scikit-learn's checks
-    with container.at_home():
+    with container.at_home(), saying_what("The prediction", WAY_OUT):
         x = read_finite(container, FLOAT64)
-        products = Products(model.column_space_, x)
+        products = products_of(model.column_space_, x)
         scores = products.apply(_as_table(cupy.asarray(model.coef_.T))).get()
     scores = scores.reshape(len(scores), *model.coef_.shape[:-1]) + model.intercept_
     if not isinstance(model, PolynomialLogisticRegression):

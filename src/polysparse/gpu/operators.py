@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -15,9 +16,24 @@ from polysparse.columns.arguments import (
     INTERACTION_ONLY,
     as_column_space,
 )
-from polysparse.gpu.canonical import as_canonical
-from polysparse.gpu.containers import Array, container_of
-from polysparse.gpu.products import Products
+from polysparse.columns.spaces import ColumnSpace
+from polysparse.elsewhere import handler_of
+from polysparse.gpu import inner_products, norms
+from polysparse.gpu.canonical import DeviceCsr, as_canonical
+from polysparse.gpu.containers import Array, Container, container_of
+from polysparse.gpu.expansion import expand_columns
+from polysparse.gpu.memory import require_dense_room, require_free, saying_what
+from polysparse.gpu.products import products_of
+from polysparse.operator.polynomial_operator import (
+    WAY_OUT_OF_DENSE,
+    WAY_OUT_OF_VECTORS,
+    WAYS_OUT,
+    as_row_range,
+    as_value_dtype,
+    name_vectors,
+    require_features,
+    require_weights,
+)
 
 
 def operator(
@@ -39,28 +55,36 @@ def operator(
         interaction_only=interaction_only,
         include_bias=include_bias,
     )
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = None if dtype is None else as_value_dtype(dtype)
     with container.at_home():
-        return DeviceOperator(Products(space, as_canonical(container, wanted)))
+        return DeviceOperator(space, as_canonical(container, wanted), container)
 
 
 class DeviceOperator(LinearOperator):  # type: ignore[misc]
     """The polynomial features of a matrix on a GPU as a linear operator, which is never built.
 
-    Vectors and results are arrays of CuPy. Solvers of CuPy that take a LinearOperator run on it.
-    Results have the same bits every time.
+    Its methods are those of PolynomialOperator. Vectors and results are arrays of CuPy; built rows
+    are of the kind of X. Solvers of CuPy that take a LinearOperator run on it. Results have the
+    same bits every time.
 
     Parameters
     ----------
-    products : Products
-        Products with the expansion.
+    columns : ColumnSpace
+        The columns of the expansion.
+    x : DeviceCsr
+        The matrix.
+    container : Container
+        What it was given as.
     """
 
-    def __init__(self, products: Products) -> None:
-        self.columns = products.columns
-        self._products = products
-        x = products.x
-        super().__init__(x.dtype, (x.shape[0], products.columns.n_columns))
+    def __init__(self, columns: ColumnSpace, x: DeviceCsr, container: Container) -> None:
+        self.columns = columns
+        self._products = products_of(columns, x)
+        self._x = x
+        self._container = container
+        super().__init__(x.dtype, (x.shape[0], columns.n_columns))
+
+    # ----------------------------------------------------------------------- products, for CuPy
 
     def _matvec(self, v: Array) -> Array:
         return self._matmat(v.reshape(-1, 1)).ravel()
@@ -69,12 +93,81 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
         return self._rmatmat(v.reshape(-1, 1)).ravel()
 
     def _matmat(self, v: Array) -> Array:
-        return self._products.apply(self._as_table(v))
+        return self._multiply(self._products.apply, v)
 
     def _rmatmat(self, v: Array) -> Array:
-        return self._products.apply_transposed(self._as_table(v))
+        self._require_room_for_coefficients(v.shape[1])
+        return self._multiply(self._products.apply_transposed, v)
 
-    def _as_table(self, v: Array) -> Array:
+    def _multiply(self, apply: Callable[[Array], Array], v: Array) -> Array:
+        """Return a product with several vectors of any dtype; complex ones part by part."""
         if v.dtype.kind == "c":
-            raise TypeError("Vectors must be real: multiply v.real and v.imag one after the other.")
-        return cupy.ascontiguousarray(v, dtype=self.dtype)
+            return self._multiply(apply, v.real) + 1j * self._multiply(apply, v.imag)
+        what = f"A product of {self.shape[0]:,} rows and {self.shape[1]:,} columns"
+        with saying_what(what, "Give fewer vectors, or fewer rows of X, at a time."):
+            return apply(cupy.ascontiguousarray(v, dtype=self.dtype))
+
+    def _require_room_for_coefficients(self, k: int) -> None:
+        """Raise MemoryError if k vectors with an entry for each column do not fit."""
+        n_columns = self.shape[1]
+        n_bytes = n_columns * k * self.dtype.itemsize
+        require_free(n_bytes, name_vectors(n_columns, k), WAY_OUT_OF_VECTORS)
+
+    # --------------------------------------------------------------------------- sums and norms
+
+    def column_sums(self) -> Array:
+        """Return the sum of each column."""
+        return self.rmatvec(cupy.ones(self.shape[0], self.dtype))
+
+    def column_norms(self) -> Array:
+        """Return the Euclidean norm of each column."""
+        return self.weighted_column_norms(cupy.ones(self.shape[0], self.dtype))
+
+    def weighted_column_norms(self, w: Any) -> Array:
+        """Return the Euclidean norm of each column, with weights of the rows.
+
+        They are of shape (n_rows,) or (n_rows, k), and none of them is negative.
+        """
+        weights = cupy.ascontiguousarray(cupy.asarray(w), dtype=self.dtype)
+        require_weights(weights, self.shape[0])
+        several = weights[:, None] if weights.ndim == 1 else weights
+        self._require_room_for_coefficients(several.shape[1])
+        found = norms.column_norms(self._products, several)
+        return found if weights.ndim == 2 else found.ravel()
+
+    def row_norms(self) -> Array:
+        """Return the Euclidean norm of each row."""
+        return norms.row_norms(self._products)
+
+    def gram(self, Z: Any = None) -> Array:
+        """Return the inner products of expanded rows with those of Z, or with each other."""
+        if Z is None:
+            return inner_products.gram(self._products, self._x)
+        if handler_of(Z) is None:
+            raise TypeError(
+                f"Z is a {type(Z).__name__} in main memory, and X is on a GPU: give "
+                "cupyx.scipy.sparse.csr_matrix(Z)."
+            )
+        container = container_of(Z)
+        require_features(container.shape[1], self._x.shape[1])
+        return inner_products.gram(self._products, as_canonical(container, np.dtype(self.dtype)))
+
+    # ------------------------------------------------------------------------------- for a look
+
+    def rows(self, rows: slice) -> Any:
+        """Build some rows of the expansion, of the kind of X."""
+        return self._built(self._x.rows(as_row_range(rows, self.shape[0])))
+
+    def tocsr(self) -> Any:
+        """Build the whole expansion, as `expand` does."""
+        return self._built(self._x)
+
+    def toarray(self) -> Array:
+        """Build the whole expansion as a dense array, zeros included."""
+        require_dense_room(self.shape, self._x.dtype, WAY_OUT_OF_DENSE)
+        return inner_products.dense_rows(self.columns, self._x)
+
+    def _built(self, x: DeviceCsr) -> Any:
+        with self._container.at_home():
+            arrays = expand_columns(self.columns, x, max_bytes="available", ways_out=WAYS_OUT)
+            return self._container.wrap((x.shape[0], self.columns.n_columns), *arrays)

@@ -347,8 +347,12 @@ struct Hasher {
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
         return z ^ (z >> 31);
     }
+    POLYSPARSE_DEVICE uint64 mix(uint64 column) const { return mix_bits(salt + column); }
+    static POLYSPARSE_DEVICE uint64 join(uint64 mixed, uint64 tail) {
+        return (tail ^ mixed) * 0xD1342543DE82EF95ULL;
+    }
     POLYSPARSE_DEVICE uint64 lead(uint64 column, uint64 tail) const {
-        return (tail ^ mix_bits(salt + column)) * 0xD1342543DE82EF95ULL;
+        return join(mix(column), tail);
     }
     POLYSPARSE_DEVICE int bucket(uint64 h) const {
         return static_cast<int>(((h >> 32) * n_columns) >> 32);

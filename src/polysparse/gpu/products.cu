@@ -5,6 +5,17 @@ constexpr int most_staged = 63;  // values of a row
 constexpr int pair_lanes = 4;    // threads of a row of pairs
 constexpr int leads_ahead = 4;   // that are loaded before one of them is added
 
+/// The number of outputs of a row with n stored values, where the compiler knows the degree.
+template <int highest, bool strict>
+POLYSPARSE_DEVICE int64 count_outputs(const Basis& basis, int64 n) {
+    if constexpr (!strict && highest <= 3) {
+        if (n == 0 || basis.highest != highest) return basis.include_bias;
+        return basis.include_bias + simplex_word<highest, uint64>(n + 1) -
+               simplex(int(basis.lowest) - 1, n + 1);
+    }
+    return static_cast<int64>(row_size<strict>(basis, n));
+}
+
 /// Adds up what the columns of a tuple of degree d contribute; places are counted from `last`.
 template <int d, bool strict, class Word, class Index, class P>
 POLYSPARSE_DEVICE Word column_of(const Index* last, int64 n_features, const P* places) {
@@ -102,14 +113,7 @@ __global__ void __launch_bounds__(block_threads)
     const int64 row_begin = x.offsets[r], row_end = x.offsets[r + 1], n = row_end - row_begin;
     const bool is_bias_apart =
         basis.include_bias && (strict || basis.lowest > 1 || n + 1 > longest || n > most_staged);
-    int64 size = basis.include_bias;
-    if constexpr (!strict && highest <= 3) {
-        if (n > 0)
-            size += simplex_word<highest, uint64>(n + 1) - simplex(int(basis.lowest) - 1, n + 1);
-    } else {
-        size = static_cast<int64>(row_size<strict>(basis, n));
-    }
-    size -= is_bias_apart;
+    const int64 size = count_outputs<highest, strict>(basis, n) - is_bias_apart;
     int64 begin = 0, end = size;  // from the end of the row
     if (items != nullptr) {
         begin = (item - items[r]) * part;
@@ -244,12 +248,12 @@ __global__ void count_parts(const int64* offsets, int64 n_rows, Basis basis, int
 
 /// Adds up the sums of each row's parts, in their order.
 template <class Value>
-__global__ void add_parts(const int64* items, int64 n_rows, const Value* sums, Value* out,
-                          int64 stride) {
+__global__ void add_parts(const int64* items, int64 n_rows, const Value* sums, int64 sums_stride,
+                          Value* out, int64 stride) {
     const int64 r = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (r >= n_rows) return;
     Value sum = 0;
-    for (int64 t = items[r]; t < items[r + 1]; ++t) sum += sums[t];
+    for (int64 t = items[r]; t < items[r + 1]; ++t) sum += sums[t * sums_stride];
     out[r * stride] = sum;
 }
 

@@ -13,23 +13,23 @@ from typing import Any
 import cupy
 import numpy as np
 
-from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace
+from polysparse.columns.spaces import AllColumns, ColumnSpace
 from polysparse.gpu import engine
 from polysparse.gpu.canonical import DeviceCsr, rows_of
-from polysparse.gpu.compiling import THREADS, kernel, launch, launch_blocks, struct
+from polysparse.gpu.compiling import THREADS, kernel, launch_blocks, struct
 from polysparse.gpu.containers import Array
-from polysparse.machine import format_count
-
-# Outputs that a warp multiplies at most; longer rows are divided.
-PART = 2**13
+from polysparse.gpu.parts import RowParts
+from polysparse.gpu.tuple_products import TupleProducts
 
 # Of products of pairs: values of a row at most, its threads, and vectors multiplied together.
 MOST_PAIRED = 64
 PAIR_LANES = 4
 VECTORS = 4
 
-# Columns of a basis, of which some are chosen, whose coefficients are kept at most.
+# Columns of a basis, of which some are chosen, whose coefficients are kept at most; and the highest
+# degree that is multiplied by strips.
 MOST_OF_BASIS = 2**28
+HIGHEST = 8
 
 # Threads of a product with the transpose, and bytes of the results of chunks, at most.
 ENOUGH_THREADS = 2**21
@@ -37,30 +37,23 @@ CHUNK_BYTES = 2**30
 MOST_SHARED_BYTES = 96 * 1024
 
 
+def products_of(columns: ColumnSpace, x: DeviceCsr) -> Products | TupleProducts:
+    """Return products with an expansion: by strips, if its columns allow it."""
+    columns.require_indexable()
+    basis = columns.basis
+    is_of_strips = basis.highest <= HIGHEST and (
+        columns.kind == "all" or (columns.kind == "chosen" and basis.n_columns <= MOST_OF_BASIS)
+    )
+    return (Products if is_of_strips else TupleProducts)(columns, x)
+
+
 class Products:
-    """Products with the expansion of a matrix into given columns.
+    """Products with the expansion of a matrix into all columns of a basis or chosen ones.
 
     Chosen columns are multiplied by way of all columns of their basis.
     """
 
     def __init__(self, columns: ColumnSpace, x: DeviceCsr) -> None:
-        columns.require_indexable()
-        if columns.kind == "hashed":
-            raise NotImplementedError(
-                "Products with hashed columns are not made on a GPU yet: give columns=None or "
-                "numbers of columns, or X in main memory, X.get()."
-            )
-        if columns.basis.highest > 8:
-            raise NotImplementedError(
-                f"Products of degree {columns.basis.highest} are not made on a GPU yet, only up to "
-                "8: give X in main memory, X.get()."
-            )
-        if isinstance(columns, ChosenColumns) and columns.basis.n_columns > MOST_OF_BASIS:
-            raise NotImplementedError(
-                f"Products with columns chosen of {format_count(columns.basis.n_columns)} are not "
-                f"made on a GPU yet, only of up to {MOST_OF_BASIS:,}: give X in main memory, "
-                "X.get()."
-            )
         self.columns, self.x = columns, x
         self.basis = columns.basis
         self.index = ByColumns(x)
@@ -118,32 +111,24 @@ class Products:
         )
 
     @cached_property
-    def _items(self) -> Array | None:
-        """Where the parts of each row begin, if a row has more than one."""
-        basis, n_rows = self.basis, self.x.shape[0]
-        items = cupy.empty(n_rows + 1, dtype=np.int64)
-        numbers = self.x.indptr, np.int64(n_rows), engine.basis_struct(basis), np.int64(PART)
-        launch(kernel("count_parts", basis.interaction_only), n_rows, *numbers, items)
-        cupy.cumsum(items, out=items)
-        return items if int(items[-1]) > n_rows else None
+    def _parts(self) -> RowParts:
+        return RowParts.of(self.basis, self.x)
 
     def _dot(self, coefficients: Array, out: Array, stride: int) -> None:
-        x, basis, items = self.x, self.basis, self._items
-        n_rows, strict = x.shape[0], basis.interaction_only
-        n_items = n_rows if items is None else int(items[-1])
-        sums, step = (out, stride) if items is None else (cupy.empty(n_items, x.dtype), 1)
+        x, basis, parts = self.x, self.basis, self._parts
+        items, strict = parts.items, basis.interaction_only
+        sums, step = (out, stride) if items is None else (cupy.empty((parts.n, 1), x.dtype), 1)
         table, longest = engine.table_of(basis)
         word = np.dtype(np.int32 if basis.n_columns < 2**31 else np.int64)
         launch_blocks(
             kernel("dot_rows", x.dtype, x.indices.dtype, word, basis.highest, strict),
-            -(-n_items // (THREADS // 32)),
+            -(-parts.n // (THREADS // 32)),
             *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis), table),
-            *(np.int32(longest), np.intp(0) if items is None else items, np.int64(n_items)),
-            *(np.int64(PART), coefficients, np.int64(stride), sums, np.int64(step)),
+            *(np.int32(longest), np.intp(0) if items is None else items, np.int64(parts.n)),
+            *(np.int64(parts.size), coefficients, np.int64(stride), sums, np.int64(step)),
         )
         if items is not None:
-            numbers = items, np.int64(n_rows), sums, out, np.int64(stride)
-            launch(kernel("add_parts", x.dtype), n_rows, *numbers)
+            parts.add(sums, out, stride)
 
     def apply_transposed(self, weights: Array, data: Array | None = None) -> Array:
         """Return the transposed expansion times weights of the rows, of shape (n_rows, k).

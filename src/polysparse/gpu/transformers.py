@@ -10,8 +10,8 @@ from scipy import sparse
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.gpu.canonical import DeviceCsr, as_canonical
 from polysparse.gpu.containers import Container, container_of
-from polysparse.gpu.expansion import expand_columns, free_bytes
-from polysparse.machine import format_bytes
+from polysparse.gpu.expansion import expand_columns
+from polysparse.gpu.memory import require_dense_room
 from polysparse.matrix.canonical import value_dtype
 from polysparse.observation.tally import ColumnTally
 
@@ -52,22 +52,14 @@ def transform(estimator: Any, X: Any) -> Any:
         x = read_finite(container)
         shape = x.shape[0], columns.n_columns
         if not getattr(estimator, "sparse_output", True):
-            _require_room(shape, x.dtype)
+            require_dense_room(
+                shape, x.dtype, "Set sparse_output=True, or transform fewer rows at a time."
+            )
         arrays = expand_columns(columns, x, max_bytes="available", ways_out=estimator.ways_out)
         out = container.wrap(shape, *arrays)
         if getattr(estimator, "sparse_output", True):
             return out
         return out.to_dense() if hasattr(out, "to_dense") else out.toarray()
-
-
-def _require_room(shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-    needed, free = shape[0] * shape[1] * dtype.itemsize, free_bytes()
-    if needed > free:
-        raise MemoryError(
-            f"A dense result of shape {shape[0]:,} x {shape[1]:,} would need "
-            f"{format_bytes(needed)}; {format_bytes(free)} are free on the GPU. Set "
-            "sparse_output=True, or transform fewer rows at a time."
-        )
 
 
 def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
