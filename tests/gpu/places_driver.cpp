@@ -157,6 +157,8 @@ static void check_runs() {
                         outputs.push_back(t);
                     }
                 const auto size = static_cast<int64>(outputs.size());
+                require(count_outputs<highest, strict>(basis, n) == size + (bias && !is_in_run),
+                        "count_outputs", highest, n, lowest);
                 const uint64 n_runs = count_runs<strict>(basis, n);
                 if (bias && !is_in_run)
                     require(run_from_end<strict>(basis, n, uint64(size)) == n_runs, "bias", highest,

@@ -11,19 +11,17 @@ from polysparse.gpu.compiling import kernel, launch
 from polysparse.gpu.containers import Array
 from polysparse.gpu.expansion import expand_columns
 from polysparse.gpu.memory import require_free
-from polysparse.gpu.products import Products
 from polysparse.gpu.tuple_products import TupleProducts
 from polysparse.operator.inner_products import WAY_OUT
 from polysparse.operator.polynomial_operator import WAYS_OUT
 
-# Bytes of expanded rows that are multiplied together, as dense vectors.
+# Bytes of expanded rows that are multiplied together, as dense vectors, and of their products.
 GRAM_BYTES = 2**28
 
 
-def gram(products: Products | TupleProducts, z: DeviceCsr) -> Array:
-    """Return the expansion times the transposed expansion of z."""
-    x, columns, basis = products.x, products.columns, products.basis
-    shape = x.shape[0], z.shape[0]
+def gram(columns: ColumnSpace, x: DeviceCsr, z: DeviceCsr) -> Array:
+    """Return the expansion of x times the transposed expansion of z."""
+    basis, shape = columns.basis, (x.shape[0], z.shape[0])
     what = f"A Gram matrix of shape {shape[0]:,} x {shape[1]:,}"
     require_free(shape[0] * shape[1] * x.dtype.itemsize, what, WAY_OUT)
     out = engine.allocate(shape[0] * shape[1], x.dtype).reshape(shape)
@@ -34,7 +32,8 @@ def gram(products: Products | TupleProducts, z: DeviceCsr) -> Array:
         arguments = x.as_struct, z.as_struct, engine.basis_struct(basis), out
         launch(kernel("fill_gram", *kinds), out.size, *arguments)
         return out
-    step = max(1, GRAM_BYTES // (max(columns.n_columns, 1) * x.dtype.itemsize))
+    products = TupleProducts(columns, x)
+    step = max(1, GRAM_BYTES // (max(columns.n_columns, x.shape[0]) * x.dtype.itemsize))
     for start in range(0, z.shape[0], step):
         rows = slice(start, min(start + step, z.shape[0]))
         vectors = cupy.ascontiguousarray(dense_rows(columns, z.rows(rows)).T)

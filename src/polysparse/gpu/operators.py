@@ -142,7 +142,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
     def gram(self, Z: Any = None) -> Array:
         """Return the inner products of expanded rows with those of Z, or with each other."""
         if Z is None:
-            return inner_products.gram(self._products, self._x)
+            return inner_products.gram(self.columns, self._x, self._x)
         if handler_of(Z) is None:
             raise TypeError(
                 f"Z is a {type(Z).__name__} in main memory, and X is on a GPU: give "
@@ -150,7 +150,8 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
             )
         container = container_of(Z)
         require_features(container.shape[1], self._x.shape[1])
-        return inner_products.gram(self._products, as_canonical(container, np.dtype(self.dtype)))
+        z = as_canonical(container, np.dtype(self.dtype))
+        return inner_products.gram(self.columns, self._x, z)
 
     # ------------------------------------------------------------------------------- for a look
 

@@ -208,6 +208,18 @@ POLYSPARSE_DEVICE uint64 row_size(const Basis& basis, int64 n) {
     return size;
 }
 
+/// The same, where the compiler knows the degree.
+template <int highest, bool strict>
+POLYSPARSE_DEVICE int64 count_outputs(const Basis& basis, int64 n) {
+    if constexpr (!strict && highest <= 3) {
+        if (n == 0 || basis.highest != highest) return basis.include_bias;
+        return basis.include_bias +
+               static_cast<int64>(simplex_word<highest, uint64>(uint64(n) + 1) -
+                                  simplex(int(basis.lowest) - 1, n + 1));
+    }
+    return static_cast<int64>(row_size<strict>(basis, n));
+}
+
 template <bool strict>
 POLYSPARSE_DEVICE double row_size_about(const Basis& basis, int64 n) {
     double size = basis.include_bias != 0;

@@ -5,17 +5,6 @@ constexpr int most_staged = 63;  // values of a row
 constexpr int pair_lanes = 4;    // threads of a row of pairs
 constexpr int leads_ahead = 4;   // that are loaded before one of them is added
 
-/// The number of outputs of a row with n stored values, where the compiler knows the degree.
-template <int highest, bool strict>
-POLYSPARSE_DEVICE int64 count_outputs(const Basis& basis, int64 n) {
-    if constexpr (!strict && highest <= 3) {
-        if (n == 0 || basis.highest != highest) return basis.include_bias;
-        return basis.include_bias + simplex_word<highest, uint64>(n + 1) -
-               simplex(int(basis.lowest) - 1, n + 1);
-    }
-    return static_cast<int64>(row_size<strict>(basis, n));
-}
-
 /// Adds up what the columns of a tuple of degree d contribute; places are counted from `last`.
 template <int d, bool strict, class Word, class Index, class P>
 POLYSPARSE_DEVICE Word column_of(const Index* last, int64 n_features, const P* places) {

@@ -104,9 +104,7 @@ class TupleProducts:
 
     @cached_property
     def _n_outputs(self) -> int:
-        n_outputs = self.x.profile.outputs(self.basis)
-        require_countable(n_outputs)
-        return n_outputs
+        return self.x.profile.outputs(self.basis)
 
     @cached_property
     def _parts(self) -> RowParts:

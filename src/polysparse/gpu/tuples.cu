@@ -260,7 +260,7 @@ __global__ void __launch_bounds__(block_threads)
 // Sums of integers do not depend on their order. Each column has a scale of its own: with the
 // largest of its terms below 2^E, a term is h * 2^(E - high_bits) + l * 2^(E - high_bits -
 // low_bits), but for a remainder of half of the last unit. Both words of 64 bits have room for 2^33
-// terms. So a sum of n terms is off by n * 2^-60 times the largest of them at most, before it is
+// terms. So a sum of n terms is off by n * 2^-59 times the largest of them at most, before it is
 // rounded: a sum in floating point may be off by n * 2^-53 times the sum of all of them. Terms that
 // are not finite are added in floating point, which gives the same in any order, too.
 
@@ -318,7 +318,7 @@ __global__ void __launch_bounds__(block_threads)
                         else if (top > __ldcg(to.tops + at))
                             atomicMax(to.tops + at, top);
                     } else if (top < 2048) {
-                        const double t = scaled(term, high_bits - exponent_of(to.tops[at]));
+                        const double t = scaled(term, high_bits - exponent_of(__ldg(to.tops + at)));
                         const int high = __double2int_rn(t);
                         const int low = __double2int_rn((t - high) * (1 << low_bits));
                         atomicAdd(to.high + at, static_cast<uint64>(static_cast<int64>(high)));

@@ -49,7 +49,7 @@ class PolynomialOperator(PlainVectorOperator):
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
         The matrix to expand, of any kind that `expand` takes. It must not be changed as long as the
         operator is used: its values and indices are read where they are. For a CSR matrix on a GPU,
-        the operator is a LinearOperator of CuPy.
+        the operator is a LinearOperator of CuPy, with the same methods.
     degree, interaction_only, include_bias, columns
         As in `expand`: the operator has the columns of what that returns, in the same order. An
         array, an ObservedPolynomialFeatures or a HashedPolynomialFeatures given as `columns` keeps
