@@ -136,6 +136,7 @@ class TupleProducts:
 
 def _groups(k: int) -> Iterator[tuple[int, int]]:
     """Yield where vectors that are multiplied together begin, and their number."""
-    together = VECTORS if k % VECTORS == 0 else 1
-    for c in range(0, k, together):
-        yield c, together
+    for c in range(0, k - VECTORS + 1, VECTORS):
+        yield c, VECTORS
+    for c in range(k - k % VECTORS, k):
+        yield c, 1
