@@ -20,7 +20,7 @@ from scipy import sparse
 import polysparse
 from polysparse.columns.spaces import AllColumns
 from polysparse.gpu import engine
-from polysparse.gpu.canonical import as_canonical
+from polysparse.gpu.canonical import as_canonical, count
 from polysparse.gpu.containers import container_of
 
 REPEATS = 5
@@ -148,11 +148,11 @@ def bench_case(ceiling, degree, name, kind, lengths, n_features):
     X = rows_of_lengths(lengths, n_features, KINDS[kind][0])
     x = as_canonical(container_of(X))
     columns = AllColumns(polysparse.MonomialBasis(n_features, degree))
-    offsets = engine.count(columns.basis, x)
     index_dtype = np.dtype(kind.split("+")[1])
+    offsets = count(columns.basis, x, index_dtype)
 
     def fill():
-        return engine.fill(columns, x, offsets.starts, 0, offsets.total, index_dtype)
+        return engine.fill(columns, x, offsets.starts, offsets.total, index_dtype)
 
     arrays = fill()
     check(X, degree, arrays)

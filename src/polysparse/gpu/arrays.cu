@@ -12,10 +12,11 @@ struct Rows {
     int64 n_rows;
 };
 
-/// Where the outputs of rows go: offsets less `base`.
+/// Where the outputs of rows go.
+template <class OutOffset>
 struct Targets {
-    const int64* offsets;
-    int64 base, total;
+    const OutOffset* offsets;
+    int64 total;
 };
 
 // CuPy compiles so that float32 numbers below the smallest normal one become 0. Outputs keep them.

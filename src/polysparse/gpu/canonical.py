@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from struct import unpack_from
+from typing import Any, NamedTuple
 
 import cupy
 import numpy as np
 
 from polysparse.engine.cpu import CsrFault
-from polysparse.gpu.compiling import MOST_BLOCKS, Struct, kernel, launch, struct
+from polysparse.engine.descriptions import Basis
+from polysparse.gpu.compiling import Struct, kernel, launch, launch_blocks, struct
 from polysparse.gpu.containers import Array, Container
 from polysparse.matrix.canonical import CanonicalCsr, value_dtype
 from polysparse.matrix.checking import index_dtype_of, refuse_fault, require_lengths
 from polysparse.matrix.row_profile import RowProfile
+
+# Rows and stored values that a block of threads looks at, at most.
+ROWS_EACH, VALUES_EACH = 1024, 8192
+
+N_FOUND = 8  # numbers that are reported
+
+# More outputs in all than this are not counted one by one.
+MOST_COUNTED = 2.0**58
+
+INT64 = np.dtype(np.int64)
 
 FAULTS = {
     1: CsrFault.first_offset,
@@ -66,58 +78,119 @@ class DeviceCsr:
         return CanonicalCsr(self.shape, indptr, indices, data, is_array=True)
 
 
+@dataclass(frozen=True)
+class Offsets:
+    """Where the outputs of rows begin: on the device, and their number."""
+
+    starts: Array
+    total: int
+
+
 def as_canonical(X: Container, dtype: np.dtype[Any] | None = None) -> DeviceCsr:
     """Read a container; X itself is never changed. Values are converted first."""
-    return Inspection.of(X, dtype).finish()
+    return read(X, dtype)[0]
 
 
-@dataclass(frozen=True)
-class Inspection:
-    """Arrays that the device is looking at. More may be asked of it before the end is awaited."""
+def read(
+    X: Container,
+    dtype: np.dtype[Any] | None = None,
+    basis: Basis | None = None,
+    offset_dtype: np.dtype[Any] = INT64,
+) -> tuple[DeviceCsr, Offsets | None]:
+    """Read a container, and count the outputs of its rows, if a basis is given: see `count`."""
+    wanted = dtype or value_dtype(np.dtype(X.data.dtype))
+    if X.data.ndim != 1:
+        raise ValueError(f"X.data has {X.data.ndim} dimensions: the matrix is malformed.")
+    data = _as_dtype(X.data, wanted)
+    indices = _as_dtype(X.indices, index_dtype_of(X.indices, "X.indices"))
+    given = _as_dtype(X.indptr, index_dtype_of(X.indptr, "X.indptr"))
+    require_lengths(given, indices, data, X.shape[0], "row")
+    indptr, starts, found = _inspect(given, indices, data, X.shape, basis, offset_dtype)
+    if found.fault:
+        where = ~found.fault & (2**60 - 1)
+        kind = FAULTS[(~found.fault >> 60) & 15]
+        refuse_fault(kind, where, indptr, indices, len(data), X.shape[1], "column")
+    if found.n_stored < len(data):
+        indices, data = indices[: found.n_stored], data[: found.n_stored]
+    is_settled = found.out_of_order == 0 and found.stored_zeros == 0
+    if not is_settled:
+        indptr, indices, data = _settle(indptr, indices, data, X.shape[0])
+    x = DeviceCsr(X.shape, indptr, indices, data, found.nans > 0, found.infinities > 0)
+    if basis is None or is_settled:
+        return x, found.offsets(starts)
+    return x, count(basis, x, offset_dtype)
 
-    shape: tuple[int, int]
-    indptr: Array
-    indices: Array
-    data: Array
-    report: Array
 
-    @classmethod
-    def of(cls, X: Container, dtype: np.dtype[Any] | None = None) -> Inspection:
-        """Begin to look at a container."""
-        wanted = dtype or value_dtype(np.dtype(X.data.dtype))
-        if X.data.ndim != 1:
-            raise ValueError(f"X.data has {X.data.ndim} dimensions: the matrix is malformed.")
-        data = cupy.ascontiguousarray(X.data.astype(wanted, copy=False))
-        indices = X.indices.astype(index_dtype_of(X.indices, "X.indices"), copy=False)
-        index_dtype_of(X.indptr, "X.indptr")
-        indptr = X.indptr.astype(np.int64)  # a copy: nobody may change it after it was inspected
-        require_lengths(indptr, indices, data, X.shape[0], "row")
-        indices = cupy.ascontiguousarray(indices)
-        report = cupy.zeros(7, dtype=np.int64)
-        n_rows, n_stored, n_columns = X.shape[0], len(data), X.shape[1]
-        rows = indptr, np.int64(n_rows), indices
-        inspect_rows = kernel("inspect_rows", indices.dtype)
-        arguments: tuple[Any, ...] = *rows, np.int64(n_stored), report
-        launch(inspect_rows, n_rows, *arguments, most_blocks=MOST_BLOCKS)
-        inspect_stored = kernel("inspect_stored", indices.dtype, data.dtype)
-        arguments = *rows, data, np.int64(n_stored), np.int64(n_columns), report
-        launch(inspect_stored, n_stored, *arguments, most_blocks=MOST_BLOCKS)
-        return cls(X.shape, indptr, indices, data, report)
+def count(basis: Basis, x: DeviceCsr, offset_dtype: np.dtype[Any] = INT64) -> Offsets | None:
+    """Return the offsets of all rows' outputs, or None if there are too many to be counted.
 
-    def finish(self) -> DeviceCsr:
-        """Return the checked matrix; raise ValueError if arrays are malformed."""
-        fault, *counts = self.report.get().tolist()  # what inspect.cu's Report has
-        indptr, indices, data = self.indptr, self.indices, self.data
-        if fault:
-            where = ~fault & (2**60 - 1)
-            kind = FAULTS[~fault >> 60]
-            refuse_fault(kind, where, indptr, indices, len(data), self.shape[1], "column")
-        steps_down, at_row_starts, stored_zeros, nans, infinities, n_stored = counts
-        if n_stored < len(data):
-            indices, data = indices[:n_stored], data[:n_stored]
-        if steps_down != at_row_starts or stored_zeros:
-            indptr, indices, data = _settle(indptr, indices, data, self.shape[0])
-        return DeviceCsr(self.shape, indptr, indices, data, nans > 0, infinities > 0)
+    If there are too many for the given dtype, the offsets are those modulo 2^32.
+    """
+    _, starts, found = _inspect(x.indptr, None, x.data, x.shape, basis, offset_dtype)
+    return found.offsets(starts)
+
+
+def _as_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Return a contiguous array of a dtype; the same one if it is."""
+    if array.dtype == dtype and array.flags.c_contiguous:
+        return array
+    return cupy.ascontiguousarray(array, dtype=dtype)
+
+
+class Found(NamedTuple):
+    """What was found about arrays: Report of inspect.cu."""
+
+    fault: int
+    out_of_order: int
+    stored_zeros: int
+    nans: int
+    infinities: int
+    n_stored: int
+    n_outputs: int
+    n_outputs_about: float
+
+    def offsets(self, starts: Array) -> Offsets | None:
+        """Return where outputs begin, unless there are too many."""
+        too_many = max(self.n_outputs_about, self.n_outputs) > MOST_COUNTED
+        return None if too_many else Offsets(starts, self.n_outputs)
+
+
+def _inspect(
+    given: Array,
+    indices: Array | None,
+    data: Array,
+    shape: tuple[int, int],
+    basis: Basis | None,
+    offset_dtype: np.dtype[Any],
+) -> tuple[Array, Array, Found]:
+    """Look at arrays, and wait for the end of it.
+
+    Return a copy of the offsets of rows as int64, which nobody can change after they were looked
+    at; the offsets of outputs; and what was found. Without indices, only offsets are looked at.
+    """
+    n_rows, n_stored = shape[0], len(data)
+    n_looked = 0 if indices is None else n_stored
+    n_blocks = max(1, -(-n_rows // ROWS_EACH), -(-n_looked // VALUES_EACH))
+    values_each = -(-n_looked // n_blocks // 4) * 4
+    offsets, starts = cupy.ndarray(n_rows + 1, INT64), cupy.ndarray(n_rows + 1, offset_dtype)
+    begun = cupy.cuda.alloc(8 * (N_FOUND + 2 + n_blocks))
+    begun.memset_async(0, 8 * (N_FOUND + 2 + n_blocks))
+    told = cupy.cuda.alloc_pinned_memory(8 * N_FOUND)
+    numbers = (0, 1, 0, 0)  # no degree
+    if basis is not None:
+        numbers = basis.n_features, basis.lowest, basis.highest, int(basis.include_bias)
+    report = begun.ptr
+    arguments = struct(
+        *(given, 0 if indices is None else indices, data, n_rows, n_stored, shape[1], *numbers),
+        *(-(-n_rows // n_blocks), values_each, offsets, starts),
+        *(report, told.ptr, *(report + 8 * (N_FOUND + k) for k in range(3))),
+    )
+    index_dtype = np.dtype(np.int32) if indices is None else indices.dtype
+    strict = basis is not None and basis.interaction_only
+    inspect = kernel("inspect", given.dtype, index_dtype, data.dtype, offset_dtype, strict)
+    launch_blocks(inspect, n_blocks, arguments)
+    cupy.cuda.get_current_stream().synchronize()
+    return offsets, starts, Found(*unpack_from("7qd", told))
 
 
 def _settle(indptr: Array, indices: Array, data: Array, n_rows: int) -> tuple[Array, ...]:

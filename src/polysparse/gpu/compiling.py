@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ctypes import addressof, c_int64
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
+from cupy.cuda.function import CPointer
 
 # Products are rounded as on the processor: no multiplication is fused with an addition.
 OPTIONS = ("-std=c++17", "-fmad=false")
@@ -31,9 +32,8 @@ TEXTS = (
 )
 
 THREADS = 256
-MOST_BLOCKS = 4096  # enough for any GPU
 
-Struct = NDArray[Any]  # of one element
+Array = cupy.ndarray
 
 
 @lru_cache
@@ -60,9 +60,9 @@ def _full_name(name: str, *template: Any) -> str:
     return f"polysparse::{name}<{arguments}>" if template else f"polysparse::{name}"
 
 
-def launch(function: Any, n: int, *arguments: Any, most_blocks: int = 2**31 - 1) -> None:
-    """Start a kernel with a thread for each of n, or fewer blocks of threads, which take turns."""
-    launch_blocks(function, max(1, min(-(-n // THREADS), most_blocks)), *arguments)
+def launch(function: Any, n: int, *arguments: Any) -> None:
+    """Start a kernel with a thread for each of n."""
+    launch_blocks(function, max(1, -(-n // THREADS)), *arguments)
 
 
 def launch_blocks(function: Any, n_blocks: int, *arguments: Any, shared_bytes: int = 0) -> None:
@@ -72,13 +72,23 @@ def launch_blocks(function: Any, n_blocks: int, *arguments: Any, shared_bytes: i
     function((n_blocks,), (THREADS,), arguments, shared_mem=shared_bytes)
 
 
-def struct(*numbers: Any) -> Struct:
-    """Return numbers, and where arrays begin, as a C struct of 64-bit members."""
-    words = [each.data.ptr if isinstance(each, cupy.ndarray) else int(each) for each in numbers]
-    array = np.array([word % 2**64 for word in words], dtype=np.uint64)
-    return array.view(_words(len(words)))  # one element, passed by value
+class Struct(CPointer):  # type: ignore[misc]
+    """A C struct that is passed by value. CuPy takes longer for one of NumPy."""
+
+    def __init__(self, *members: Any) -> None:
+        words = [
+            each if type(each) is int else each.data.ptr if type(each) is Array else int(each)
+            for each in members
+        ]
+        self.words = _words(len(words))(*words)  # modulo 2^64
+        super().__init__(addressof(self.words))
 
 
 @cache
-def _words(n: int) -> np.dtype[Any]:
-    return np.dtype([("words", np.uint64, n)])
+def _words(n: int) -> Any:
+    return c_int64 * n
+
+
+def struct(*members: Any) -> Struct:
+    """Return numbers, and where arrays begin, as a C struct of 64-bit members."""
+    return Struct(*members)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import comb, factorial
 from typing import Any
@@ -12,15 +11,13 @@ import numpy as np
 
 from polysparse.engine.descriptions import Basis
 from polysparse.gpu.canonical import DeviceCsr, offsets_of, rows_of, sum_between
-from polysparse.gpu.compiling import MOST_BLOCKS, Struct, kernel, launch, launch_blocks, struct
+from polysparse.gpu.compiling import Struct, kernel, launch, launch_blocks, struct
 from polysparse.gpu.containers import Array
 
 # Outputs that a block of threads makes: as many as shared memory suffices for.
 TILES = 4096, 2048
 ENOUGH_SHARED_BYTES, MOST_SHARED_BYTES = 36 * 1024, 96 * 1024
 FEWEST_RUNS = 512  # that there is room for
-
-_CAPACITY = np.dtype([("numbers", np.int32, 3)])
 
 # Rows of up to so many values, with the 1 in front, are looked up in a table of tuples; by degree.
 LONGEST = {1: 64, 2: 64, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
@@ -29,21 +26,10 @@ LONGEST = {1: 64, 2: 64, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
 # if that is not the length above.
 LONGEST_FILLED = {1: 0, 2: 14}
 
-# More outputs in all than this are not counted one by one.
-MOST_COUNTED = 2.0**58
-
-
-@dataclass(frozen=True)
-class Offsets:
-    """Where the outputs of rows begin: on the device, and their number."""
-
-    starts: Array
-    total: int
-
 
 def allocate(n: int, dtype: np.dtype[Any]) -> Array:
     """Allocate an output array. All of them come from here, so that tests can poison them."""
-    return cupy.empty(n, dtype=dtype)
+    return cupy.ndarray(n, dtype)
 
 
 def has_degrees(basis: Basis) -> bool:
@@ -51,59 +37,23 @@ def has_degrees(basis: Basis) -> bool:
     return basis.highest >= max(basis.lowest, 1)
 
 
-def count(basis: Basis, x: DeviceCsr) -> Offsets | None:
-    """Return the offsets of all rows' outputs, or None if there are too many to be counted."""
-    return Counting.of(basis, x.indptr).finish()
-
-
-@dataclass(frozen=True)
-class Counting:
-    """Outputs that the device is counting."""
-
-    starts: Array
-    about: Array | None  # their number in floating point, if there could be too many
-
-    @classmethod
-    def of(cls, basis: Basis, indptr: Array) -> Counting:
-        """Begin to count the outputs of rows, whatever the offsets are."""
-        n_rows = len(indptr) - 1
-        starts = cupy.empty(n_rows + 1, dtype=np.int64)
-        most = comb(basis.n_features + basis.highest, basis.highest) * n_rows
-        about = cupy.zeros(1) if most > MOST_COUNTED else None
-        asked = np.intp(0) if about is None else about
-        arguments = indptr, np.int64(n_rows), basis_struct(basis), starts, asked
-        size_rows = kernel("size_rows", basis.interaction_only)
-        launch(size_rows, n_rows, *arguments, most_blocks=MOST_BLOCKS)
-        cupy.cumsum(starts, out=starts)
-        return cls(starts, about)
-
-    def finish(self) -> Offsets | None:
-        """Return the offsets of all rows' outputs, or None if there are too many."""
-        if self.about is not None and float(self.about[0]) > MOST_COUNTED:
-            return None
-        return Offsets(self.starts, int(self.starts[-1]))
-
-
 def fill(
-    columns: Any, x: DeviceCsr, starts: Array, base: int, total: int, index_dtype: np.dtype[Any]
+    columns: Any, x: DeviceCsr, starts: Array, total: int, index_dtype: np.dtype[Any]
 ) -> tuple[Array, Array, Array]:
-    """Return indptr, indices and data of the rows of x, of which `total` outputs begin at `base`.
+    """Return indptr, indices and data of all rows of x, whose outputs begin at `starts`.
 
-    `starts` has the offsets of these rows' outputs. All indices are of the given dtype, if all
-    columns are wanted; otherwise int32.
+    All indices are of the given dtype, if all columns are wanted; otherwise int32. indptr may be
+    `starts` itself.
     """
     if columns.kind == "all":
         indices, data = allocate(total, index_dtype), allocate(total, x.dtype)
-        _fill_all(columns.basis, x, starts, base, indices, data)
-        return (starts - base if base else starts).astype(index_dtype), indices, data
-    return (_fill_chosen if columns.kind == "chosen" else _fill_hashed)(
-        columns, x, starts, base, total
-    )
+        indptr = starts if starts.dtype == index_dtype else starts.astype(index_dtype)
+        _fill_all(columns.basis, x, indptr, indices, data)
+        return indptr, indices, data
+    return (_fill_chosen if columns.kind == "chosen" else _fill_hashed)(columns, x, starts, total)
 
 
-def _fill_all(
-    basis: Basis, x: DeviceCsr, starts: Array, base: int, indices: Array, data: Array
-) -> None:
+def _fill_all(basis: Basis, x: DeviceCsr, starts: Array, indices: Array, data: Array) -> None:
     """Write the columns and values of all outputs."""
     total, n_rows = len(data), x.shape[0]
     if total == 0:
@@ -123,23 +73,23 @@ def _fill_all(
         longest = 0  # most outputs are those of longer rows
     sizes = x.dtype.itemsize, indices.dtype.itemsize
     tile, capacity, shared_bytes = _capacity(basis, sizes, total / n_rows, longest)
-    targets, tile_starts = _tiles(basis, x, starts, base, total, tile)
-    launch_blocks(
-        kernel("fill_all", x.dtype, x.indices.dtype, indices.dtype, highest, strict, tile),
-        len(tile_starts) - 1,
-        *(x.as_struct, targets, tile_starts, basis_struct(basis), ends_struct(basis)),
-        *(table, np.int32(longest), capacity, indices, data),
-        shared_bytes=shared_bytes,
+    tile_starts, n_tiles = _tiles(basis, x, starts, total, tile)
+    arguments = struct(
+        *(x.indptr, x.indices, x.data, n_rows, starts, total, tile_starts.ptr),
+        *(*_basis_numbers(basis), *_ends(basis), table, longest, *capacity, indices, data),
     )
+    dtypes = x.dtype, x.indices.dtype, indices.dtype, starts.dtype
+    fill_all = kernel("fill_all", *dtypes, highest, strict, tile)
+    launch_blocks(fill_all, n_tiles, arguments, shared_bytes=shared_bytes)
 
 
 def _fill_chosen(
-    columns: Any, x: DeviceCsr, starts: Array, base: int, total: int
+    columns: Any, x: DeviceCsr, starts: Array, total: int
 ) -> tuple[Array, Array, Array]:
     """Make all outputs and keep those whose column is chosen."""
     index_dtype = np.dtype(np.int32 if columns.basis.n_columns < 2**31 else np.int64)
     ranks, data = allocate(total, index_dtype), allocate(total, x.dtype)
-    _fill_all(columns.basis, x, starts, base, ranks, data)
+    _fill_all(columns.basis, x, starts, ranks, data)
     chosen = cupy.asarray(columns.ranks.astype(index_dtype))
     if len(chosen) == 0:
         kept = cupy.zeros(0, dtype=np.int64)
@@ -149,11 +99,11 @@ def _fill_chosen(
         cupy.minimum(places, len(chosen) - 1, out=places)
         kept = cupy.flatnonzero(chosen[places] == ranks)
         indices = places[kept]
-    return cupy.searchsorted(kept, starts - base), indices, data[kept]
+    return cupy.searchsorted(kept, starts), indices, data[kept]
 
 
 def _fill_hashed(
-    columns: Any, x: DeviceCsr, starts: Array, base: int, total: int
+    columns: Any, x: DeviceCsr, starts: Array, total: int
 ) -> tuple[Array, Array, Array]:
     """List all outputs by row and bucket, and sum those of one bucket in the order of the basis."""
     basis, n_rows = columns.basis, x.shape[0]
@@ -161,15 +111,15 @@ def _fill_hashed(
     if total == 0:
         return cupy.zeros(n_rows + 1, dtype=np.int64), buckets, data
     tile = TILES[0]
-    targets, tile_starts = _tiles(basis, x, starts, base, total, tile)
+    tile_starts, n_tiles = _tiles(basis, x, starts, total, tile)
     highest = basis.highest if has_degrees(basis) else 0
     launch_blocks(
         kernel("fill_hashed", x.dtype, x.indices.dtype, highest, basis.interaction_only),
-        len(tile_starts) - 1,
-        *(x.as_struct, targets, tile_starts, basis_struct(basis), hasher_struct(columns)),
-        *(np.int64(tile), buckets, data),
+        n_tiles,
+        *(x.as_struct, struct(starts, total), tile_starts, basis_struct(basis)),
+        *(hasher_struct(columns), np.int64(tile), buckets, data),
     )
-    rows = rows_of(starts - base, total)
+    rows = rows_of(starts, total)
     keys = rows * columns.n_columns + buckets
     order = cupy.argsort(keys)  # which is stable
     keys = keys[order]
@@ -183,32 +133,35 @@ def _fill_hashed(
 # ------------------------------------------------------------------------------- kernel arguments
 
 
-def _tiles(
-    basis: Basis, x: DeviceCsr, starts: Array, base: int, total: int, tile: int
-) -> tuple[Struct, Array]:
-    """Return where outputs go, and the row and the run that every tile begins in."""
-    targets, n_tiles, n_rows = struct(starts, base, total), -(-total // tile), x.shape[0]
-    tile_starts = cupy.empty((n_tiles + 1, 2), dtype=np.int64)
-    arguments = x.indptr, targets, np.int64(n_rows), basis_struct(basis)
-    sizes = np.int64(tile), np.int64(n_tiles)
-    find_tiles = kernel("find_tiles", basis.interaction_only)
-    launch(find_tiles, n_tiles + 1, *arguments, *sizes, tile_starts)
-    return targets, tile_starts
+def _tiles(basis: Basis, x: DeviceCsr, starts: Array, total: int, tile: int) -> tuple[Any, int]:
+    """Return where every tile begins, its row and run, in memory, and how many tiles there are."""
+    n_tiles, n_rows = -(-total // tile), x.shape[0]
+    tile_starts = cupy.cuda.alloc(16 * (n_tiles + 1))
+    arguments = struct(
+        *(x.indptr, starts, total, n_rows, *_basis_numbers(basis), tile, n_tiles, tile_starts.ptr)
+    )
+    launch(kernel("find_tiles", starts.dtype, basis.interaction_only), n_tiles + 1, arguments)
+    return tile_starts, n_tiles
+
+
+def _basis_numbers(basis: Basis) -> tuple[int, ...]:
+    return basis.n_features, basis.lowest, basis.highest, int(basis.include_bias)
+
+
+@lru_cache
+def _ends(basis: Basis) -> tuple[int, ...]:
+    """Return the last column of each degree, modulo 2^64; that of degree 0 is the bias."""
+    return 0, *(end - 1 for end in basis.degree_ends()[1:])
 
 
 def basis_struct(basis: Basis) -> Struct:
     """Return a basis as kernels take it."""
-    return _numbers(basis.n_features, basis.lowest, basis.highest, basis.include_bias)
+    return struct(*_basis_numbers(basis))
 
 
 def ends_struct(basis: Basis) -> Struct:
-    """Return the last column of each degree; that of degree 0 is the bias."""
-    return _numbers(0, *(end - 1 for end in basis.degree_ends()[1:]))
-
-
-@lru_cache
-def _numbers(*numbers: int) -> Struct:
-    return struct(*numbers)
+    """Return the last column of each degree as kernels take them."""
+    return struct(*_ends(basis))
 
 
 def hasher_struct(columns: Any) -> Struct:
@@ -231,9 +184,10 @@ def _slot_bytes(value: int, word: int, highest: int) -> int:
     return unit * (-(-(unit + highest * word) // unit) | 1)
 
 
+@lru_cache
 def _capacity(
     basis: Basis, sizes: tuple[int, int], row_size: float, longest: int
-) -> tuple[int, Struct, int]:
+) -> tuple[int, tuple[int, ...], int]:
     """Return how many outputs a tile has, for how much of it there is room, and the bytes of that.
 
     sizes: bytes of a value and of an index. row_size: outputs of an average row. longest: the
@@ -242,7 +196,9 @@ def _capacity(
     highest, strict = basis.highest, basis.interaction_only
     length = max((row_size * factorial(highest)) ** (1 / highest) - (highest + 1) / 2, 0.5)
     by_table = longest > 0
-    for tile in TILES:
+    # With values of 8 bytes in rows that are not long, smaller tiles are a little faster.
+    is_small = sizes[0] == 8 and highest == 2 and not by_table and row_size < 2 * TILES[0]
+    for tile in TILES[is_small:]:
         # Outputs are to runs as the length of a row, with the degree, is to the degree.
         runs = tile * (highest / (length + highest) + 1 / row_size)
         rows = tile / row_size
@@ -260,7 +216,7 @@ def _capacity(
         needed = max(n_runs * run_size, n_values * slot_size + segment_bytes)
         if needed <= ENOUGH_SHARED_BYTES or tile == TILES[-1]:
             break
-    return tile, np.array([n_runs, n_values, n_segments], dtype=np.int32).view(_CAPACITY), needed
+    return tile, (n_runs, n_values, n_segments), needed
 
 
 def _device() -> int:

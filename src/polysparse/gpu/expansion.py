@@ -16,10 +16,10 @@ from polysparse.expansion.functions import WAYS_OUT
 from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, as_byte_limit
 from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.gpu import engine
-from polysparse.gpu.canonical import DeviceCsr, Inspection, as_canonical
+from polysparse.gpu.canonical import DeviceCsr, Offsets, as_canonical, count, read
 from polysparse.gpu.containers import Array, container_of
 from polysparse.machine import format_bytes
-from polysparse.matrix.output import index_dtype_for
+from polysparse.matrix.output import index_dtype_for, largest_index
 
 # Outputs that are made before those of chosen columns are kept, or those of one bucket are summed.
 AT_A_TIME = 2**27
@@ -49,37 +49,38 @@ def expand(
     container = container_of(X)
     space = as_column_space(columns, container.shape[1], **parameters)
     with container.at_home():
-        inspection = Inspection.of(container)
-        counting: engine.Counting | None = engine.Counting.of(space.basis, inspection.indptr)
-        x = inspection.finish()
-        if x.indptr is not inspection.indptr:
-            counting = None
-        arrays = expand_columns(space, x, counting, max_bytes=max_bytes, ways_out=WAYS_OUT)
+        x, offsets = read(container, None, space.basis, _offset_dtype(space))
+        space.require_indexable()
+        arrays = _expand(space, x, offsets, max_bytes, WAYS_OUT)
         return container.wrap((x.shape[0], space.n_columns), *arrays)
 
 
 def expand_columns(
+    columns: ColumnSpace, x: DeviceCsr, *, max_bytes: int | str | None, ways_out: Sequence[str]
+) -> Arrays:
+    """Return indptr, indices and data of the expansion into given columns."""
+    columns.require_indexable()
+    offsets = count(columns.basis, x, _offset_dtype(columns))
+    return _expand(columns, x, offsets, max_bytes, ways_out)
+
+
+def _expand(
     columns: ColumnSpace,
     x: DeviceCsr,
-    counting: engine.Counting | None = None,
-    *,
+    offsets: Offsets | None,
     max_bytes: int | str | None,
     ways_out: Sequence[str],
 ) -> Arrays:
-    """Return indptr, indices and data of the expansion into given columns.
-
-    `counting` is of the outputs of all rows of x, if it has begun.
-    """
-    columns.require_indexable()
-    offsets = _count(columns, x, counting)
+    if offsets is None or offsets.total > largest_index(offsets.starts.dtype):
+        offsets = _count(columns, x)
     if columns.is_exact:
         index_dtype = index_dtype_for(max(columns.n_columns, offsets.total))
         needed = offsets.total * (index_dtype.itemsize + x.dtype.itemsize)
         needed += (x.shape[0] + 1) * index_dtype.itemsize
-        limit = _limit(max_bytes, ways_out, needed)
+        limit = _limit(max_bytes, ways_out, needed - offsets.starts.nbytes)  # which are there
         if limit.n_bytes is not None and needed > limit.n_bytes:
             _plan(columns, x).refuse(limit, "", needed)
-        return engine.fill(columns, x, offsets.starts, 0, offsets.total, index_dtype)
+        return engine.fill(columns, x, offsets.starts, offsets.total, index_dtype)
     limit = _limit(max_bytes, ways_out, None)
     parts, used = [], 8 * (x.shape[0] + 1)
     for part in _pieces(columns, x, offsets):
@@ -122,18 +123,21 @@ def _blocks(
         yield rows, block
 
 
-def _count(
-    columns: ColumnSpace, x: DeviceCsr, counting: engine.Counting | None = None
-) -> engine.Offsets:
+def _count(columns: ColumnSpace, x: DeviceCsr) -> Offsets:
     """Return the offsets of outputs; raise MemoryError if there are too many."""
-    offsets = engine.count(columns.basis, x) if counting is None else counting.finish()
+    offsets = count(columns.basis, x)
     if offsets is None:
         _plan(columns, x).require_countable()
         raise MemoryError("The expansion has more outputs than can be counted: reduce the degree.")
     return offsets
 
 
-def _pieces(columns: ColumnSpace, x: DeviceCsr, offsets: engine.Offsets) -> Iterator[Arrays]:
+def _offset_dtype(columns: ColumnSpace) -> np.dtype[Any]:
+    """Return the dtype that the indices of a result have, if there are not too many outputs."""
+    return index_dtype_for(columns.n_columns) if columns.is_exact else np.dtype(np.int64)
+
+
+def _pieces(columns: ColumnSpace, x: DeviceCsr, offsets: Offsets) -> Iterator[Arrays]:
     """Yield indptr, indices and data of a few rows at a time, from the first to the last."""
     n_rows, starts, start = x.shape[0], offsets.starts, 0
     bounds = starts.get() if offsets.total > AT_A_TIME else None
@@ -163,7 +167,7 @@ def _rows(
     """Return indptr, indices and data of some rows."""
     here = starts[rows.start : rows.stop + 1]
     base, end = here[[0, -1]].tolist()
-    return engine.fill(columns, x.rows(rows), here, base, end - base, index_dtype)
+    return engine.fill(columns, x.rows(rows), here - base, end - base, index_dtype)
 
 
 def _joined(parts: list[Arrays], n_columns: int, dtype: np.dtype[Any]) -> Arrays:

@@ -1,21 +1,26 @@
-// Filling: a block of threads makes a tile of outputs, whatever rows they fall in, one output a
-// lane, neighbouring lanes neighbouring outputs. What begins in a tile is marked in bits, so that a
-// lane finds what its output is part of by counting bits.
+// Filling: a block of threads makes a tile of outputs, whatever rows they fall in, neighbouring
+// lanes neighbouring outputs. What begins in a tile is marked in bits, so that a lane finds what an
+// output is part of by counting bits.
 //
-// By runs: what a run's outputs share is made once and kept in shared memory. By table, of short
+// By runs: what a run's outputs share is made once and kept in shared memory; a lane makes two
+// outputs at a time. By table, of short
 // rows, which have short runs: stored values are staged in shared memory with what each adds to a
 // column, and a table has the tuples of all places.
 namespace polysparse {
 
-constexpr int blocks_together = 6;   // that a multiprocessor is to run when it fills
-constexpr int outputs_together = 2;  // that a thread makes at a time
-constexpr int tiles_ahead = 1200;    // that are brought near
+/// Whether tiles are so small that more of them are to be filled together.
+template <class Value, int highest, int tile_outputs>
+constexpr bool are_many = sizeof(Value) == 8 && highest == 2 && tile_outputs <= 2048;
+
+/// Blocks that a multiprocessor is to run when it fills.
+template <class Value, int highest, int tile_outputs>
+constexpr int blocks_together = are_many<Value, highest, tile_outputs> ? 8 : 6;
 
 /// What a block of threads fills, and from what.
-template <class Value, class Index, class Out, int highest>
+template <class Value, class Index, class Out, class OutOffset, int highest>
 struct Tile {
     const Rows<Index, Value>& x;
-    const Targets& out;
+    const Targets<OutOffset>& out;
     const Basis& basis;
     const Ends<highest>& ends;
     Start here, next;  // where it begins and where the next one does
@@ -66,6 +71,37 @@ POLYSPARSE_DEVICE int marked_at(const Mark* marks, int i) {
     return static_cast<int>(mark.y) + __popc(mark.x & (0xffffffffu >> (31 - i % 32u)));
 }
 
+constexpr int pair_step = 2 * block_threads;  // from a thread's pair of outputs to its next one
+
+/// The bits of a thread's pair of outputs in its marks, and all bits up to the first.
+struct Lane {
+    uint32 first, second, bits;
+    POLYSPARSE_DEVICE Lane()
+        : first(1u << 2 * threadIdx.x % 32), second(2 * first), bits(2 * first - 1) {}
+};
+
+POLYSPARSE_DEVICE void store_pair(int* to, int a, int b) {
+    __stcs(reinterpret_cast<int2*>(to), make_int2(a, b));
+}
+POLYSPARSE_DEVICE void store_pair(int64* to, int64 a, int64 b) {
+    __stcs(reinterpret_cast<longlong2*>(to), make_longlong2(a, b));
+}
+POLYSPARSE_DEVICE void store_pair(float* to, float a, float b) {
+    __stcs(reinterpret_cast<float2*>(to), make_float2(a, b));
+}
+POLYSPARSE_DEVICE void store_pair(double* to, double a, double b) {
+    __stcs(reinterpret_cast<double2*>(to), make_double2(a, b));
+}
+
+/// Writes one output or two, which are not read again soon.
+template <int count, class To, class From>
+POLYSPARSE_DEVICE void store(To* to, const From* from) {
+    if constexpr (count == 2)
+        store_pair(to, static_cast<To>(from[0]), static_cast<To>(from[1]));
+    else
+        __stcs(to, static_cast<To>(from[0]));
+}
+
 /// What the outputs of a run share: the values of its leads, what a place in the tile lacks to be
 /// that of a tail, and what its column lacks to be an output's.
 template <class Value, class Word, int highest>
@@ -98,13 +134,15 @@ POLYSPARSE_DEVICE Word take_leads(const int* leads, int n, const Index* last_col
 }
 
 /// Fills a tile by runs. Shared memory has room for what `capacity` of them share.
-template <bool strict, int tile_outputs, class Value, class Index, class Out, int highest>
-POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile, Mark* marks,
-                                    char* memory, int capacity) {
+template <bool strict, int tile_outputs, class Value, class Index, class Out, class OutOffset,
+          int highest>
+POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, OutOffset, highest>& tile,
+                                    Mark* marks, char* memory, int capacity) {
     using Word = typename WordOf<Out>::type;
     using Kept = Shared<Value, Word, highest>;
     Kept* const kept = reinterpret_cast<Kept*>(memory);
-    const int64 *const offsets = tile.x.offsets, *const out_offsets = tile.out.offsets;
+    const int64* const offsets = tile.x.offsets;
+    const OutOffset* const out_offsets = tile.out.offsets;
     const Basis& basis = tile.basis;
     const Start here = tile.here, next = tile.next;
     const int64 n_rows_here = next.row - here.row + 1;
@@ -198,8 +236,7 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
         if (count_marks<tile_outputs>(marks) > capacity) span = capacity;
     }
 
-    const uint32 lane_bits = 0xffffffffu >> (31 - threadIdx.x % 32);
-    const uint32 own_bit = 1u << threadIdx.x % 32;
+    const Lane lane;
     for (int begin = 0; begin < tile.n_here; begin += span) {
         const int end = min(begin + span, tile.n_here);
         int before = 0;
@@ -219,46 +256,55 @@ POLYSPARSE_DEVICE void fill_by_runs(const Tile<Value, Index, Out, highest>& tile
                 });
             __syncthreads();
         }
-        const Mark* own_marks = marks + (begin + threadIdx.x) / 32u;
-        int i = begin + static_cast<int>(threadIdx.x);
+        int i = begin + 2 * static_cast<int>(threadIdx.x);
+        const Mark* own_marks = marks + i / 32u;
         Out* column_to = tile.columns_out + i;
         Value* value_to = tile.values_out + i;
-        // Makes `count` outputs, block_threads apart.
-        const auto make = [&](auto number) {
-            constexpr int count = decltype(number)::value;
-            const Kept* shared[count];
-            Value made[count];
-            Word column[count];
-            bool is_bias[count];
+        // Makes pairs of outputs, or a single one.
+        const auto make = [&](auto n_pairs, auto n_each) {
+            constexpr int pairs = decltype(n_pairs)::value, each = decltype(n_each)::value;
+            const Kept* shared[pairs][each];
+            Value made[pairs][each];
+            Word column[pairs][each];
+            bool is_bias[pairs][each];
 #pragma unroll
-            for (int v = 0; v < count; ++v) {
-                const Mark mark = own_marks[v * (block_threads / 32)];
-                shared[v] = kept + (static_cast<int>(mark.y) + __popc(mark.x & lane_bits) - before);
-                const int at = shared[v]->tail + i + v * block_threads;
-                is_bias[v] = (mark.z & own_bit) != 0;
-                made[v] = Value(1);
-                column[v] = 0;
-                if (!is_bias[v]) {
-                    made[v] = __ldg(values + at);
-                    column[v] = static_cast<Word>(__ldg(columns + at));
+            for (int p = 0; p < pairs; ++p) {
+                const Mark mark = own_marks[p * (pair_step / 32)];
+                const int k = static_cast<int>(mark.y) + __popc(mark.x & lane.bits) - before;
+#pragma unroll
+                for (int v = 0; v < each; ++v) {
+                    shared[p][v] = kept + k + (v == 1 && (mark.x & lane.second) != 0);
+                    const int at = shared[p][v]->tail + i + p * pair_step + v;
+                    is_bias[p][v] = (mark.z & (v == 0 ? lane.first : lane.second)) != 0;
+                    made[p][v] = Value(1);
+                    column[p][v] = 0;
+                    if (!is_bias[p][v]) {
+                        made[p][v] = __ldg(values + at);
+                        column[p][v] = static_cast<Word>(__ldg(columns + at));
+                    }
                 }
             }
 #pragma unroll
-            for (int v = 0; v < count; ++v) {
+            for (int p = 0; p < pairs; ++p) {
 #pragma unroll
-                for (int j = highest - 2; j >= 0; --j)
-                    made[v] = times(shared[v]->scales[j], made[v]);
-                if (!is_bias[v]) column[v] += shared[v]->shift;
-                __stcs(column_to + v * block_threads, static_cast<Out>(column[v]));
-                __stcs(value_to + v * block_threads, made[v]);
+                for (int v = 0; v < each; ++v) {
+#pragma unroll
+                    for (int j = highest - 2; j >= 0; --j)
+                        made[p][v] = times(shared[p][v]->scales[j], made[p][v]);
+                    if (!is_bias[p][v]) column[p][v] += shared[p][v]->shift;
+                }
+                store<each>(column_to + p * pair_step, column[p]);
+                store<each>(value_to + p * pair_step, made[p]);
             }
-            own_marks += count * (block_threads / 32);
-            column_to += count * block_threads;
-            value_to += count * block_threads;
-            i += count * block_threads;
+            own_marks += pairs * (pair_step / 32);
+            column_to += pairs * pair_step;
+            value_to += pairs * pair_step;
+            i += pairs * pair_step;
         };
-        while (i + (outputs_together - 1) * block_threads < end) make(Number<outputs_together>{});
-        while (i < end) make(Number<1>{});
+        constexpr int together = are_many<Value, highest, tile_outputs> ? 1 : 2;
+        while (i + (together - 1) * pair_step + 1 < end) make(Number<together>{}, Number<2>{});
+        while (i + 1 < end) make(Number<1>{}, Number<2>{});
+        if (i < end) make(Number<1>{}, Number<1>{});
     }
 }
 
@@ -295,14 +341,15 @@ struct Slot {
 /// How much of a tile fits into shared memory: runs or, by table, stored values and rows, which for
 /// interactions are degrees of rows.
 struct Capacity {
-    int runs, values, segments;
+    int64 runs, values, segments;
 };
 
 /// Fills a tile by table. If that has no place for all of its rows, does nothing and returns false.
 /// `longest` is the length of rows that the table has, with the 1 in front.
-template <bool strict, int tile_outputs, class Value, class Index, class Out, int highest>
-POLYSPARSE_DEVICE bool fill_by_table(const Tile<Value, Index, Out, highest>& tile, Mark* marks,
-                                     char* slots, const Capacity& capacity,
+template <bool strict, int tile_outputs, class Value, class Index, class Out, class OutOffset,
+          int highest>
+POLYSPARSE_DEVICE bool fill_by_table(const Tile<Value, Index, Out, OutOffset, highest>& tile,
+                                     Mark* marks, char* slots, const Capacity& capacity,
                                      const typename EntryOf<highest>::type* __restrict__ table,
                                      int longest) {
     using Word = typename WordOf<Out>::type;
@@ -313,7 +360,8 @@ POLYSPARSE_DEVICE bool fill_by_table(const Tile<Value, Index, Out, highest>& til
     // interactions, where its part of the table begins.
     int2* const segments = reinterpret_cast<int2*>(slots + capacity.values * In::size);
     int* const parts = reinterpret_cast<int*>(segments + capacity.segments);
-    const int64 *const offsets = tile.x.offsets, *const out_offsets = tile.out.offsets;
+    const int64* const offsets = tile.x.offsets;
+    const OutOffset* const out_offsets = tile.out.offsets;
     const Basis& basis = tile.basis;
     const int64 first = tile.here.row, first_stored = offsets[first];
     const int n_here = tile.n_here;
@@ -388,11 +436,23 @@ POLYSPARSE_DEVICE bool fill_by_table(const Tile<Value, Index, Out, highest>& til
                 }
             });
         }
-        for (int a = lane; a < n; a += 1 << lanes_log) {
-            char* const slot = front + (a + 1) * In::size;
-            In::value(slot) = tile.x.values[row_begin + a];
-            In::template put<strict>(slot, basis.n_features,
-                                     static_cast<int64>(tile.x.columns[row_begin + a]));
+        constexpr int together = 4;
+        for (int a = lane; a < n; a += together << lanes_log) {
+            Value value[together];
+            Index column[together];
+#pragma unroll
+            for (int v = 0; v < together; ++v) {
+                const int64 t = row_begin + min(a + (v << lanes_log), n - 1);
+                value[v] = tile.x.values[t];
+                column[v] = tile.x.columns[t];
+            }
+#pragma unroll
+            for (int v = 0; v < together; ++v) {
+                if (a + (v << lanes_log) >= n) break;
+                char* const slot = front + (a + (v << lanes_log) + 1) * In::size;
+                In::value(slot) = value[v];
+                In::template put<strict>(slot, basis.n_features, static_cast<int64>(column[v]));
+            }
         }
     });
     if (is_counted)
@@ -445,13 +505,13 @@ POLYSPARSE_DEVICE bool fill_by_table(const Tile<Value, Index, Out, highest>& til
     return true;
 }
 
-/// Brings what the tile `tiles_ahead` further on needs to the level-2 cache, if rows begin in it.
-template <class Index, class Value>
-POLYSPARSE_DEVICE void fetch_ahead(const Rows<Index, Value>& x, const Targets& out,
-                                   const Start* starts) {
-    if (threadIdx.x < block_threads - 32 || blockIdx.x + tiles_ahead >= gridDim.x) return;
-    const Start* const ahead = starts + blockIdx.x + tiles_ahead;
-    const int64 first = ahead[0].row + 1, last = ahead[1].row + 1;
+/// Brings what the tile `ahead` further on needs to the level-2 cache, if rows begin in it.
+template <class Index, class Value, class OutOffset>
+POLYSPARSE_DEVICE void fetch_ahead(const Rows<Index, Value>& x, const Targets<OutOffset>& out,
+                                   const Start* starts, int ahead) {
+    if (threadIdx.x < block_threads - 32 || blockIdx.x + ahead >= gridDim.x) return;
+    starts += blockIdx.x + ahead;
+    const int64 first = starts[0].row + 1, last = starts[1].row + 1;
     const int64 from = x.offsets[first], to = x.offsets[last];
     const auto fetch = [](const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); };
     for (int64 t = from + threadIdx.x % 32 * 16; t < min(to, from + 2048); t += 512) {
@@ -464,50 +524,68 @@ POLYSPARSE_DEVICE void fetch_ahead(const Rows<Index, Value>& x, const Targets& o
     }
 }
 
+/// What to fill, and from what. The table has rows of up to `longest` values, with the 1 in front,
+/// or is not used.
+template <class Value, class Index, class Out, class OutOffset, int highest>
+struct Filling {
+    Rows<Index, Value> x;
+    Targets<OutOffset> out;
+    const Start* starts;
+    Basis basis;
+    Ends<highest> ends;
+    const typename EntryOf<highest>::type* table;
+    int64 longest;
+    Capacity capacity;
+    Out* columns_out;
+    Value* values_out;
+};
+
 /// All columns, by table if there is one.
-template <class Value, class Index, class Out, int highest, bool strict, int tile_outputs>
-__global__ void __launch_bounds__(block_threads, blocks_together)
-    fill_all(Rows<Index, Value> x, Targets out, const Start* __restrict__ starts, Basis basis,
-             Ends<highest> ends, const typename EntryOf<highest>::type* __restrict__ table,
-             int longest, Capacity capacity, Out* columns_out, Value* values_out) {
+template <class Value, class Index, class Out, class OutOffset, int highest, bool strict,
+          int tile_outputs>
+__global__ void __launch_bounds__(block_threads, blocks_together<Value, highest, tile_outputs>)
+    fill_all(const Filling<Value, Index, Out, OutOffset, highest> all) {
     extern __shared__ __align__(16) char memory[];
     __shared__ Mark marks[tile_outputs / 32];
     const int64 begin = static_cast<int64>(blockIdx.x) * tile_outputs;
-    const int n_here = static_cast<int>(min(out.total - begin, static_cast<int64>(tile_outputs)));
-    const Tile<Value, Index, Out, highest> tile{x,
-                                                out,
-                                                basis,
-                                                ends,
-                                                starts[blockIdx.x],
-                                                starts[blockIdx.x + 1],
-                                                out.base + begin,
-                                                n_here,
-                                                columns_out + begin,
-                                                values_out + begin};
+    const int n_here =
+        static_cast<int>(min(all.out.total - begin, static_cast<int64>(tile_outputs)));
+    const Tile<Value, Index, Out, OutOffset, highest> tile{all.x,
+                                                           all.out,
+                                                           all.basis,
+                                                           all.ends,
+                                                           all.starts[blockIdx.x],
+                                                           all.starts[blockIdx.x + 1],
+                                                           begin,
+                                                           n_here,
+                                                           all.columns_out + begin,
+                                                           all.values_out + begin};
+    constexpr int ahead = 150 * blocks_together<Value, highest, tile_outputs>;
     if constexpr (highest > 1) {
-        if (longest > 0) {
-            if (fill_by_table<strict, tile_outputs>(tile, marks, memory, capacity, table, longest))
-                return fetch_ahead(x, out, starts);
+        if (all.longest > 0) {
+            if (fill_by_table<strict, tile_outputs>(tile, marks, memory, all.capacity, all.table,
+                                                    static_cast<int>(all.longest)))
+                return fetch_ahead(all.x, all.out, all.starts, ahead);
             __syncthreads();
         }
     }
-    fill_by_runs<strict, tile_outputs>(tile, marks, memory, capacity.runs);
-    fetch_ahead(x, out, starts);
+    fill_by_runs<strict, tile_outputs>(tile, marks, memory, static_cast<int>(all.capacity.runs));
+    fetch_ahead(all.x, all.out, all.starts, ahead);
 }
 
 // ----------------------------------------------------------------------------------------- hashing
 
 /// Every output's bucket, and its value with its sign, in the order of the basis.
 template <class Value, class Index, int highest, bool strict>
-__global__ void fill_hashed(Rows<Index, Value> x, Targets out, const Start* starts, Basis basis,
-                            Hasher hasher, int64 tile_outputs, int* buckets_out,
+__global__ void fill_hashed(Rows<Index, Value> x, Targets<int64> out, const Start* starts,
+                            Basis basis, Hasher hasher, int64 tile_outputs, int* buckets_out,
                             Value* values_out) {
     const int64 tile_begin = static_cast<int64>(blockIdx.x) * tile_outputs;
     const int64 first = starts[blockIdx.x].row, last = starts[blockIdx.x + 1].row;
     const int n_here =
         static_cast<int>(min(out.total - tile_begin, static_cast<int64>(tile_outputs)));
     for (int i = threadIdx.x; i < n_here; i += blockDim.x) {
-        const int64 at = out.base + tile_begin + i;
+        const int64 at = tile_begin + i;
         const int64 r = last_at_most(out.offsets, first, last, at), end = x.offsets[r + 1];
         const Place place = place_from_end<strict>(
             basis, end - x.offsets[r], static_cast<uint64>(out.offsets[r + 1] - 1 - at));
