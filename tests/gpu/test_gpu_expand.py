@@ -272,6 +272,56 @@ def test_malformed_matrices_raise_what_they_raise_on_the_processor(fault):
     assert str(there.value) == str(here.value)
 
 
+FAR = {  # what is changed in many rows of 2, and where; blocks of threads look at parts of them
+    "falling": ("indptr", 5_001, 9_999),
+    "column": ("indices", 30_001, 50),
+    "negative column": ("indices", 39_999, -1),
+    "last": ("indptr", 20_000, 40_001),
+}
+
+
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("fault", FAR)
+def test_faults_far_from_the_first_row(fault, index_dtype):
+    X = of_lengths([2] * 20_000, 50)
+    X.indices, X.indptr = X.indices.astype(index_dtype), X.indptr.astype(index_dtype)
+    name, place, value = FAR[fault]
+    getattr(X, name)[place] = value
+    with pytest.raises(ValueError) as here:
+        polysparse.expand(X)
+    with pytest.raises(ValueError) as there:
+        polysparse.expand(as_cupy(X))
+    assert str(there.value) == str(here.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("place", [1, 20_000, 39_999])
+def test_zeros_repeats_and_disorder_far_from_the_first_row(place, dtype):
+    X = of_lengths([2] * 20_000, 50, dtype)
+    zero = X.copy()
+    zero.data[place] = -0.0
+    assert_expands_alike(zero)
+    for column in (0, X.indices[place // 2 * 2]):  # below the one before, or the same
+        other = X.copy()
+        other.indices[place // 2 * 2 + 1] = column
+        assert_expands_alike(other)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+def test_arrays_that_begin_anywhere(index_dtype, dtype):
+    """Arrays that are parts of others, and indptr and indices of different dtypes."""
+    X = of_lengths([3, 0, 40, 7] * 300, 50, dtype)
+    for skipped in (1, 2, 3):
+        plain = as_plain(X)
+        for name, wanted in (("indices", index_dtype), ("data", dtype), ("indptr", np.int64)):
+            array = getattr(plain, name).astype(wanted)
+            longer = array.repeat(2)[: len(array) + skipped]
+            longer[skipped:] = array
+            setattr(plain, name, longer[skipped:])
+        assert_same_bits(polysparse.expand(plain), polysparse.expand(X))
+
+
 def test_x_is_not_changed():
     X = raw_csr([2.0, 3.0, 0.0, 5.0], [2, 0, 1, 2], [0, 3, 4], (2, 4))
     on_gpu = as_cupy(X)
