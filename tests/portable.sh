@@ -14,11 +14,11 @@ try() { # what it is, command to run it under, compiler and flags
         echo "$what: left out, $1${under:+ or $under} is not here"
         return
     fi
-    for driver in golden_driver kernel_driver; do
+    for driver in golden_driver.cpp kernels; do
         "$@" -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread -Isrc/kernels \
-            "tests/$driver.cpp" $(find src/kernels -name '*.cpp' -not -path '*/bindings/*') \
-            -o "$out/$driver"
-        echo "$what, $driver: $($under "$out/$driver")"
+            $(find "tests/$driver" src/kernels -name '*.cpp' -not -path '*/bindings/*') \
+            -o "$out/driver"
+        echo "$what, $driver: $($under "$out/driver")"
     done
 }
 

@@ -22,9 +22,9 @@ run_driver() { # sanitizers, command to run it under
     "$CXX" -std=c++20 -O1 -g -Wall -Wextra -pthread -Isrc/kernels -DPOLYSPARSE_SANITIZED \
         -D_GLIBCXX_ASSERTIONS -D_GLIBCXX_SANITIZE_VECTOR \
         -fsanitize="$1" -fno-sanitize-recover=all -fno-omit-frame-pointer \
-        tests/kernel_driver.cpp $(find src/kernels -name '*.cpp' -not -path '*/bindings/*') \
-        -o "$out/kernel_driver"
-    $2 "$out/kernel_driver"
+        $(find tests/kernels src/kernels -name '*.cpp' -not -path '*/bindings/*') \
+        -o "$out/driver"
+    $2 "$out/driver"
 }
 run_driver address,undefined ""
 run_driver thread "$fixed_addresses"

@@ -1,0 +1,70 @@
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "apply/gram.hpp"
+#include "brute_force.hpp"
+#include "checks.hpp"
+#include "products.hpp"
+
+namespace polysparse::tests {
+namespace {
+
+template <class Offset, class Index, class Value>
+void test_products(const Basis& basis) {
+    const auto x = random_matrix<Offset, Index, Value>(30, basis.n_features, 6);
+    check_products(basis, basis, x, expand_by_brute_force<int64_t>(basis, x));
+}
+
+/// Inner products of every two expanded rows, of one matrix and of two.
+template <class Offset, class Index, class Value>
+void test_gram(const Basis& basis) {
+    const auto x = random_matrix<Offset, Index, Value>(20, basis.n_features, 6);
+    const auto z = random_matrix<Offset, Index, Value>(11, basis.n_features, 4);
+    const auto expanded = [&](const auto& matrix) {
+        const auto whole = expand_by_brute_force<int64_t>(basis, matrix);
+        std::vector<std::map<int64_t, double>> rows(matrix.n_rows());
+        for (int64_t r = 0; r < matrix.n_rows(); ++r)
+            for (int64_t t = whole.row_offsets[r]; t < whole.row_offsets[r + 1]; ++t)
+                rows[r][whole.columns[t]] = whole.values[t];
+        return rows;
+    };
+    const auto x_rows = expanded(x), z_rows = expanded(z);
+    const auto never = [] { return false; };
+    const auto is_right = [](const auto& a, const auto& b, double result) {
+        double product = 0, size = 1;
+        for (const auto& [column, value] : a)
+            if (const auto found = b.find(column); found != b.end()) {
+                product += value * found->second;
+                size += std::abs(value * found->second);
+            }
+        return std::abs(result - product) <= (sizeof(Value) == 4 ? 1e-5 : 1e-12) * size;
+    };
+    for (const int64_t n_threads : {1, 3}) {
+        std::vector<Value> all(20 * 20), some(20 * 11), norms(20);
+        check(fill_gram(basis, x.view(), x.view(), true, all.data(), n_threads, never) &&
+                  fill_gram(basis, x.view(), z.view(), false, some.data(), n_threads, never) &&
+                  fill_row_norms(basis, x.view(), norms.data(), n_threads, never),
+              "inner products: not stopped");
+        for (int64_t r = 0; r < 20; ++r) {
+            for (int64_t s = 0; s < 20; ++s)
+                check(is_right(x_rows[r], x_rows[s], all[r * 20 + s]), "inner products");
+            for (int64_t s = 0; s < 11; ++s)
+                check(is_right(x_rows[r], z_rows[s], some[r * 11 + s]), "inner products of two");
+            check(is_right(x_rows[r], x_rows[r], double{norms[r]} * norms[r]), "norms");
+        }
+    }
+}
+
+}  // namespace
+
+void test_apply() {
+    for_each_basis({0, 1, 9}, 4, test_products<int32_t, int32_t, double>);
+    for_each_basis({8}, 3, test_products<int64_t, int64_t, float>);
+    test_products<int32_t, int32_t, double>(make_basis(200, 1, 2, false, true));
+    test_products<int32_t, int64_t, float>(make_basis(60, 2, 3, true, false));
+    for_each_basis({0, 1, 9}, 4, test_gram<int32_t, int32_t, double>);
+    for_each_basis({8}, 3, test_gram<int64_t, int64_t, float>);
+}
+
+}  // namespace polysparse::tests

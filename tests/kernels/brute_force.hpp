@@ -1,0 +1,117 @@
+// Bases, matrices and their expansions, made without the kernels but for the rank of a tuple.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "basis/basis.hpp"
+#include "checks.hpp"
+#include "matrix/csr_view.hpp"
+
+namespace polysparse::tests {
+
+/// Monomials of one degree in n features, modulo 2^64, by the school formula for C(n, k).
+inline uint64_t count_monomials(int64_t n, int64_t degree, bool interaction_only) {
+    if (n <= 0 || (interaction_only && degree > n)) return 0;
+    const int64_t others = interaction_only ? n - degree : n - 1;
+    const auto [k, rest] = std::minmax(degree, others);
+    unsigned __int128 value = 1;
+    for (int64_t i = 1; i <= k; ++i) value = value * (static_cast<uint64_t>(rest) + i) / i;
+    return static_cast<uint64_t>(value);
+}
+
+/// As basis.py makes it.
+inline Basis make_basis(int64_t n, int64_t low, int64_t high, bool interaction_only, bool bias) {
+    subject = std::to_string(n) + " features, degree " + std::to_string(low) + " to " +
+              std::to_string(high) + (interaction_only ? ", interactions" : "") +
+              (bias ? ", bias" : "");
+    if (interaction_only || n == 0) high = std::min(high, n);
+    Basis basis{n, std::max<int64_t>(low, 1), high, interaction_only, bias, {0}};
+    uint64_t stop = bias;
+    for (int64_t d = 1; d <= high; ++d) {
+        const uint64_t size = count_monomials(n, d, interaction_only);
+        if (d >= basis.lowest) stop += size;
+        basis.degree_end.push_back(d >= basis.lowest ? stop : size);
+    }
+    return basis;
+}
+
+/// Calls visit for every rising k-tuple below n (strictly, if distinct), in lexicographic order.
+template <class Visit>
+void each_tuple(int64_t n, int64_t k, bool distinct, const Visit& visit,
+                std::vector<int64_t>&& tuple = {}) {
+    const int64_t missing = k - std::ssize(tuple);
+    if (missing == 0) return visit(tuple);
+    tuple.push_back(tuple.empty() ? 0 : tuple.back() + distinct);
+    for (; tuple.back() < n - (distinct ? missing - 1 : 0); ++tuple.back())
+        each_tuple(n, k, distinct, visit, std::move(tuple));
+    tuple.pop_back();
+}
+
+template <class Offset, class Index, class Value>
+struct Matrix {
+    int64_t n_columns;
+    std::vector<Offset> row_offsets{0};
+    std::vector<Index> columns{};
+    std::vector<Value> values{};
+
+    int64_t n_rows() const { return std::ssize(row_offsets) - 1; }
+    CsrView<Value> view() const {
+        return {n_rows(), n_columns, row_offsets.data(), columns.data(), values.data()};
+    }
+};
+
+/// Every `period`-th row is as long as can be, the others are short or empty.
+template <class Offset, class Index, class Value>
+auto random_matrix(int64_t n_rows, int64_t n_columns, int64_t period) {
+    std::uniform_real_distribution<Value> any(-2, 2);
+    Matrix<Offset, Index, Value> x{n_columns};
+    for (int64_t r = 1; r <= n_rows; ++r) {
+        const auto most = std::min<uint64_t>(n_columns, 70);
+        const auto n = r % period == 0 ? most : std::min(random_bits() % 5, most);
+        std::set<int64_t> row;
+        while (row.size() < n) row.insert(random_bits() % n_columns);
+        x.columns.insert(x.columns.end(), row.begin(), row.end());
+        while (x.values.size() < x.columns.size()) x.values.push_back(any(random_bits));
+        x.row_offsets.push_back(static_cast<Offset>(x.columns.size()));
+    }
+    return x;
+}
+
+template <class OutIndex, class Offset, class Index, class Value>
+auto expand_by_brute_force(const Basis& basis, const Matrix<Offset, Index, Value>& x) {
+    Matrix<OutIndex, OutIndex, Value> out{basis.n_columns()};
+    std::vector<int64_t> columns(basis.highest);
+    for (int64_t r = 0; r < x.n_rows(); ++r) {
+        const int64_t start = x.row_offsets[r], n = x.row_offsets[r + 1] - start;
+        out.columns.insert(out.columns.end(), basis.include_bias, 0);
+        out.values.insert(out.values.end(), basis.include_bias, 1);
+        for (int64_t d = basis.lowest; d <= basis.highest; ++d)
+            each_tuple(n, d, basis.interaction_only, [&](const auto& tuple) {
+                Value product = 1;
+                for (int64_t m = d; m-- > 0;) product = x.values[start + tuple[m]] * product;
+                for (int64_t m = 0; m < d; ++m) columns[m] = x.columns[start + tuple[m]];
+                out.columns.push_back(static_cast<OutIndex>(basis.rank(columns.data(), d)));
+                out.values.push_back(product);
+            });
+        out.row_offsets.push_back(static_cast<OutIndex>(out.columns.size()));
+    }
+    return out;
+}
+
+template <class Test>
+void for_each_basis(std::initializer_list<int64_t> sizes, int64_t highest, const Test& test) {
+    for (const int64_t n : sizes)
+        for (int64_t high = 0; high <= highest; ++high)
+            for (int64_t low = 0; low <= high; ++low)
+                for (const bool interaction_only : {false, true})
+                    for (const bool bias : {false, true})
+                        test(make_basis(n, low, high, interaction_only, bias));
+}
+
+}  // namespace polysparse::tests

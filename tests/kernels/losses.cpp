@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "checks.hpp"
+#include "losses/exponentials.hpp"
+#include "losses/log_losses.hpp"
+#include "losses/vectors.hpp"
+
+namespace polysparse::tests {
+namespace {
+
+/// The functions are within three units in the last place of those of long doubles.
+void test_exponentials() {
+    subject = "exponentials";
+    std::uniform_real_distribution<double> any(0, 1);
+    const auto is_close = [](double found, long double wanted) {
+        const auto rounded = static_cast<double>(wanted);
+        return std::abs(found - wanted) <= 3 * (std::nextafter(rounded, 1e9) - rounded);
+    };
+    for (int64_t i = 0; i < 100'000; ++i) {
+        const double x = 745 * std::pow(any(random_bits), 8), share = std::pow(any(random_bits), 8);
+        const double large = 1 + std::pow(10, 9 * any(random_bits) - 6);
+        check(is_close(exp_of_minus(x), std::exp(static_cast<long double>(-x))), "exp");
+        check(is_close(log_1_plus(share), std::log1p(static_cast<long double>(share))), "log1p");
+        check(is_close(log_of(large), std::log(static_cast<long double>(large))), "log");
+    }
+    check(exp_of_minus(0) == 1 && exp_of_minus(INFINITY) == 0 && std::isnan(exp_of_minus(NAN)),
+          "exp at the ends");
+    check(log_1_plus(0) == 0 && log_of(1) == 0 && std::isnan(log_1_plus(NAN)) &&
+              std::isnan(log_of(NAN)),
+          "log at the ends");
+}
+
+/// Rows of k scores, and vectors as long as all of them: the same bits whoever sums, and all stop.
+void test_scores(int64_t n, int64_t k) {
+    subject = std::to_string(n) + " rows of " + std::to_string(k) + " scores";
+    std::uniform_real_distribution<double> any(-3, 3);
+    const auto vector = [&](int64_t size) {
+        std::vector<double> found(size);
+        for (double& number : found) number = any(random_bits);
+        return found;
+    };
+    const std::vector<double> scores = vector(n * k), change = vector(n * k), shifts = vector(k);
+    std::vector<double> weights = vector(n);
+    std::vector<int64_t> classes(n);
+    for (int64_t r = 0; r < n; ++r) {
+        weights[r] = std::abs(weights[r]);
+        classes[r] = r % std::max<int64_t>(k, 2);
+    }
+    const ScoredRows rows{n, k, scores.data(), shifts.data(), classes.data(), weights.data()};
+    std::vector<std::vector<double>> first;
+    for (const int64_t n_threads : {1, 3}) {
+        const StopRequest never = StopAt{-1};
+        const Work work{n_threads, never};
+        std::vector<double> residuals(n * k), curvatures(n * k),
+            likely(n * std::max<int64_t>(k, 2));
+        std::vector<double> sums(n_loss_sums(k)), more(sums.size()), range(2), curved(n * k),
+            cross(k), singles(3), updated = scores, products(n * k);
+        std::vector<double> squares = change, means = scores, raised(n * k), cleared = scores;
+        const std::vector<double> totals(k, 2.5);
+        const Change along{change.data(), shifts.data(), 0.5, curvatures.data()};
+        bool is_done =
+            k == 1 ? fill_two_classes(rows, residuals.data(), curvatures.data(), work) &&
+                         fill_two_probabilities(n, scores.data(), likely.data(), work)
+                   : fill_classes(rows, residuals.data(), curvatures.data(), likely.data(), work);
+        const auto sum = k == 1 ? sum_two_classes : sum_classes;
+        is_done = is_done && sum(rows, {}, sums.data(), range.data(), work) &&
+                  sum(rows, along, more.data(), range.data(), work);
+        if (k > 1) {
+            const LikelyRows own{n, k, likely.data(), weights.data(), change.data(), shifts.data()};
+            is_done = is_done && fill_curved(own, curved.data(), work) &&
+                      sum_curved(own, cross.data(), work);
+        }
+        is_done = is_done && dot(n * k, scores.data(), change.data(), &singles[0], work) &&
+                  weighted_squares(n, weights.data(), scores.data(), 0.5, &singles[1], work) &&
+                  combine(n * k, 0.5, updated.data(), 2, change.data(), 0.1, work) &&
+                  multiply(n * k, scores.data(), change.data(), 0.1, products.data(), work) &&
+                  divide(n, scores.data(), weights.data(), curved.data(), &singles[2], work) &&
+                  rescale(n * k, updated.data(), 0.5, 1, work) &&
+                  raise_shifted(n * k, scores.data(), 0.5, raised.data(), work) &&
+                  centre(n, k, squares.data(), means.data(), totals.data(), work) &&
+                  clear(n * k * sizeof(double), cleared.data(), work);
+        check(is_done, "losses: not stopped");
+        check(cleared == std::vector<double>(n * k), "cleared");
+        for (int64_t i = 0; i < n * k; ++i) {
+            const double own = scores[i] + 0.5, expected = own > 0 ? std::pow(own, 0.75) : 1;
+            check(std::abs(raised[i] - expected) <= 1e-14 * expected, "raised");
+            const double rest = change[i] - scores[i] * scores[i] / 2.5;
+            check(squares[i] == std::max(rest, 0.0) && means[i] == scores[i] / 2.5, "centred");
+        }
+        double slope = 0, value = 0, least = INFINITY, most = -INFINITY;
+        for (int64_t r = 0; r < n; ++r) {
+            double total = k == 1 ? 1 : 0;
+            for (int64_t c = 0; c < k; ++c) {
+                total += std::exp(scores[r * k + c] + shifts[c]);
+                const double z = scores[r * k + c] + 0.5 * (change[r * k + c] - shifts[c]);
+                least = std::min(least, z);
+                most = std::max(most, z);
+            }
+            const bool is_second = k > 1 || classes[r] == 1;
+            const int64_t own = k == 1 ? 0 : classes[r];
+            const double margin = is_second ? scores[r * k + own] + shifts[own] : 0;
+            value += weights[r] * (std::log(total) - margin);
+            slope += residuals[r * k];
+        }
+        check(std::abs(sums[sum_value] - value) <= 1e-11 * n, "sum of losses");
+        check(std::abs(sums[sum_lists] - slope) <= 1e-11 * n, "slope");
+        check(range[0] == least && range[1] == most, "range");
+        const std::vector<std::vector<double>> found{
+            residuals, curvatures, likely,  sums,     more,    range, curved,
+            cross,     singles,    updated, products, squares, means, raised};
+        if (n_threads == 1) first = found;
+        check(found == first, "losses: same bits");
+        const StopRequest at_once = StopAt{1};
+        check(n == 0 || !sum(rows, {}, sums.data(), range.data(), Work{1, at_once}),
+              "losses: stopped");
+    }
+}
+
+}  // namespace
+
+void test_losses() {
+    test_exponentials();
+    for (const int64_t k : {1, 3, 20})
+        for (const int64_t n : {0, 1, 13, 5'000}) test_scores(n, k);
+}
+
+}  // namespace polysparse::tests

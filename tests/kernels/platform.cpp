@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "checks.hpp"
+#include "platform/crew.hpp"
+#include "platform/slabs.hpp"
+#include "platform/threads.hpp"
+
+namespace polysparse::tests {
+namespace {
+
+/// Every task is done once, whoever is on duty: nobody, a crew, one that was ended, one that is at
+/// work for this thread or for another.
+void test_crew() {
+    subject = "crew";
+    const auto run_all = [](int64_t n_tasks, const auto& also) {
+        std::vector<std::atomic<int64_t>> done(n_tasks);
+        run_tasks(n_tasks, 4, [&](int64_t worker, int64_t task) {
+            ++done[task];
+            also(worker, task);
+        });
+        return std::ranges::all_of(done, [](const auto& times) { return times == 1; });
+    };
+    const auto nothing = [](int64_t, int64_t) {};
+    Crew crew;
+    {
+        const OnDuty duty(crew);
+        for (int64_t round = 0; round < 300; ++round) {
+            if (round % 100 == 50) crew.end();
+            check(run_all(round % 7, nothing), "one piece of work after the other");
+        }
+        std::atomic<bool> holds{true};
+        check(run_all(5,
+                      [&](int64_t, int64_t) {
+                          if (!run_all(3, nothing)) holds = false;
+                      }) &&
+                  holds,
+              "work within work");
+        std::thread other([&] {
+            const OnDuty too(crew);
+            for (int64_t round = 0; round < 100; ++round)
+                if (!run_all(9, nothing)) holds = false;
+        });
+        for (int64_t round = 0; round < 100; ++round)
+            if (!run_all(9, nothing)) holds = false;
+        other.join();
+        check(holds && Crew::on_duty() == &crew, "two threads at once");
+        {
+            Crew inner;
+            const OnDuty for_a_while(inner);
+            check(Crew::on_duty() == &inner && run_all(20, nothing), "a crew in place of another");
+        }
+        check(Crew::on_duty() == &crew, "the first is on duty again");
+    }
+    check(Crew::on_duty() == nullptr && run_all(50, nothing), "nobody is on duty");
+}
+
+/// Arrays of all sizes keep what is written to them, after their arena is gone and others are
+/// freed.
+void test_slabs() {
+    subject = "slabs";
+    using Array = std::vector<int64_t, SlabAllocator<int64_t>>;
+    std::vector<Array> arrays;
+    {
+        std::vector<SlabArena> arenas(2);
+        for (int64_t i = 0; i < 400; ++i) {
+            const int64_t size = i % 7 == 0 ? i : i % 50 == 1 ? 400'000 : 5'000 + 100 * i;
+            arrays.emplace_back(size, i, SlabAllocator<int64_t>(arenas[i % 2]));
+        }
+        arenas.emplace_back(std::move(arenas[0]));
+    }
+    const Array copy = arrays[2], moved = std::move(arrays[3]);
+    run_tasks(200, 3, [&](int64_t, int64_t i) { arrays[2 * i] = {}; });
+    for (int64_t i = 1; i < std::ssize(arrays); i += 2)
+        check(std::ranges::count(arrays[i], i) == std::ssize(arrays[i]), "what was written");
+    check(std::ranges::count(copy, 2) == 5'200 && std::ssize(moved) == 5'300, "copied and moved");
+}
+
+}  // namespace
+
+void test_platform() {
+    test_crew();
+    test_slabs();
+}
+
+}  // namespace polysparse::tests

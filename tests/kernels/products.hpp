@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "apply/apply.hpp"
+#include "apply/apply_listed.hpp"
+#include "brute_force.hpp"
+#include "checks.hpp"
+
+namespace polysparse::tests {
+
+/// Products with an expansion, and with its transpose, of one vector and of several: right, and the
+/// same bits whoever makes them. `by`: which columns there are, the basis for all.
+template <class X, class Index, class Value, class By>
+void check_products(const Basis& basis, const By& by, const X& x,
+                    const Matrix<int64_t, Index, Value>& expanded) {
+    const int64_t n_outputs = std::ssize(expanded.values);
+    std::uniform_real_distribution<Value> any(-2, 2);
+    for (const int64_t k : {1, 11}) {
+        std::vector<Value> coefficients(expanded.n_columns * k), weights(x.n_rows() * k);
+        for (auto* vectors : {&coefficients, &weights})
+            for (Value& number : *vectors) number = any(random_bits);
+        // What each number should be, and the size of what is summed for it.
+        std::vector<double> sums(weights.size()), sizes(weights.size(), 1e-30);
+        std::vector<double> back_sums(coefficients.size()), back_sizes(coefficients.size(), 1e-30);
+        for (int64_t r = 0; r < x.n_rows(); ++r)
+            for (int64_t t = expanded.row_offsets[r]; t < expanded.row_offsets[r + 1]; ++t)
+                for (int64_t c = 0; c < k; ++c) {
+                    const int64_t i = r * k + c, j = expanded.columns[t] * k + c;
+                    const double value = expanded.values[t];
+                    sums[i] += value * coefficients[j];
+                    sizes[i] += std::abs(value * coefficients[j]);
+                    back_sums[j] += value * weights[i];
+                    back_sizes[j] += std::abs(value * weights[i]);
+                }
+        const auto is_right = [](const auto& found, const auto& wanted, const auto& size) {
+            for (size_t i = 0; i < found.size(); ++i)
+                if (std::abs(found[i] - wanted[i]) > (sizeof(Value) == 4 ? 1e-4 : 1e-12) * size[i])
+                    return false;
+            return true;
+        };
+        const auto multiply = [&](int64_t n_threads, int64_t task, StopAt stop, auto& out,
+                                  auto& back) {
+            const Effort effort{n_outputs, n_threads, task};
+            const VectorTable<const Value> from{coefficients.data(), k},
+                from_rows{weights.data(), k};
+            return apply<Value>(basis, by, x.view(), from, {out.data(), k}, effort, stop) &&
+                   apply_transposed<Value>(basis, by, x.view(), from_rows, {back.data(), k}, effort,
+                                           stop);
+        };
+        std::vector<Value> out(weights.size(), -7), back(coefficients.size());
+        check(multiply(1, 0, {-1}, out, back), "products: not stopped");
+        check(is_right(out, sums, sizes), "product");
+        check(is_right(back, back_sums, back_sizes), "transposed product");
+        for (const int64_t task : {0, 20}) {
+            std::vector<Value> first, first_back;
+            for (const int64_t n_threads : {1, 3}) {
+                std::vector<Value> again(weights.size(), -7), back_again(coefficients.size());
+                check(multiply(n_threads, task, {-1}, again, back_again), "products: threads");
+                if (n_threads == 1) first = again, first_back = back_again;
+                check(is_right(again, sums, sizes) && is_right(back_again, back_sums, back_sizes),
+                      "products of threads");
+                check(again == first && back_again == first_back, "products: same bits");
+            }
+        }
+        check(n_outputs == 0 || !multiply(1, 1, {1}, out, back), "products: stopped");
+    }
+}
+
+}  // namespace polysparse::tests
