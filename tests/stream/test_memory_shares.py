@@ -47,6 +47,14 @@ def test_chosen_and_hashed_columns_also_take_the_memory_of_a_thread(columns, mon
     assert memory_for_rows(plan_for(columns)) == BLOCK + all_rows
 
 
+@pytest.mark.parametrize(
+    "columns", [ChosenColumns(BASIS, np.array([3, 5])), HashedColumns(BASIS, 2, True, 0)]
+)
+def test_no_row_takes_more_than_all_columns(columns):
+    block = 2 * (2 * (4 + 8) + 2 * 4)
+    assert memory_for_rows(plan_for(columns)) == block + scratch_for(columns, (LONGEST, 1))
+
+
 def test_chosen_columns_themselves_take_memory():
     assert memory_for_columns(plan_for(ChosenColumns(BASIS, np.arange(5)))) == 5 * 36
     assert memory_for_columns(plan_for(HashedColumns(BASIS, 8, True, 0))) == 0

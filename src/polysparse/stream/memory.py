@@ -34,7 +34,7 @@ def memory_for_columns(plan: ExpansionPlan) -> int:
 def memory_for_rows(plan: ExpansionPlan) -> int:
     """Return the memory needed to expand the longest row, by one thread."""
     alone = replace(plan, profile=plan.profile.longest, found=None)
-    stored = plan.profile.largest_row(plan.basis)
+    stored = min(plan.profile.largest_row(plan.basis), plan.columns.n_columns)
     itemsize = index_dtype_for(max(plan.columns.n_columns, stored)).itemsize
     needed = stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize
     return FILL_PART * (needed + max(alone.filling_bytes(1), plan.working_bytes(1)))
