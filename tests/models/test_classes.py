@@ -38,6 +38,8 @@ TARGETS = {
     "words": np.array(["no", "yes"])[two],
     "objects": np.array(["no", "yes"], object)[two],
     "fractions": two + 0.5,
+    "negative zero": np.where(two, 1.0, -0.0),
+    "zeros of both signs": np.array([-0.0, 0.0, 1.0, 1.0, 0.0, -0.0] * 40),
     "numbers": rng.standard_normal(200),
     "as many as rows": np.arange(20),
     "more than half": np.arange(20) % 11,
@@ -62,7 +64,7 @@ def outcome(find, y):
             classes, numbers = find(y)
         except ValueError as error:
             return str(error)
-    found = classes.dtype, classes.tolist(), numbers.dtype, numbers.tolist()
+    found = classes.dtype, repr(classes.tolist()), numbers.dtype, numbers.tolist()
     return found, [(w.category, str(w.message)) for w in warned]
 
 

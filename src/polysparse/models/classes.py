@@ -41,8 +41,10 @@ def _count_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]] | N
     if not (low > -EXACT and high < EXACT and high - low < MOST_APART):
         return None
     whole = y.astype(np.int64, copy=False)
-    if y.dtype.kind == "f" and not (whole == y).all():
-        return None
+    if y.dtype.kind == "f":
+        is_same = (whole == y) & (np.signbit(y) == (whole < 0))  # -0.0 is none of them
+        if not is_same.all():
+            return None
     numbers = (whole - int(low)).astype(np.intp, copy=False)
     occurs = np.bincount(numbers) > 0
     offsets = np.flatnonzero(occurs)
