@@ -69,6 +69,24 @@ def test_a_copy_that_has_a_name_is_not_open_while_it_is_read(tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("has_name", [False, True])
+def test_a_stream_that_fails_leaves_no_copy_and_nowhere_to_read(has_name, tmp_path, monkeypatch):
+    class Broken(io.BytesIO):
+        def read(self, *_):
+            raise OSError("broken")
+
+    if has_name:
+        monkeypatch.setattr("polysparse.files.source.OPEN_FILES", tmp_path / "no")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "in.svm").touch()
+    source = open_source(str(tmp_path / "in.svm"))
+    with pytest.raises(OSError, match="broken"):
+        source.spool(Broken())
+    assert source.place == tmp_path / "in.svm"
+    assert source.can_be_read_again
+    assert list(tmp_path.iterdir()) == [tmp_path / "in.svm"]
+
+
 def test_standard_input_may_be_closed(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(FileFault, match="standard input is closed"):

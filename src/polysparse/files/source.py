@@ -178,15 +178,15 @@ class Source:
         with ExitStack() as copies:
             if OPEN_FILES.is_dir():
                 copy: IO[bytes] = copies.enter_context(tempfile.TemporaryFile(prefix="polysparse-"))
-                self.place = OPEN_FILES / str(copy.fileno())
+                place = OPEN_FILES / str(copy.fileno())
                 shutil.copyfileobj(stream, copy, 2**20)
                 copy.flush()
             else:
                 folder = copies.enter_context(tempfile.TemporaryDirectory(prefix="polysparse-"))
-                self.place = Path(folder) / "copy"
-                with open(self.place, "xb") as copy:
+                place = Path(folder) / "copy"
+                with open(place, "xb") as copy:
                     shutil.copyfileobj(stream, copy, 2**20)
-            self._copy = copies.pop_all()
+            self.place, self._copy = place, copies.pop_all()
 
     def close(self) -> None:
         """Remove the temporary copy, if there is one."""
