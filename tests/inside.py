@@ -3,7 +3,10 @@
 from pkgutil import resolve_name
 from types import SimpleNamespace
 
+import numpy as np
+
 from polysparse import machine, thresholds
+from polysparse.engine import cpu
 
 # Steps of writing a file, in their order.
 STEPS = {
@@ -134,6 +137,23 @@ def interrupt_after(patch, step):
         return call
 
     wrap(patch, step, wrapper)
+
+
+def forbid_unaligned(patch):
+    """Fail if the engine is given an array that is not aligned."""
+
+    def guarded(function):
+        def call(*arguments, **named):
+            for array in (*arguments, *named.values()):
+                assert not isinstance(array, np.ndarray) or array.flags.aligned
+            return function(*arguments, **named)
+
+        return call
+
+    functions = [(cpu, name) for name in cpu.__all__ if name.islower()]
+    methods = [(cpu.Expansion, name) for name in ("apply", "apply_transposed")]
+    for owner, name in functions + methods:
+        patch.setattr(owner, name, guarded(getattr(owner, name)))
 
 
 def forbid_expansion(patch):

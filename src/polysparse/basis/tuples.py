@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.engine.plain_arrays import as_plain
+
 LAST = np.iinfo(np.int64).max
 
 
@@ -44,7 +46,7 @@ def as_columns(columns: Any, n_columns: int) -> NDArray[np.int64]:
         raise ValueError(
             f"column {column} is not in the basis, which has columns [0, {n_columns:,})."
         )
-    return np.ascontiguousarray(array)
+    return as_plain(array)
 
 
 def as_rows(tuples: Any) -> tuple[NDArray[np.int64], bool]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
+from polysparse.engine.plain_arrays import as_plain
 from polysparse.machine import threads_for
 
 INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
@@ -27,7 +28,7 @@ Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # indptr, indices, dat
 def as_index(array: Any, argument: str) -> NDArray[Any]:
     """Read a contiguous and aligned array of int32 or int64; a copy only if it must be one."""
     array = np.asarray(array)
-    return _tidy(array.astype(index_dtype_of(array, argument), copy=False))
+    return as_plain(array, index_dtype_of(array, argument))
 
 
 def index_dtype_of(array: Any, argument: str) -> np.dtype[Any]:
@@ -47,13 +48,7 @@ def as_values(array: Any, dtype: np.dtype[Any], n_dimensions: int = 1) -> NDArra
     values = np.asarray(array, dtype)
     if values.ndim != n_dimensions:
         raise ValueError(f"X.data has {values.ndim} dimensions: the matrix is malformed.")
-    return _tidy(values)
-
-
-def _tidy(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous and aligned array. numpy.require takes ten times as long for that."""
-    array = np.ascontiguousarray(array)
-    return array if array.flags.aligned else array.copy()
+    return as_plain(values)
 
 
 def compressed_arrays(

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
+from polysparse.engine.plain_arrays import as_plain
 from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.estimators.shared import IntegerRange, read_sparse
@@ -323,11 +324,10 @@ def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """Read weights of rows: None, a number, or one for each row. They may not be valid."""
     if sample_weight is None or isinstance(sample_weight, Real):
         return np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
-    weights: NDArray[np.float64] = check_array(
+    weights = check_array(
         sample_weight,
         ensure_2d=False,
         dtype=np.float64,
-        order="C",
         ensure_min_samples=0,
         input_name="sample_weight",
     )
@@ -336,7 +336,7 @@ def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
             f"sample_weight has shape {weights.shape}; one weight for each of the {n_rows} rows of "
             "X is needed."
         )
-    return weights
+    return as_plain(weights)
 
 
 def counter_of(x: CanonicalCsr, n_jobs: int | None) -> Callable[[MonomialBasis], ColumnTally]:
