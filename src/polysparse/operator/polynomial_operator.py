@@ -82,6 +82,11 @@ class PolynomialOperator(PlainVectorOperator):
     Vectors are converted to the dtype of the operator. Complex ones are multiplied part by part,
     and give complex results. Results have the same bits for any number of threads.
 
+    A number of the vector is multiplied with one value of a monomial after the other, in an order
+    that saves time. Where such a product leaves the range of the dtype, which ends at 1e308 for
+    float64, the result may be infinite or 0 and that of the built matrix not, or the other way
+    round.
+
     A vector of coefficients has an entry for every column, and there can be more columns than fit
     in memory. The operator can still be made: rows, `row_norms` and `gram` need no such vector. A
     product that would return one raises MemoryError before anything is computed.
