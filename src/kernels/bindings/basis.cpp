@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 
 namespace polysparse {
@@ -21,14 +22,14 @@ void init(Basis* self, int64_t n_features, int64_t lowest, int64_t highest, bool
 
 void rank(const Basis& basis, Tuples tuples, Array<int64_t> out) {
     require(tuples.shape(0) == out.size(), "arrays of unequal length");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     rank_all(basis, table_of(tuples), out.data());
 }
 
 void unrank(const Basis& basis, Array<const int64_t> columns, Table<int64_t> out) {
     const auto width = static_cast<int64_t>(out.shape(1));
     require(out.shape(0) == columns.size() && width >= basis.highest, "arrays of unequal length");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     unrank_all(basis, columns.data(), size_of(columns), width, out.data());
 }
 

@@ -1,5 +1,6 @@
 #include "platform/crew.hpp"
 
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 
 namespace polysparse {
@@ -9,7 +10,7 @@ namespace nb = nanobind;
 
 nb::object call(Crew& crew, nb::callable function, nb::args arguments) {
     const OnDuty duty(crew);
-    return function(*arguments);
+    return take_gil([&] { return nb::object(function(*arguments)); });  // which Python code does
 }
 
 }  // namespace
@@ -20,7 +21,7 @@ void bind_crew(nb::module_& m) {
         .def("call", &call,
              nb::sig("def call(self, function: collections.abc.Callable[..., object], "
                      "*arguments: object) -> object"))
-        .def("end", &Crew::end, nb::call_guard<nb::gil_scoped_release>());
+        .def("end", &Crew::end, nb::call_guard<WithoutGil>());
 }
 
 }  // namespace polysparse

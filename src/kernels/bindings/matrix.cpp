@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "bindings/arrays.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "matrix/inspect.hpp"
 
@@ -14,7 +15,7 @@ std::tuple<CsrFault, int64_t, bool, int64_t, bool> py_inspect(In row_offsets, In
                                                               int64_t n_threads) {
     require(n_threads >= 1, "n_threads must be positive");
     return with_csr(row_offsets, columns, values, n_columns, [&](const auto& x) {
-        nb::gil_scoped_release release;
+        const WithoutGil released;
         const CsrReport report = inspect(x, size_of(columns), n_threads);
         return std::tuple{report.fault, report.where, report.rising, report.stored_zeros,
                           report.finite};

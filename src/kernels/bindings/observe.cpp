@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/arrays.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
 #include "observe/tally.hpp"
@@ -28,7 +29,7 @@ bool observe_rows(Tally<>& tally, const Basis& basis, In row_offsets, In columns
 void add(Tally<>& tally, Array<const int64_t> columns, Array<const int64_t> counts) {
     require(columns.size() == counts.size() && is_rising(columns.data(), size_of(columns)),
             "columns must rise");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     tally.add_counts(columns.data(), counts.data(), size_of(columns));
 }
 
@@ -42,14 +43,14 @@ std::tuple<uint64_t, int64_t, int64_t> choose(const Tally<>& tally, uint64_t min
 void write(const Tally<>& tally, uint64_t least, int64_t n_ties, Array<int64_t> columns,
            Array<int64_t> counts, int64_t n_threads) {
     require(columns.size() == counts.size() && n_threads >= 1, "arrays of unequal length");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     tally.write({least, n_ties, size_of(columns)}, columns.data(), counts.data(), n_threads);
 }
 
 }  // namespace
 
 void bind_observe(nb::module_& m) {
-    using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+    using Alone = nb::call_guard<WithoutGil>;
     nb::class_<Tally<>>(m, "Tally", "In how many rows each column of an expansion occurs.")
         .def(nb::init<>())
         .def_prop_ro("n_entries", &Tally<>::n_entries)
@@ -57,14 +58,14 @@ void bind_observe(nb::module_& m) {
              nb::arg("columns").noconvert(), nb::arg("least"), nb::arg("most"),
              nb::arg("n_threads"), nb::arg("task"))
         .def("add", &add, nb::arg("columns").noconvert(), nb::arg("counts").noconvert())
-        .def("add_all_of", &Tally<>::add_all_of, nb::arg("other"), WithoutGil())
+        .def("add_all_of", &Tally<>::add_all_of, nb::arg("other"), Alone())
         .def(
             "take_all_of",
             [](Tally<>& tally, Tally<>& other) { tally.take_all_of(std::move(other)); },
-            nb::arg("other"), WithoutGil())
-        .def("settle", &Tally<>::settle, WithoutGil())
+            nb::arg("other"), Alone())
+        .def("settle", &Tally<>::settle, Alone())
         .def("choose", &choose, nb::arg("min_count"), nb::arg("max_columns"), nb::arg("n_threads"),
-             WithoutGil())
+             Alone())
         .def("write", &write, nb::arg("least"), nb::arg("n_ties"), nb::arg("columns").noconvert(),
              nb::arg("counts").noconvert(), nb::arg("n_threads"));
     m.def("observing_bytes", &observing_bytes, nb::arg("basis"), nb::arg("index_size"),

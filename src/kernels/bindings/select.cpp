@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
 #include "select/fill_chosen.hpp"
@@ -20,14 +21,14 @@ void init_lookup(Lookup* self, const Basis& basis, Array<const int64_t> columns)
     require(n < int64_t{1} << 31 && is_rising(begin, n) &&
                 (n == 0 || (begin[0] >= 0 && begin[n - 1] < basis.n_columns())),
             "columns must rise and be in the basis");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     new (self) Lookup(make_lookup(basis, begin, n));
 }
 
 void hash(const Hasher& hasher, Tuples tuples, Array<int64_t> buckets, Array<int64_t> signs) {
     require(tuples.shape(0) == buckets.size() && tuples.shape(0) == signs.size(),
             "arrays of unequal length");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     hash_all(hasher, table_of(tuples), buckets.data(), signs.data());
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "bindings/gil.hpp"
 #include "platform/crew.hpp"
 #include "platform/threads.hpp"
 
@@ -20,7 +21,7 @@ class Signals {
         const auto now = std::chrono::steady_clock::now();
         if (raised_ || now - asked_ < std::chrono::milliseconds(50)) return raised_;
         asked_ = now;
-        nb::gil_scoped_acquire gil;
+        const WithGil gil;
         raised_ = PyErr_CheckSignals() != 0;
         return raised_;
     }
@@ -38,7 +39,7 @@ Result run_without_gil(Result stopped, const Work& work) {
         const StopRequest should_stop = Signals();
         Crew for_this_call;
         const OnDuty duty(Crew::on_duty() != nullptr ? *Crew::on_duty() : for_this_call);
-        nb::gil_scoped_release release;
+        const WithoutGil released;
         return work(should_stop);
     }();
     if (result == stopped) throw nb::python_error();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bindings/arrays.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "text/svmlight_reader.hpp"
 #include "text/svmlight_writer.hpp"
@@ -35,7 +36,7 @@ std::optional<std::pair<bool, bool>> layout(Text text) {
 /// Bytes, lines and rows passed.
 std::tuple<int64_t, int64_t, int64_t> skip(Text text, int64_t n_rows) {
     const auto [begin, end] = lines_of(text);
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     const char* p = begin;
     const SvmlightCounts passed = skip_rows(p, end, n_rows);
     return {p - begin, passed.n_lines, passed.n_rows};
@@ -44,7 +45,7 @@ std::tuple<int64_t, int64_t, int64_t> skip(Text text, int64_t n_rows) {
 void init(SvmlightText* self, Text text, bool labels, bool qid, int64_t n_threads) {
     const auto [begin, end] = lines_of(text);
     require(n_threads >= 1, "n_threads must be positive");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     new (self) SvmlightText(begin, end, {labels, qid}, n_threads);
 }
 
@@ -57,7 +58,7 @@ std::tuple<SvmlightFault, int64_t, int64_t, int64_t> fill(
                 size_of(values) == n_stored && size_of(labels) == n_rows * text.layout().labels &&
                 size_of(qid) == n_rows * text.layout().qid,
             "the output is not of the counted size");
-    nb::gil_scoped_release release;
+    const WithoutGil released;
     row_offsets.data()[0] = 0;
     const SvmlightReport report = text.fill(
         {row_offsets.data() + 1, indices.data(), values.data(), labels.data(), qid.data()});
@@ -75,7 +76,7 @@ int64_t write(In row_offsets, In columns, In values, Array<const double> labels,
                         n_stored * svmlight_bytes_per_value + x.n_rows * svmlight_bytes_per_row,
                 "malformed CSR arrays, or too little room");
         require(are_whole_offsets(x.row_offsets, x.n_rows, n_stored), "malformed row offsets");
-        nb::gil_scoped_release release;
+        const WithoutGil released;
         char* const begin = reinterpret_cast<char*>(out.data());
         const double* const label = labels.size() == 0 ? nullptr : labels.data();
         return write_svmlight(x, label, first_column, begin) - begin;
