@@ -132,6 +132,27 @@ def test_columns_and_weights(spark, params, parameters):
     assert_same(found.model, in_python("two", **parameters))
 
 
+def test_what_workers_import_is_light():
+    """scikit-learn takes a worker seconds, in the first fit of a session."""
+    code = """
+import sys
+import numpy as np
+import polysparse.spark.cluster
+from polysparse.clusters import rows as of_rows
+from polysparse.matrix.canonical import as_canonical_csr
+from polysparse.models import contributions
+from scipy import sparse
+
+x = as_canonical_csr(sparse.csr_array(np.eye(3)))
+rows = of_rows.Rows(x, np.arange(3.0), np.array([1.0, 2.0, 4.0]))
+assert of_rows.describe(rows) == (3, [(1.0, 4.0, 7.0)])
+assert of_rows.count_classes(rows)[0].sums.tolist() == [1, 2, 4]
+assert "sklearn" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture
 def many_partitions(monkeypatch):
     from pyspark import SparkContext

@@ -10,6 +10,7 @@ import numpy as np
 
 from polysparse.models.blocks import Function
 
+TOGETHER = 8  # blocks, or sums of blocks, whose sums are added in one place
 ONE_THREAD = 1  # a task already has a core of its own
 
 

@@ -1,6 +1,7 @@
 """What a cluster keeps of a block of rows for a fit, and what it counts there before.
 
-Functions are pure: of what is kept of a block, and of what all blocks share.
+Functions are pure: of what is kept of a block, and of what all blocks share. A worker of Spark
+imports this module for its first task, without scikit-learn, which would take it seconds.
 """
 
 from __future__ import annotations
@@ -16,10 +17,7 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models.blocks import Block, Function
-from polysparse.models.classes import require_classes
 from polysparse.models.design import Design
-from polysparse.models.logistic import sums_by_class
-from polysparse.models.shared import Extent
 from polysparse.observation.tally import ColumnTally
 
 
@@ -88,8 +86,11 @@ class Counts:
 
 
 def describe(rows: Rows) -> tuple[Any, ...]:
-    """Return how many rows there are, and their weights."""
-    return rows.x.shape[0], Extent.of(rows.weights)
+    """Return how many rows there are, and the least, the most and the sum of weights, in a list."""
+    weights = rows.weights
+    with np.errstate(over="ignore"):
+        extent = weights.min(initial=np.inf), weights.max(initial=-np.inf), weights.sum()
+    return rows.x.shape[0], [tuple(map(float, extent))]
 
 
 def count_columns(rows: Rows, basis: MonomialBasis, n_jobs: int) -> tuple[Any, ...]:
@@ -102,14 +103,33 @@ def count_columns(rows: Rows, basis: MonomialBasis, n_jobs: int) -> tuple[Any, .
 def count_classes(rows: Rows) -> tuple[Any, ...]:
     """Return the classes that occur and their weights, or why y has none."""
     classes, numbers = np.unique(rows.y, return_inverse=True)
-    sums = sums_by_class(numbers, rows.weights, len(classes))
+    sums = _sums_by_class(numbers, rows.weights, len(classes))
+    fault = _fault_of(classes)
+    if fault is not None:
+        return (ClassSums(classes[:1], sums[:1], fault),)
+    return (ClassSums(classes, sums),)
+
+
+def _fault_of(classes: NDArray[Any]) -> str | None:
+    """Return why scikit-learn does not take numbers or names for classes, if it does not."""
+    if classes.dtype.kind == "f" and (classes == np.rint(classes)).all():
+        return None
+    from polysparse.models.classes import require_classes
+
     try:
         with warnings.catch_warnings():  # of many classes among few rows
             warnings.simplefilter("ignore")
             require_classes(classes)
     except ValueError as error:
-        return (ClassSums(classes[:1], sums[:1], str(error)),)
-    return (ClassSums(classes, sums),)
+        return str(error)
+    return None
+
+
+def _sums_by_class(
+    numbers: NDArray[np.intp], weights: NDArray[np.float64], n_classes: int
+) -> NDArray[np.float64]:
+    sums = np.bincount(numbers, weights, n_classes)
+    return sums.astype(np.float64, copy=False)  # bincount counts if there are no rows
 
 
 def numbers_as_aims(rows: Rows) -> Aims:
@@ -125,7 +145,7 @@ def classes_as_aims(rows: Rows, classes: NDArray[Any], factors: NDArray[np.float
 
 def class_shares(rows: Rows, aims: Aims, n_classes: int) -> tuple[Any, ...]:
     """Return the sum of weights of each class."""
-    return (sums_by_class(aims.targets, aims.weights, n_classes),)
+    return (_sums_by_class(aims.targets, aims.weights, n_classes),)
 
 
 def contribute(

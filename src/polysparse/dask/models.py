@@ -20,8 +20,7 @@ from dask.delayed import Delayed
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.clusters import fitting
-from polysparse.clusters.calls import Call, threads_in_task
-from polysparse.clusters.fitting import TOGETHER
+from polysparse.clusters.calls import TOGETHER, Call, threads_in_task
 from polysparse.clusters.predicting import travelling
 from polysparse.clusters.rows import Rows
 from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like

@@ -24,8 +24,7 @@ import numpy as np
 from pyspark import RDD
 from pyspark.sql import DataFrame
 
-from polysparse.clusters.calls import Call
-from polysparse.clusters.fitting import TOGETHER
+from polysparse.clusters.calls import TOGETHER, Call
 from polysparse.models.blocks import Function, add_in_order
 from polysparse.spark.packing import NUMBER, unpack
 from polysparse.spark.storing import remove, store, stored
