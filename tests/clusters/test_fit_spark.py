@@ -125,11 +125,25 @@ def test_a_model_is_saved_without_pickle_and_loaded(fitted, tmp_path):
                 "class_weight": "balanced",
             },
         ),
+        ({"classWeight": {0: 3, 1: 0.5}}, {"class_weight": {0: 3, 1: 0.5}}),
     ],
 )
 def test_columns_and_weights(spark, params, parameters):
     found = make("two", **params).fit(frame(spark, "two"))
     assert_same(found.model, in_python("two", **parameters))
+
+
+def test_weights_of_classes_are_saved_and_loaded(spark, tmp_path):
+    stage = make("two", classWeight={1: 2})
+    assert stage.getClassWeight() == {1.0: 2.0}
+    stage.save(str(tmp_path / "stage"))
+    again = type(stage).load(str(tmp_path / "stage"))
+    assert again.getClassWeight() == {1.0: 2.0}
+    model = again.setMaxIter(20).fit(frame(spark, "two"))
+    assert_same(model.model, in_python("two", class_weight={1: 2}))
+    model.save(str(tmp_path / "model"))
+    assert type(model).load(str(tmp_path / "model")).getClassWeight() == {1.0: 2.0}
+    assert "weight of each label" in stage.explainParam("classWeight")
 
 
 def test_what_workers_import_is_light():
@@ -226,6 +240,7 @@ def test_columns_that_are_missing_or_of_another_type(spark):
         ({"maxIter": 0}, r"maxIter must be an int \(at least 1\)"),
         ({"columns": "some"}, "columns must be"),
         ({"classWeight": "other"}, "classWeight"),
+        ({"classWeight": {0: 1, 1: -1}}, "its classWeight is -1"),
     ):
         with pytest.raises(IllegalArgumentException, match=message):
             make("two", **params).fit(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,13 @@ from polysparse.spark.fitting import fit_in_python, require_fittable
 from polysparse.spark.model_params import ModelParams, ModelSetters
 from polysparse.spark.vectors import as_vectors
 
+ClassWeight = str | dict[float, float] | None
 
-def to_optional_string(value: Any) -> str | None:
-    """Convert to a string, unless it is None."""
+
+def to_class_weight(value: Any) -> ClassWeight:
+    """Convert to a string or a dict of numbers, unless it is None. JSON makes keys strings."""
+    if isinstance(value, Mapping):
+        return {float(label): float(weight) for label, weight in value.items()}
     return None if value is None else TypeConverters.toString(value)
 
 
@@ -46,15 +51,16 @@ class LogisticParams(
     classWeight = Param(
         Params._dummy(),
         "classWeight",
-        'None, or "balanced", which gives all classes the same weight in sum',
-        typeConverter=to_optional_string,
+        'None, "balanced", which gives all classes the same weight in sum, or a dict with the '
+        "weight of each label, by which those of its rows are multiplied",
+        typeConverter=to_class_weight,
     )
 
     def getC(self) -> float:
         """Return the value of C, or its default."""
         return self.getOrDefault(self.C)  # type: ignore[no-any-return]
 
-    def getClassWeight(self) -> str | None:
+    def getClassWeight(self) -> ClassWeight:
         """Return the value of classWeight, or its default."""
         return self.getOrDefault(self.classWeight)  # type: ignore[no-any-return]
 
@@ -110,8 +116,9 @@ class PolynomialLogisticRegression(
         As in HashedPolynomialFeatures, if columns are hashed.
     fitIntercept : bool, default=True
         If False, the intercept is 0.
-    classWeight : "balanced", optional
-        Gives all classes the same weight in sum. Other weights are those of `weightCol`.
+    classWeight : dict or "balanced", optional
+        Weights of the labels, by which those of their rows are multiplied; a label that is not in
+        the dict has a weight of 1. "balanced" gives all classes the same weight in sum.
     tol : float, default=1e-6
         The fit ends when the objective is estimated to be within `tol` times its value of its
         minimum.
@@ -159,7 +166,7 @@ class PolynomialLogisticRegression(
         maxColumns: int | None = None,
         nColumns: int = 2**20,
         fitIntercept: bool = True,
-        classWeight: str | None = None,
+        classWeight: ClassWeight = None,
         tol: float = 1e-6,
         maxIter: int = 100,
         verbose: int = 0,
@@ -186,7 +193,7 @@ class PolynomialLogisticRegression(
         maxColumns: int | None = None,
         nColumns: int = 2**20,
         fitIntercept: bool = True,
-        classWeight: str | None = None,
+        classWeight: ClassWeight = None,
         tol: float = 1e-6,
         maxIter: int = 100,
         verbose: int = 0,
@@ -204,7 +211,7 @@ class PolynomialLogisticRegression(
         """Set the value of C."""
         return self._set(C=value)  # type: ignore[no-any-return]
 
-    def setClassWeight(self, value: str | None) -> PolynomialLogisticRegression:
+    def setClassWeight(self, value: ClassWeight) -> PolynomialLogisticRegression:
         """Set the value of classWeight."""
         return self._set(classWeight=value)  # type: ignore[no-any-return]
 
