@@ -233,3 +233,19 @@ def test_what_needs_the_rows_here_says_so(method):
 def test_a_transformer_that_is_not_fitted_is_refused():
     with pytest.raises(sklearn.exceptions.NotFittedError):
         PolynomialFeatures().transform(lazily(X, [60]))
+
+
+@every_transformer
+def test_frames_of_all_rows_are_refused(kind):
+    transformer, rows = clone(TRANSFORMERS[kind]).fit(X), lazily(X, [23, 37])
+    transformer.set_output(transform="pandas")
+    if "dense" in kind:
+        message = r'set_output\(transform="pandas"\) would compute all of a dask array'
+        with pytest.raises(TypeError, match=message):
+            transformer.transform(rows)
+    else:
+        with pytest.raises(ValueError, match="outputs a scipy sparse matrix"):
+            transformer.transform(rows)
+    with sklearn.config_context(transform_output="pandas"), pytest.raises((TypeError, ValueError)):
+        clone(TRANSFORMERS[kind]).fit(X).transform(rows)
+    assert isinstance(transformer.set_output(transform="default").transform(rows), da.Array)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+import numpy as np
 from dask.base import tokenize
+from scipy import sparse
 from sklearn import config_context, get_config
 
 from polysparse.clusters.calls import threads_in_task
@@ -22,6 +24,8 @@ from polysparse.estimators.observed import ObservedPolynomialFeatures
 def transform(estimator: Any, X: Any) -> Any:
     """Return what a fitted transformer gives for a dask array; nothing is computed."""
     X = as_row_blocks(X)
+    light = travelling(estimator)
+    _require_arrays(light.transform(rows_like(X, 1)))
     meta = estimator.transform_rows(rows_like(X, 0), min_samples=0)
     columns, config = estimator.column_space(X.shape[1]), get_config()
     parameters = type(estimator).__name__, estimator.get_params()
@@ -32,9 +36,22 @@ def transform(estimator: Any, X: Any) -> Any:
         columns.n_columns,
         name=f"transform-{token}",
         meta=meta,
-        same=travelling(estimator),
+        same=light,
         config=config,
     )
+
+
+def _require_arrays(made: Any) -> None:
+    """Raise TypeError if scikit-learn makes something else of what a transformer returns.
+
+    It would do so with the whole dask array. For sparse output it raises its own error before.
+    """
+    if not (sparse.issparse(made) or isinstance(made, np.ndarray)):
+        kind = type(made).__module__.partition(".")[0]
+        raise TypeError(
+            f'set_output(transform="{kind}") would compute all of a dask array and keep it in this '
+            'process: call set_output(transform="default"), and make frames of single blocks.'
+        )
 
 
 def transform_block(
