@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import dask.array as da
 import numpy as np
@@ -16,6 +17,7 @@ from dask_cluster import two_workers
 from inside import at_iteration
 from model_data import COLUMNS, classes_for, numbers_for
 from polysparse import PolynomialLogisticRegression, PolynomialRidge
+from polysparse.dask.holders import Holders
 
 X = random_csr(150, 7, 0.5)
 WEIGHTS = np.arange(150) % 3.0
@@ -176,6 +178,59 @@ def test_a_fit_survives_the_loss_of_a_worker(target, tmp_path, monkeypatch):
         at_iteration(monkeypatch, 3, kill_one)
         found = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
     assert len(killed) == 1
+    assert found.coef_.tobytes() == wanted.coef_.tobytes()
+    assert found.objective_ == wanted.objective_
+
+
+def test_a_fit_survives_a_worker_that_dies_while_it_answers(tmp_path, monkeypatch):
+    rows, marker = lazily(X, SIZES["some"]), tmp_path / "killed"
+    wanted = make("two", tol=1e-6).fit(rows, TARGETS["two"], WEIGHTS)
+    made, ask = [], Holders.make
+
+    def ask_to_die(self, function, blocks):
+        def die_once(*arguments):
+            if not marker.exists():
+                marker.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments)
+
+        made.append(ask(self, die_once if len(made) == 10 else function, blocks))
+        return made[-1]
+
+    monkeypatch.setattr(Holders, "make", ask_to_die)
+    with two_workers(tmp_path) as client, client.as_current():
+        found = make("two", tol=1e-6).fit(rows, TARGETS["two"], WEIGHTS)
+    assert marker.exists()
+    assert made[9] is not None
+    assert made[10] is None
+    assert made[-1] is not None  # who is left is asked again
+    assert found.coef_.tobytes() == wanted.coef_.tobytes()
+    assert found.objective_ == wanted.objective_
+
+
+@pytest.mark.parametrize("target", ["two", "ridge"])
+def test_a_fit_goes_on_when_a_cluster_adapts(target, tmp_path, monkeypatch):
+    """The scheduler sees no tasks, and lets one of its workers go."""
+    rows, made, ask = lazily(X, SIZES["some"]), [], Holders.make
+    wanted = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
+
+    def note(self, function, blocks):
+        made.append(ask(self, function, blocks))
+        return made[-1]
+
+    monkeypatch.setattr(Holders, "make", note)
+    with two_workers(tmp_path) as client, client.as_current():
+
+        def shrink():
+            client.cluster.adapt(minimum=1, maximum=2, interval="20ms", wait_count=1)
+            deadline = time.monotonic() + 60
+            while len(client.scheduler_info()["workers"]) > 1:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+        at_iteration(monkeypatch, 3, shrink)
+        found = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
+    assert made[-1] is not None
     assert found.coef_.tobytes() == wanted.coef_.tobytes()
     assert found.objective_ == wanted.objective_
 

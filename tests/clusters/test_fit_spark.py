@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,14 @@ def test_weights_of_classes_are_saved_and_loaded(spark, tmp_path):
     model.save(str(tmp_path / "model"))
     assert type(model).load(str(tmp_path / "model")).getClassWeight() == {1.0: 2.0}
     assert "weight of each label" in stage.explainParam("classWeight")
+
+
+def test_two_fits_at_once(spark):
+    with ThreadPoolExecutor(2) as threads:
+        frames = {target: frame(spark, target) for target in ("two", "ridge")}
+        made = {t: threads.submit(make(t).fit, rows) for t, rows in frames.items()}
+    for target, each in made.items():
+        assert_same(each.result().model, in_python(target))
 
 
 def test_what_workers_import_is_light():
