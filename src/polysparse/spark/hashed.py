@@ -9,10 +9,11 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from polysparse.columns.spaces import HashedColumns
 from polysparse.estimators.hashed import HashedPolynomialFeatures as InPython
 from polysparse.spark.expanding import Expanding
-from polysparse.spark.params import PolynomialSetters
+from polysparse.spark.params import HashedSetters, PolynomialSetters
 
 
 class HashedPolynomialFeatures(
+    HashedSetters,
     PolynomialSetters,
     Expanding,
     DefaultParamsReadable,  # type: ignore[misc]
@@ -55,12 +56,6 @@ class HashedPolynomialFeatures(
     SparseVector(1048576, {278661: -3.0, 386586: 6.0, 922370: 2.0, 926218: -1.0})
     """
 
-    nColumns = Param(
-        Params._dummy(),
-        "nColumns",
-        "number of output columns, from 1 to 2**31 - 1",
-        typeConverter=TypeConverters.toInt,
-    )
     alternateSign = Param(
         Params._dummy(),
         "alternateSign",
@@ -108,10 +103,6 @@ class HashedPolynomialFeatures(
         """Set the params that are given."""
         return self._set(**self._input_kwargs)  # type: ignore[no-any-return]
 
-    def getNColumns(self) -> int:
-        """Return the value of nColumns, or its default."""
-        return self.getOrDefault(self.nColumns)  # type: ignore[no-any-return]
-
     def getAlternateSign(self) -> bool:
         """Return the value of alternateSign, or its default."""
         return self.getOrDefault(self.alternateSign)  # type: ignore[no-any-return]
@@ -119,10 +110,6 @@ class HashedPolynomialFeatures(
     def getSeed(self) -> int:
         """Return the value of seed, or its default."""
         return self.getOrDefault(self.seed)  # type: ignore[no-any-return]
-
-    def setNColumns(self, value: int) -> HashedPolynomialFeatures:
-        """Set the value of nColumns."""
-        return self._set(nColumns=value)  # type: ignore[no-any-return]
 
     def setAlternateSign(self, value: bool) -> HashedPolynomialFeatures:
         """Set the value of alternateSign."""

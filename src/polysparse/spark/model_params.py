@@ -17,12 +17,22 @@ from pyspark.ml.param.shared import (
 
 from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
-from polysparse.spark.params import to_degree, to_optional_int
+from polysparse.spark.params import (
+    HashedParams,
+    HashedSetters,
+    ObservedParams,
+    ObservedSetters,
+    TermParams,
+    TermSetters,
+)
 
 Self = TypeVar("Self", bound="ModelParams")
 
 
 class ModelParams(
+    TermParams,
+    ObservedParams,
+    HashedParams,
     HasFeaturesCol,  # type: ignore[misc]
     HasLabelCol,  # type: ignore[misc]
     HasPredictionCol,  # type: ignore[misc]
@@ -33,41 +43,11 @@ class ModelParams(
 ):
     """The params that both models have."""
 
-    degree = Param(
-        Params._dummy(),
-        "degree",
-        "degrees of the products: the highest one (>= 1), or a pair of the lowest and the highest",
-        typeConverter=to_degree,
-    )
-    interactionOnly = Param(
-        Params._dummy(),
-        "interactionOnly",
-        "whether only products of distinct features are used",
-        typeConverter=TypeConverters.toBoolean,
-    )
     columns = Param(
         Params._dummy(),
         "columns",
         'which products have a coefficient: "all", "observed", those that occur, or "hashed"',
         typeConverter=TypeConverters.toString,
-    )
-    minCount = Param(
-        Params._dummy(),
-        "minCount",
-        "of observed products, use only those that occur in at least this many rows (>= 1)",
-        typeConverter=TypeConverters.toInt,
-    )
-    maxColumns = Param(
-        Params._dummy(),
-        "maxColumns",
-        "of observed products, use at most this many, the most frequent ones; None for all",
-        typeConverter=to_optional_int,
-    )
-    nColumns = Param(
-        Params._dummy(),
-        "nColumns",
-        "number of columns that products are hashed to (>= 1)",
-        typeConverter=TypeConverters.toInt,
     )
     verbose = Param(
         Params._dummy(),
@@ -76,29 +56,9 @@ class ModelParams(
         typeConverter=TypeConverters.toInt,
     )
 
-    def getDegree(self) -> int | list[int]:
-        """Return the value of degree, or its default."""
-        return self.getOrDefault(self.degree)  # type: ignore[no-any-return]
-
-    def getInteractionOnly(self) -> bool:
-        """Return the value of interactionOnly, or its default."""
-        return self.getOrDefault(self.interactionOnly)  # type: ignore[no-any-return]
-
     def getColumns(self) -> str:
         """Return the value of columns, or its default."""
         return self.getOrDefault(self.columns)  # type: ignore[no-any-return]
-
-    def getMinCount(self) -> int:
-        """Return the value of minCount, or its default."""
-        return self.getOrDefault(self.minCount)  # type: ignore[no-any-return]
-
-    def getMaxColumns(self) -> int | None:
-        """Return the value of maxColumns, or its default."""
-        return self.getOrDefault(self.maxColumns)  # type: ignore[no-any-return]
-
-    def getNColumns(self) -> int:
-        """Return the value of nColumns, or its default."""
-        return self.getOrDefault(self.nColumns)  # type: ignore[no-any-return]
 
     def getVerbose(self) -> int:
         """Return the value of verbose, or its default."""
@@ -153,32 +113,12 @@ class ModelParams(
         }
 
 
-class ModelSetters(ModelParams):
+class ModelSetters(TermSetters, ObservedSetters, HashedSetters, ModelParams):
     """The setters of what a fitted model cannot change any more."""
-
-    def setDegree(self: Self, value: int | tuple[int, int] | list[int]) -> Self:
-        """Set the value of degree."""
-        return self._set(degree=value)  # type: ignore[no-any-return]
-
-    def setInteractionOnly(self: Self, value: bool) -> Self:
-        """Set the value of interactionOnly."""
-        return self._set(interactionOnly=value)  # type: ignore[no-any-return]
 
     def setColumns(self: Self, value: str) -> Self:
         """Set the value of columns."""
         return self._set(columns=value)  # type: ignore[no-any-return]
-
-    def setMinCount(self: Self, value: int) -> Self:
-        """Set the value of minCount."""
-        return self._set(minCount=value)  # type: ignore[no-any-return]
-
-    def setMaxColumns(self: Self, value: int | None) -> Self:
-        """Set the value of maxColumns."""
-        return self._set(maxColumns=value)  # type: ignore[no-any-return]
-
-    def setNColumns(self: Self, value: int) -> Self:
-        """Set the value of nColumns."""
-        return self._set(nColumns=value)  # type: ignore[no-any-return]
 
     def setFitIntercept(self: Self, value: bool) -> Self:
         """Set the value of fitIntercept."""

@@ -14,13 +14,17 @@ from polysparse.columns.spaces import ChosenColumns
 from polysparse.estimators.observed import ObservedPolynomialFeatures as InPython
 from polysparse.spark.counting import choose_columns
 from polysparse.spark.errors import illegal_arguments
-from polysparse.spark.observed_model import ObservedParams, ObservedPolynomialFeaturesModel
-from polysparse.spark.params import PolynomialSetters
+from polysparse.spark.observed_model import (
+    ObservedPolynomialFeaturesModel,
+    ObservedPolynomialParams,
+)
+from polysparse.spark.params import ObservedSetters, PolynomialSetters
 from polysparse.spark.schema import first_features, stated_features, vector_field, with_vectors
 
 
 class ObservedPolynomialFeatures(
-    ObservedParams,
+    ObservedPolynomialParams,
+    ObservedSetters,
     PolynomialSetters,
     Estimator,  # type: ignore[misc]
     DefaultParamsReadable,  # type: ignore[misc]
@@ -102,14 +106,6 @@ class ObservedPolynomialFeatures(
     ) -> ObservedPolynomialFeatures:
         """Set the params that are given."""
         return self._set(**self._input_kwargs)  # type: ignore[no-any-return]
-
-    def setMinCount(self, value: int) -> ObservedPolynomialFeatures:
-        """Set the value of minCount."""
-        return self._set(minCount=value)  # type: ignore[no-any-return]
-
-    def setMaxColumns(self, value: int | None) -> ObservedPolynomialFeatures:
-        """Set the value of maxColumns."""
-        return self._set(maxColumns=value)  # type: ignore[no-any-return]
 
     def transformSchema(self, schema: StructType) -> StructType:
         """Return the schema of what the model returns for a dataset of a schema.

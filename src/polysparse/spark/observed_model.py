@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.ml import Model
-from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.util import (
     DefaultParamsReader,
     DefaultParamsWriter,
@@ -25,33 +24,12 @@ from polysparse.columns.arguments import as_ranks
 from polysparse.columns.spaces import ChosenColumns, ColumnSpace
 from polysparse.spark.errors import illegal_arguments
 from polysparse.spark.expanding import Expanding
-from polysparse.spark.params import PolynomialParams, to_optional_int
+from polysparse.spark.params import ObservedParams, PolynomialParams
 from polysparse.spark.schema import stated_features
 
 
-class ObservedParams(PolynomialParams):
+class ObservedPolynomialParams(ObservedParams, PolynomialParams):
     """The params of ObservedPolynomialFeatures and of its model."""
-
-    minCount = Param(
-        Params._dummy(),
-        "minCount",
-        "keep only columns that are stored in at least this many rows (>= 1)",
-        typeConverter=TypeConverters.toInt,
-    )
-    maxColumns = Param(
-        Params._dummy(),
-        "maxColumns",
-        "keep at most this many columns, the most frequent ones (>= 1); None for all",
-        typeConverter=to_optional_int,
-    )
-
-    def getMinCount(self) -> int:
-        """Return the value of minCount, or its default."""
-        return self.getOrDefault(self.minCount)  # type: ignore[no-any-return]
-
-    def getMaxColumns(self) -> int | None:
-        """Return the value of maxColumns, or its default."""
-        return self.getOrDefault(self.maxColumns)  # type: ignore[no-any-return]
 
     def _set_defaults(self) -> None:
         self._setDefault(degree=2, interactionOnly=False, includeBias=True)
@@ -59,7 +37,7 @@ class ObservedParams(PolynomialParams):
 
 
 class ObservedPolynomialFeaturesModel(
-    ObservedParams,
+    ObservedPolynomialParams,
     Expanding,
     Model,  # type: ignore[misc]
     MLReadable,  # type: ignore[misc]

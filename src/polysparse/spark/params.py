@@ -10,7 +10,7 @@ from pyspark.ml.param.shared import HasInputCol, HasOutputCol
 
 from polysparse.basis.degrees import as_degree_range
 
-Self = TypeVar("Self", bound="PolynomialParams")
+Self = TypeVar("Self", bound=Params)
 
 
 def to_degree(value: Any) -> int | list[int]:
@@ -24,25 +24,19 @@ def to_optional_int(value: Any) -> int | None:
     return None if value is None else TypeConverters.toInt(value)
 
 
-class PolynomialParams(HasInputCol, HasOutputCol):  # type: ignore[misc]
-    """Degree, interactionOnly, includeBias, inputCol and outputCol."""
+class TermParams(Params):  # type: ignore[misc]
+    """Which products there are: degree and interactionOnly."""
 
     degree = Param(
         Params._dummy(),
         "degree",
-        "degrees of the products: the highest one (>= 0), or a pair of the lowest and the highest",
+        "degrees of the products: the highest one, or a pair of the lowest and the highest",
         typeConverter=to_degree,
     )
     interactionOnly = Param(
         Params._dummy(),
         "interactionOnly",
-        "whether only products of distinct features are made",
-        typeConverter=TypeConverters.toBoolean,
-    )
-    includeBias = Param(
-        Params._dummy(),
-        "includeBias",
-        "whether every row has a one besides the products",
+        "whether there are only products of distinct features",
         typeConverter=TypeConverters.toBoolean,
     )
 
@@ -53,6 +47,89 @@ class PolynomialParams(HasInputCol, HasOutputCol):  # type: ignore[misc]
     def getInteractionOnly(self) -> bool:
         """Return the value of interactionOnly, or its default."""
         return self.getOrDefault(self.interactionOnly)  # type: ignore[no-any-return]
+
+
+class TermSetters(TermParams):
+    """The setters of what a model cannot change any more."""
+
+    def setDegree(self: Self, value: int | tuple[int, int] | list[int]) -> Self:
+        """Set the value of degree."""
+        return self._set(degree=value)  # type: ignore[no-any-return]
+
+    def setInteractionOnly(self: Self, value: bool) -> Self:
+        """Set the value of interactionOnly."""
+        return self._set(interactionOnly=value)  # type: ignore[no-any-return]
+
+
+class ObservedParams(Params):  # type: ignore[misc]
+    """Which of the products that occur are kept: minCount and maxColumns."""
+
+    minCount = Param(
+        Params._dummy(),
+        "minCount",
+        "of observed products, keep only those that are stored in at least this many rows (>= 1)",
+        typeConverter=TypeConverters.toInt,
+    )
+    maxColumns = Param(
+        Params._dummy(),
+        "maxColumns",
+        "of observed products, keep at most this many, the most frequent ones; None for all",
+        typeConverter=to_optional_int,
+    )
+
+    def getMinCount(self) -> int:
+        """Return the value of minCount, or its default."""
+        return self.getOrDefault(self.minCount)  # type: ignore[no-any-return]
+
+    def getMaxColumns(self) -> int | None:
+        """Return the value of maxColumns, or its default."""
+        return self.getOrDefault(self.maxColumns)  # type: ignore[no-any-return]
+
+
+class ObservedSetters(ObservedParams):
+    """The setters of what a model cannot change any more."""
+
+    def setMinCount(self: Self, value: int) -> Self:
+        """Set the value of minCount."""
+        return self._set(minCount=value)  # type: ignore[no-any-return]
+
+    def setMaxColumns(self: Self, value: int | None) -> Self:
+        """Set the value of maxColumns."""
+        return self._set(maxColumns=value)  # type: ignore[no-any-return]
+
+
+class HashedParams(Params):  # type: ignore[misc]
+    """How many columns products are hashed to."""
+
+    nColumns = Param(
+        Params._dummy(),
+        "nColumns",
+        "number of columns that products are hashed to (>= 1)",
+        typeConverter=TypeConverters.toInt,
+    )
+
+    def getNColumns(self) -> int:
+        """Return the value of nColumns, or its default."""
+        return self.getOrDefault(self.nColumns)  # type: ignore[no-any-return]
+
+
+class HashedSetters(HashedParams):
+    """The setter of what a model cannot change any more."""
+
+    def setNColumns(self: Self, value: int) -> Self:
+        """Set the value of nColumns."""
+        return self._set(nColumns=value)  # type: ignore[no-any-return]
+
+
+class PolynomialParams(TermParams, HasInputCol, HasOutputCol):  # type: ignore[misc]
+    """The params of all transformers."""
+
+    includeBias = Param(
+        Params._dummy(),
+        "includeBias",
+        "whether every row has a one besides the products",
+        typeConverter=TypeConverters.toBoolean,
+    )
 
     def getIncludeBias(self) -> bool:
         """Return the value of includeBias, or its default."""
@@ -75,16 +152,8 @@ class PolynomialParams(HasInputCol, HasOutputCol):  # type: ignore[misc]
         }
 
 
-class PolynomialSetters(PolynomialParams):
+class PolynomialSetters(TermSetters, PolynomialParams):
     """The setters of what a model cannot change any more."""
-
-    def setDegree(self: Self, value: int | tuple[int, int] | list[int]) -> Self:
-        """Set the value of degree."""
-        return self._set(degree=value)  # type: ignore[no-any-return]
-
-    def setInteractionOnly(self: Self, value: bool) -> Self:
-        """Set the value of interactionOnly."""
-        return self._set(interactionOnly=value)  # type: ignore[no-any-return]
 
     def setIncludeBias(self: Self, value: bool) -> Self:
         """Set the value of includeBias."""
