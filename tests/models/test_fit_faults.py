@@ -27,6 +27,7 @@ FIT = (
     from polysparse import PolynomialLogisticRegression, PolynomialRidge, thresholds
     thresholds.OUTPUTS_PER_THREAD, thresholds.TASK_OUTPUTS = 100, 500
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 
     class Report(io.StringIO):
         def __init__(self, action):
