@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.no_sanitizer
+
 # Once the main thread has ended, others no longer get the GIL, but come back from a kernel, or from
 # Python code that a crew calls, and ask for it. It takes a while to end.
 PROGRAM = """
