@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
-from itertools import starmap
-from operator import add
 from typing import Any, Protocol
 
 from polysparse.basis.monomial_basis import MonomialBasis
@@ -15,7 +12,6 @@ from polysparse.columns.spaces import ColumnSpace
 from polysparse.models.blocks import Function
 from polysparse.models.logistic import PolynomialLogisticRegression, count_outputs
 from polysparse.models.ridge import PolynomialRidge
-from polysparse.models.shared import Extent
 from polysparse.observation.tally import ColumnTally
 
 
@@ -83,10 +79,10 @@ def fit(model: Any, cluster: Cluster, rows: Any, n_features: int) -> None:
     """
     model.require_parameters()
     last = model.forget()
-    n_rows, extents = cluster.total(of_rows.describe, rows)
+    n_rows, extent = cluster.total(of_rows.describe, rows)
     if n_rows == 0:
         raise ValueError("X has no rows; at least one is needed to fit a model.")
-    reduce(add, starmap(Extent, extents)).require_valid()
+    extent.require_valid()
     model.n_features_in_ = n_features
     how = cluster, rows, n_features
     if isinstance(model, PolynomialLogisticRegression):

@@ -18,6 +18,7 @@ from polysparse.columns.spaces import ColumnSpace
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models.blocks import Block, Function
 from polysparse.models.design import Design
+from polysparse.models.weights import Extent, sums_by_class
 from polysparse.observation.tally import ColumnTally
 
 
@@ -86,11 +87,8 @@ class Counts:
 
 
 def describe(rows: Rows) -> tuple[Any, ...]:
-    """Return how many rows there are, and the least, the most and the sum of weights, in a list."""
-    weights = rows.weights
-    with np.errstate(over="ignore"):
-        extent = weights.min(initial=np.inf), weights.max(initial=-np.inf), weights.sum()
-    return rows.x.shape[0], [tuple(map(float, extent))]
+    """Return how many rows there are, and their weights."""
+    return rows.x.shape[0], Extent.of(rows.weights)
 
 
 def count_columns(rows: Rows, basis: MonomialBasis, n_jobs: int) -> tuple[Any, ...]:
@@ -103,7 +101,7 @@ def count_columns(rows: Rows, basis: MonomialBasis, n_jobs: int) -> tuple[Any, .
 def count_classes(rows: Rows) -> tuple[Any, ...]:
     """Return the classes that occur and their weights, or why y has none."""
     classes, numbers = np.unique(rows.y, return_inverse=True)
-    sums = _sums_by_class(numbers, rows.weights, len(classes))
+    sums = sums_by_class(numbers, rows.weights, len(classes))
     fault = _fault_of(classes)
     if fault is not None:
         return (ClassSums(classes[:1], sums[:1], fault),)
@@ -125,13 +123,6 @@ def _fault_of(classes: NDArray[Any]) -> str | None:
     return None
 
 
-def _sums_by_class(
-    numbers: NDArray[np.intp], weights: NDArray[np.float64], n_classes: int
-) -> NDArray[np.float64]:
-    sums = np.bincount(numbers, weights, n_classes)
-    return sums.astype(np.float64, copy=False)  # bincount counts if there are no rows
-
-
 def numbers_as_aims(rows: Rows) -> Aims:
     """Return the targets of a regression."""
     return Aims(rows.y.astype(np.float64, copy=False), rows.weights)
@@ -145,7 +136,7 @@ def classes_as_aims(rows: Rows, classes: NDArray[Any], factors: NDArray[np.float
 
 def class_shares(rows: Rows, aims: Aims, n_classes: int) -> tuple[Any, ...]:
     """Return the sum of weights of each class."""
-    return (_sums_by_class(aims.targets, aims.weights, n_classes),)
+    return (sums_by_class(aims.targets, aims.weights, n_classes),)
 
 
 def contribute(

@@ -27,10 +27,10 @@ from polysparse.models.logistic import (
     count_outputs,
     log_probabilities,
     probabilities,
-    sums_by_class,
 )
 from polysparse.models.losses import Sums
-from polysparse.models.shared import Extent, as_weights, counter_of
+from polysparse.models.shared import as_weights, counter_of
+from polysparse.models.weights import Extent, sums_by_class
 
 FLOAT64 = np.dtype(np.float64)
 TOGETHER = 8  # directions

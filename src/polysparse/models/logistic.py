@@ -22,7 +22,8 @@ from polysparse.models.design import Design
 from polysparse.models.intercepts import intercept_for
 from polysparse.models.losses import COST
 from polysparse.models.objectives import LogLosses
-from polysparse.models.shared import Extent, PolynomialModel, RealRange, as_weights, counter_of
+from polysparse.models.shared import PolynomialModel, RealRange, as_weights, counter_of
+from polysparse.models.weights import Extent, sums_by_class
 
 
 class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: ignore[misc]
@@ -405,10 +406,3 @@ def log_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def count_outputs(classes: NDArray[Any]) -> int:
     """Return the number of coefficients for each column: one, or one for each of many classes."""
     return 1 if len(classes) == 2 else len(classes)
-
-
-def sums_by_class(
-    numbers: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
-) -> NDArray[np.float64]:
-    """Return the sum of weights of each class."""
-    return np.bincount(numbers, weights, n_classes).astype(np.float64, copy=False)

@@ -17,7 +17,8 @@ from polysparse.models import least_squares
 from polysparse.models.blocks import Block, Blocks, OneBlock
 from polysparse.models.design import Design
 from polysparse.models.objectives import SquaredErrors
-from polysparse.models.shared import Extent, PolynomialModel, RealRange, as_weights, counter_of
+from polysparse.models.shared import PolynomialModel, RealRange, as_weights, counter_of
+from polysparse.models.weights import Extent
 
 
 class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]

@@ -292,34 +292,6 @@ def without_bias(columns: ColumnSpace) -> ColumnSpace:
     return AllColumns(basis)
 
 
-@dataclass(frozen=True)
-class Extent:
-    """The least, the largest and the sum of weights, which add up over blocks of rows."""
-
-    least: float
-    most: float
-    total: float
-
-    @classmethod
-    def of(cls, weights: NDArray[np.float64]) -> Extent:
-        """Return the extent of weights, of which there may be none."""
-        least, most = weights.min(initial=np.inf), weights.max(initial=-np.inf)
-        with np.errstate(over="ignore"):
-            return cls(float(least), float(most), float(weights.sum()))
-
-    def __add__(self, other: Extent) -> Extent:
-        least, most = min(self.least, other.least), max(self.most, other.most)
-        return Extent(least, most, self.total + other.total)
-
-    def require_valid(self) -> None:
-        """Raise ValueError if rows cannot have such weights."""
-        if self.least < 0 or not 0 < self.total < np.inf:
-            raise ValueError(
-                "sample_weight must be finite, not negative, and not zero for all rows; got "
-                f"weights from {self.least} to {self.most}."
-            )
-
-
 def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """Read weights of rows: None, a number, or one for each row. They may not be valid."""
     if sample_weight is None or isinstance(sample_weight, Real):
