@@ -95,6 +95,16 @@ def test_more_than_2_31_columns(n_features):
     assert_expands_alike(X, degree=(3, 3), interaction_only=True)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("interaction_only", [False, True])
+def test_many_runs_of_degree_1_with_wide_indices(interaction_only, dtype):
+    """A tile has as many runs as it has room for, or nearly."""
+    data, places = np.arange(1, 3001, dtype=dtype), np.arange(3001)
+    for indptr in (places, np.repeat(places[::2], 2)[1:]):
+        X = raw_csr(data[: indptr[-1]], places[: indptr[-1]], indptr, (len(indptr) - 1, 2**31))
+        assert_expands_alike(X, degree=1, interaction_only=interaction_only)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 20])
 @every_parameter
 def test_many_short_rows(n, parameters):

@@ -104,9 +104,9 @@ POLYSPARSE_DEVICE void store(To* to, const From* from) {
 
 /// What the outputs of a run share: the values of its leads, what a place in the tile lacks to be
 /// that of a tail, and what its column lacks to be an output's.
-template <class Value, class Word, int highest>
-struct alignas(sizeof(Value) * (highest - 1) + sizeof(Word) + 4 <= 16 ? 16 : 8) Shared {
-    Value scales[highest > 1 ? highest - 1 : 1];
+template <class Value, class Word, int highest, int n_scales = (highest > 1 ? highest - 1 : 1)>
+struct alignas(sizeof(Value) * n_scales + sizeof(Word) + 4 <= 16 ? 16 : 8) Shared {
+    Value scales[n_scales];
     int tail;
     Word shift;
 };
