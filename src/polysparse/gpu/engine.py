@@ -210,6 +210,8 @@ def _capacity(
         ]
         run_size, slot_size = (size(*sizes, highest) for size in (_run_bytes, _slot_bytes))
         n_runs, n_values, n_segments = (64 * int(-(-each // 64)) for each in wanted)
+        # Runs that there is no room for are made one part of the tile after the other.
+        n_runs = min(n_runs, max(MOST_SHARED_BYTES // run_size // 64, 1) * 64)
         segment_bytes = n_segments * (12 if strict else 8)
         # A multiple of 64 still: what lies behind the slots is aligned to 8 bytes.
         n_values = min(n_values, (MOST_SHARED_BYTES - segment_bytes) // slot_size // 64 * 64)
