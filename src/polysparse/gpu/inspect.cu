@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(block_threads, 5)
     const int counts[] = {found.down, found.zeros, found.nans, found.infinities};
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        const int count = __reduce_add_sync(0xffffffffu, counts[k]);
+        const int count = sum_of_warp(counts[k]);
         if (lane == 0 && count != 0) atomicAdd(totals + k, count);
     }
     if (warp == 0) {
