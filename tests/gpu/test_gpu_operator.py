@@ -96,6 +96,19 @@ def test_inner_products_of_chosen_and_hashed_columns(space, monkeypatch):
     np.testing.assert_allclose(there.gram().get(), here.gram(), **close)
 
 
+def test_inner_products_with_rows_that_another_stream_is_still_writing():
+    torch = pytest.importorskip("torch")
+    other = random_csr(23, 7, 0.5, seed=4)
+    operator = PolynomialOperator(as_cupy(SMALL))
+    tensor = as_torch(other)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(10**8)
+        tensor.values().mul_(2)
+        found = operator.gram(tensor).get()
+    np.testing.assert_array_equal(found, PolynomialOperator(SMALL).gram(2 * other))
+
+
 def test_inner_products_of_nothing():
     for shape in ((0, 4), (3, 0), (0, 0)):
         for columns in (None, HashedPolynomialFeatures(n_columns=5)):

@@ -56,8 +56,15 @@ def operator(
         include_bias=include_bias,
     )
     wanted = None if dtype is None else as_value_dtype(dtype)
+    return DeviceOperator(space, _read(container, wanted), container)
+
+
+def _read(container: Container, dtype: np.dtype[Any] | None) -> DeviceCsr:
+    """Read a container, and wait for it: products run on CuPy's stream, not on its library's."""
     with container.at_home():
-        return DeviceOperator(space, as_canonical(container, wanted), container)
+        x = as_canonical(container, dtype)
+        cupy.cuda.get_current_stream().synchronize()
+    return x
 
 
 class DeviceOperator(LinearOperator):  # type: ignore[misc]
@@ -150,7 +157,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
             )
         container = container_of(Z)
         require_features(container.shape[1], self._x.shape[1])
-        z = as_canonical(container, np.dtype(self.dtype))
+        z = _read(container, np.dtype(self.dtype))
         return inner_products.gram(self.columns, self._x, z)
 
     # ------------------------------------------------------------------------------- for a look
