@@ -310,6 +310,17 @@ def test_faults_far_from_the_first_row(fault, index_dtype):
     assert str(there.value) == str(here.value)
 
 
+@pytest.mark.parametrize("indptr", [[0, 9, -(2**63), 12], [0, 9, -(2**63) + 5, 3]], ids=str)
+def test_offsets_whose_differences_overflow(indptr):
+    X = raw_csr(np.ones(12), np.arange(12), indptr, (3, 20), index_dtype=np.int64)
+    with pytest.raises(ValueError) as here:
+        polysparse.expand(X)
+    for there in (polysparse.expand, polysparse.PolynomialOperator):
+        with pytest.raises(ValueError) as refused:
+            there(as_cupy(X))
+        assert str(refused.value) == str(here.value)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("place", [1, 20_000, 39_999])
 def test_zeros_repeats_and_disorder_far_from_the_first_row(place, dtype):

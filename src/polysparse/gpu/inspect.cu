@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(block_threads, 5)
         for (int v = 0; v < each; ++v) {
             const int64 n = ends[v + 1] - ends[v];
             if (own_first + v >= last) break;
-            if (n < 0) tell_fault(x.report, 2, own_first + v);
+            if (ends[v + 1] < ends[v]) tell_fault(x.report, 2, own_first + v);  // n may overflow
             before[each * threadIdx.x + v] = sum;
             if (is_small && static_cast<uint64>(n) < 64) {
                 sum += known[n];
