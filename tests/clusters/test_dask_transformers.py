@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from csr_zoo import FITTABLE, FORMATS, random_dense, raw_csr
 from dask_blocks import everything, from_blocks, lazily
+from inside import set_available_memory
 from polysparse import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
@@ -249,3 +250,11 @@ def test_frames_of_all_rows_are_refused(kind):
     with sklearn.config_context(transform_output="pandas"), pytest.raises((TypeError, ValueError)):
         clone(TRANSFORMERS[kind]).fit(X).transform(rows)
     assert isinstance(transformer.set_output(transform="default").transform(rows), da.Array)
+
+
+def test_no_row_is_made_where_the_result_is_described(monkeypatch):
+    """One row of this would take 36 GB."""
+    set_available_memory(monkeypatch, 2**24)
+    rows = da.zeros((100, 3000), chunks=(10, 3000))
+    result = PolynomialFeatures(3).fit(rows).transform(rows)
+    assert result.shape == (100, 4_509_005_501)

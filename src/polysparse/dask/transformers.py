@@ -24,9 +24,8 @@ from polysparse.estimators.observed import ObservedPolynomialFeatures
 def transform(estimator: Any, X: Any) -> Any:
     """Return what a fitted transformer gives for a dask array; nothing is computed."""
     X = as_row_blocks(X)
-    light = travelling(estimator)
-    _require_arrays(light.transform(rows_like(X, 1)))
     meta = estimator.transform_rows(rows_like(X, 0), min_samples=0)
+    _require_arrays(_wrapped(estimator, meta[:, :1]))
     columns, config = estimator.column_space(X.shape[1]), get_config()
     parameters = type(estimator).__name__, estimator.get_params()
     token = tokenize(X.name, parameters, token_of(columns), config)
@@ -36,9 +35,29 @@ def transform(estimator: Any, X: Any) -> Any:
         columns.n_columns,
         name=f"transform-{token}",
         meta=meta,
-        same=light,
+        same=travelling(estimator),
         config=config,
     )
+
+
+def _wrapped(estimator: Any, few: Any) -> Any:
+    """Return what scikit-learn makes of one column that a transformer returns.
+
+    The transformer itself is not asked: a single row of it can be larger than memory.
+    """
+
+    class Returning(type(estimator)):  # type: ignore[misc]
+        """Returns what it is given, which scikit-learn wraps as set_output says."""
+
+        def transform(self, X: Any) -> Any:
+            return X
+
+        def get_feature_names_out(self, input_features: Any = None) -> Any:
+            return np.array(["column"], dtype=object)
+
+    same = copy(estimator)
+    same.__class__ = Returning
+    return same.transform(few)
 
 
 def _require_arrays(made: Any) -> None:
