@@ -110,8 +110,11 @@ def count_classes(rows: Rows) -> tuple[Any, ...]:
 
 def _fault_of(classes: NDArray[Any]) -> str | None:
     """Return why scikit-learn does not take numbers or names for classes, if it does not."""
-    if classes.dtype.kind == "f" and (classes == np.rint(classes)).all():
-        return None
+    if classes.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):  # of numbers that no integer is equal to
+            is_whole = classes == classes.astype(np.int64)
+        if is_whole.all():
+            return None
     from polysparse.models.classes import require_classes
 
     try:
