@@ -4,7 +4,7 @@ import pytest
 
 import polysparse
 from checks import bits, names_in
-from inside import lower, set_available_memory, wrap
+from inside import before, lower, set_available_memory, wrap
 from polysparse import ObservedPolynomialFeatures
 from sample_files import DEGREE_3, X, read, refused, run
 
@@ -35,6 +35,21 @@ def test_too_little_memory_for_a_row(options, matrix, tmp_path, capsys):
     error = refused(capsys, 1, *command, "5kB")
     assert "the longest row alone needs --max-memory=" in error
     assert names_in(tmp_path) == ["in.npz"]
+
+
+def test_a_row_that_could_not_be_expanded_is_refused_before_rows_are_counted(
+    matrix, tmp_path, monkeypatch, capsys
+):
+    """Its columns will be there, unless some are left out."""
+    command = ["expand", matrix, tmp_path / "out", *DEGREE_3, "--observed", "--max-memory", "11kB"]
+    counted = []
+    lower(monkeypatch, TALLY_PART=1)
+    before(monkeypatch, "count", lambda *_: counted.append(1))
+    assert "the longest row alone needs --max-memory=" in refused(capsys, 1, *command)
+    assert not counted
+    run(*command, "--max-columns", 9)
+    run(*command, "--min-count", 60, "--force")
+    assert counted
 
 
 def test_too_little_memory_for_the_columns(matrix, tmp_path, vocabulary, capsys):

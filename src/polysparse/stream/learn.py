@@ -32,7 +32,9 @@ def learn_vocabulary(
     """Learn which columns occur in a file."""
     if means.max_memory is not None:  # fail before counting rows that could not be expanded
         none = ChosenColumns(basis, np.empty(0, dtype=np.int64))
-        require_room_for_rows(plan_file(source, none, dtype), means, source.resident_bytes)
+        plan = plan_file(source, none, dtype)
+        least = _least_columns(plan, min_count, max_columns)
+        require_room_for_rows(plan, means, source.resident_bytes, least)
     tally, n_rows = ColumnTally(basis), 0
     working = max(1, means.memory - source.resident_bytes)
     means.progress.start(0, "counting")
@@ -54,6 +56,14 @@ def learn_vocabulary(
     more = {"min_count": min_count, "max_columns": max_columns}
     more |= {"is_all": len(ranks) == tally.n_entries, BASE: source.base}
     return Vocabulary(ChosenColumns(basis, ranks), counts, more)
+
+
+def _least_columns(plan: ExpansionPlan, min_count: int, max_columns: int | None) -> int:
+    """Return how many columns will be chosen at the least: all those of the longest row occur."""
+    if min_count > 1:
+        return 0
+    longest = plan.profile.largest_row(plan.basis)
+    return longest if max_columns is None else min(longest, max_columns)
 
 
 def plan_own_rows(vocabulary: Vocabulary, planned: ExpansionPlan) -> ExpansionPlan:

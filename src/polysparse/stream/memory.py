@@ -31,22 +31,28 @@ def memory_for_columns(plan: ExpansionPlan) -> int:
     return BYTES_PER_CHOSEN * plan.columns.n_columns if plan.columns.kind == "chosen" else 0
 
 
-def memory_for_rows(plan: ExpansionPlan) -> int:
-    """Return the memory needed to expand the longest row, by one thread."""
+def memory_for_rows(plan: ExpansionPlan, n_more: int = 0) -> int:
+    """Return the memory needed to expand the longest row, by one thread.
+
+    `n_more` columns will be there besides those of the plan.
+    """
     alone = replace(plan, profile=plan.profile.longest, found=None)
-    stored = min(plan.profile.largest_row(plan.basis), plan.columns.n_columns)
-    itemsize = index_dtype_for(max(plan.columns.n_columns, stored)).itemsize
+    n_columns = plan.columns.n_columns + n_more
+    stored = min(plan.profile.largest_row(plan.basis), n_columns)
+    itemsize = index_dtype_for(n_columns).itemsize
     needed = stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize
     return FILL_PART * (needed + max(alone.filling_bytes(1), plan.working_bytes(1)))
 
 
-def require_room_for_rows(plan: ExpansionPlan, means: Means, resident: int) -> None:
+def require_room_for_rows(
+    plan: ExpansionPlan, means: Means, resident: int, n_more: int = 0
+) -> None:
     """Raise MemoryError if the longest row does not fit into the memory limit.
 
     The columns take their share of it, and so do the `resident` bytes of an input read whole.
     """
     columns, max_memory = memory_for_columns(plan), means.memory
-    needed = memory_for_rows(plan) + columns + resident
+    needed = memory_for_rows(plan, n_more) + columns + resident
     if needed > max_memory:
         besides = [f"{plan.columns.n_columns:,} columns"] * bool(columns)
         besides += ["the input, which is read whole,"] * bool(resident)
