@@ -164,11 +164,12 @@ import polysparse.spark.cluster
 from polysparse.clusters import rows as of_rows
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.models import contributions
+from polysparse.models.weights import Extent
 from scipy import sparse
 
 x = as_canonical_csr(sparse.csr_array(np.eye(3)))
 rows = of_rows.Rows(x, np.arange(3.0), np.array([1.0, 2.0, 4.0]))
-assert of_rows.describe(rows) == (3, [(1.0, 4.0, 7.0)])
+assert of_rows.describe(rows) == (3, Extent(1.0, 4.0, 7.0))
 assert of_rows.count_classes(rows)[0].sums.tolist() == [1, 2, 4]
 assert "sklearn" not in sys.modules
 """

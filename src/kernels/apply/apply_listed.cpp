@@ -314,7 +314,7 @@ bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
     if (k == 0) return true;
     // Two threads that share ranges are twice as fast as one already, if columns are looked up.
     const bool has_chunks = k > 1 || least_sharing(by) > 2;
-    // Their results need no more room than the values of the matrix.
+    // More than two need no more room than the values of the matrix.
     const int64_t n_kept = std::max<int64_t>(x.row_offsets[x.n_rows], k << 16);
     const int64_t n_chunks =
         has_chunks ? count_chunks<Value>(effort.n_outputs, n_columns, k, n_kept) : 1;

@@ -22,7 +22,6 @@ auto take_gil(const Take& take) {
     } catch (const std::exception&) {
         throw;
     } catch (...) {  // nobody throws anything else: the stack is being unwound
-        nanobind::set_leak_warnings(false);  // of what this thread holds
         while (true) std::this_thread::sleep_for(std::chrono::hours(1));
     }
 }

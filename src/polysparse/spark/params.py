@@ -73,7 +73,7 @@ class ObservedParams(Params):  # type: ignore[misc]
     maxColumns = Param(
         Params._dummy(),
         "maxColumns",
-        "of observed products, keep at most this many, the most frequent ones; None for all",
+        "of observed products, keep at most this many, the most frequent ones (>= 1); None for all",
         typeConverter=to_optional_int,
     )
 
@@ -104,7 +104,7 @@ class HashedParams(Params):  # type: ignore[misc]
     nColumns = Param(
         Params._dummy(),
         "nColumns",
-        "number of columns that products are hashed to (>= 1)",
+        "number of columns that products are hashed to, from 1 to 2**31 - 1",
         typeConverter=TypeConverters.toInt,
     )
 
