@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
 CPP     := $(shell find src tests -name "*.hpp" -o -name "*.cpp" -o -name "*.cu")
 
-.PHONY: help demo test test-gpu lint format bench paper sanitize portable soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
+.PHONY: help demo test test-gpu emulate-gpu lint format bench paper sanitize portable soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ test-cluster: $(VENV)/.cluster  ## Run the tests of Dask and Spark, which needs 
 
 test-gpu: $(VENV)/.installed  ## Run the tests that need a GPU; CuPy must be in .venv
 	$(BIN)/python -m pytest tests/gpu
+
+emulate-gpu: $(VENV)/.installed  ## Run some of them without a GPU, on the processor, under ASan
+	VENV=$(VENV) sh tests/emulate.sh $(WHICH)
 
 test-matrix:  ## Run the tests on every Python in PYTHONS, and with the oldest dependencies
 	for python in $(PYTHONS); do \

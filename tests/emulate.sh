@@ -1,0 +1,27 @@
+#!/bin/sh
+# Tests of the GPU without one: kernels compiled for the processor, under AddressSanitizer.
+# VENV: a virtual environment with the package and the test tools. CXX: the compiler, GCC.
+# What is given is handed on to pytest, in place of the tests that are chosen here.
+set -eu
+cd "$(dirname "$0")/.."
+
+VENV=$(cd "${VENV:-.venv}" && pwd)
+export CXX="${CXX:-g++}"
+
+# Every kernel, in a few minutes: each instance of one takes seconds to compile, and a block of
+# threads is slow. The last file says if a kernel was not reached.
+if [ $# -eq 0 ]; then
+    set -- tests/gpu/test_gpu_*.py tests/gpu/emulator/check_emulator.py -k "check_emulator \
+        or uneven_rows or malformed or overflow or test_many_runs or need_more_than_shared_memory \
+        or test_columns or test_inner_products_have \
+        or test_products and small or test_hashed_columns and small and few \
+        or test_more_terms"
+fi
+
+# As in sanitize.sh. Python and pytest are to hide nothing from the sanitizer, and it nothing from
+# them: when it finds a fault, they say in which test.
+env PYTHONPATH="$(pwd)/tests/gpu/emulator${PYTHONPATH:+:$PYTHONPATH}" PYTHONMALLOC=malloc \
+    LD_PRELOAD="$("$CXX" -print-file-name=libasan.so) $("$CXX" -print-file-name=libstdc++.so)" \
+    ASAN_OPTIONS=abort_on_error=1:detect_leaks=0:detect_stack_use_after_return=0 \
+    UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1 \
+    "$VENV/bin/python" -m pytest -p no:cacheprovider --capture=sys "$@"
