@@ -166,6 +166,18 @@ def test_more_terms_than_integers_have_room_for(monkeypatch):
     assert_multiplies_alike(random_csr(60, 9), columns=HashedPolynomialFeatures(n_columns=7))
 
 
+@pytest.mark.parametrize("n_positive", [0, 1000, 3000])
+def test_sums_that_words_have_no_room_for(n_positive):
+    import cupy
+
+    X = sparse.csr_matrix(np.ones((3000, 1)))
+    r = np.random.default_rng(0).integers(1, 2**20, 3000).astype(np.float64)
+    r[n_positive:] *= -1
+    columns = HashedPolynomialFeatures(1, n_columns=2, include_bias=False, alternate_sign=False)
+    found = PolynomialOperator(as_cupy(X), columns=columns).rmatvec(cupy.asarray(r)).get()
+    assert found.sum() == r.sum()
+
+
 def test_a_row_of_very_many_outputs():
     X = wide_csr(1, 60_000, 50_000)
     columns = HashedPolynomialFeatures((2, 2), n_columns=1000, include_bias=False)

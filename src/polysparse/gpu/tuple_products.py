@@ -25,7 +25,7 @@ from polysparse.matrix.row_profile import require_countable
 VECTORS = 4
 
 # Terms of a column that its integers have room for: tuples.cu says why.
-MOST_TERMS = 2**33
+MOST_TERMS = 2**36
 
 
 class TupleProducts:
@@ -68,9 +68,9 @@ class TupleProducts:
 
     def _scatter(self, weights: Array, stride: int, together: int, data: Array) -> Array:
         n = self.columns.n_columns * together
-        sums, words = cupy.zeros(n), cupy.zeros((2, n), dtype=np.uint64)
-        tops = cupy.zeros(n, dtype=np.uint32)
-        to = struct(sums, words[0], words[1], tops)
+        sums, words = cupy.zeros(n), cupy.zeros(n, dtype=np.uint64)
+        wraps, tops = cupy.zeros((2, n), dtype=np.uint32)
+        to = struct(sums, words, wraps, tops)
         for some in self._rounds():
             for is_first in (True, False):
                 kinds = together, is_first

@@ -258,20 +258,21 @@ __global__ void __launch_bounds__(block_threads)
 // ------------------------------------------------------------------------------------ fixed point
 //
 // Sums of integers do not depend on their order. Each column has a scale of its own: with the
-// largest of its terms below 2^E, a term is h * 2^(E - high_bits) + l * 2^(E - high_bits -
-// low_bits), but for a remainder of half of the last unit. Both words of 64 bits have room for 2^33
-// terms. So a sum of n terms is off by n * 2^-59 times the largest of them at most, before it is
-// rounded: a sum in floating point may be off by n * 2^-53 times the sum of all of them. Terms that
-// are not finite are added in floating point, which gives the same in any order, too.
+// largest of its terms below 2^E, a term is a whole number of 2^(E - term_bits), but for a remainder
+// of half of that. They are added to a word of 64 bits. Whoever makes it wrap around sees that, and
+// counts it: a sum is 2^64 for each wrap, and the word. There is room for 2^36 terms. So a sum of n
+// terms is off by n * 2^-59 times the largest of them at most, before it is rounded: a sum in
+// floating point may be off by n * 2^-53 times the sum of all of them. Terms that are not finite are
+// added in floating point, which gives the same in any order, too.
 
-constexpr int high_bits = 29, low_bits = 30;
+constexpr int term_bits = 58;
 
-/// Of each column its sum, which has terms that are not finite at first, the words of all others,
-/// and 1 + the exponent of the largest, or 0 if there is none.
+/// Of each column its sum, which has terms that are not finite at first, the word of all others, how
+/// often it wrapped around, and 1 + the exponent of the largest, or 0 if there is none.
 struct FixedSums {
     double* sums;
-    uint64 *high, *low;
-    uint32* tops;
+    uint64* words;
+    uint32 *wraps, *tops;
 };
 
 /// 2^e, for e from -1022 to 1023.
@@ -318,29 +319,29 @@ __global__ void __launch_bounds__(block_threads)
                         else if (top > __ldcg(to.tops + at))
                             atomicMax(to.tops + at, top);
                     } else if (top < 2048) {
-                        const double t = scaled(term, high_bits - exponent_of(__ldg(to.tops + at)));
-                        const int high = __double2int_rn(t);
-                        const int low = __double2int_rn((t - high) * (1 << low_bits));
-                        atomicAdd(to.high + at, static_cast<uint64>(static_cast<int64>(high)));
-                        if (low != 0)
-                            atomicAdd(to.low + at, static_cast<uint64>(static_cast<int64>(low)));
+                        const int e = term_bits - exponent_of(__ldg(to.tops + at));
+                        const int64 t = __double2ll_rn(scaled(term, e));
+                        const auto before = static_cast<int64>(
+                            atomicAdd(to.words + at, static_cast<uint64>(t)));
+                        const auto after = static_cast<int64>(static_cast<uint64>(before) +
+                                                              static_cast<uint64>(t));
+                        if (((before ^ after) & (t ^ after)) < 0)
+                            atomicAdd(to.wraps + at, t < 0 ? ~uint32(0) : uint32(1));
                     }
                 }
             });
     });
 }
 
-/// Adds what the words are to the sums, and clears them.
+/// Adds what was counted to the sums, and clears it.
 __global__ void finish_sums(FixedSums to, int64 n) {
     const int64 c = static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (c >= n || to.tops[c] == 0) return;
-    int64 high = static_cast<int64>(to.high[c]), low = static_cast<int64>(to.low[c]);
-    high += low >> low_bits;
-    low &= (int64(1) << low_bits) - 1;
-    const double sum = static_cast<double>(high) + static_cast<double>(low) / (1 << low_bits);
-    to.sums[c] += scaled(sum, exponent_of(to.tops[c]) - high_bits);
-    to.high[c] = to.low[c] = 0;
-    to.tops[c] = 0;
+    const double sum = scaled(static_cast<double>(static_cast<int>(to.wraps[c])), 64) +
+                       static_cast<double>(static_cast<int64>(to.words[c]));
+    to.sums[c] += scaled(sum, exponent_of(to.tops[c]) - term_bits);
+    to.words[c] = 0;
+    to.wraps[c] = to.tops[c] = 0;
 }
 
 }  // namespace polysparse

@@ -343,8 +343,8 @@ static int __ffsll(long long n) {
 static int __double2hiint(double a) {
     return static_cast<int>(emulator::bits_of<int64_t>(a) >> 32);
 }
-static int __double2int_rn(double a) {
-    return static_cast<int>(std::nearbyint(a));
+static long long __double2ll_rn(double a) {
+    return static_cast<long long>(std::nearbyint(a));
 }
 static long long __double_as_longlong(double a) {
     return emulator::bits_of<long long>(a);
