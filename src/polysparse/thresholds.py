@@ -17,8 +17,7 @@ TASK_OUTPUTS = 0
 
 # One more thread is worth starting for this many outputs. For a product on 2 cores, to start one
 # takes 20 to 50 us: two threads win nothing below 280,000 outputs in all, and a third of the time
-# with 570,000. Threads that wait already, as in a fit, win from 70,000 on, but not where the result
-# of a transposed product is wide.
+# with 570,000.
 OUTPUTS_PER_THREAD = 2**18
 
 # Bytes per thread of a reused block that still stays in cache. With 2 threads this was measured to

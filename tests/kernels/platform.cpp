@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -29,6 +30,8 @@ void test_crew() {
         const OnDuty duty(crew);
         for (int64_t round = 0; round < 300; ++round) {
             if (round % 100 == 50) crew.end();
+            if (round == 70)  // longer than threads wait
+                std::this_thread::sleep_for(std::chrono::milliseconds(1100));
             check(run_all(round % 7, nothing), "one piece of work after the other");
         }
         std::atomic<bool> holds{true};

@@ -46,6 +46,8 @@ Strips strips_for(const Basis& basis, const CsrView<Value>& x, int64_t n_outputs
 
 // ------------------------------------------------------------------------------------- products
 
+constexpr int64_t worth_a_task = int64_t{1} << 13;  // outputs
+
 /// Rows [first, last), or the part of one row that its values [from, to) lead.
 struct RowTask {
     int64_t first, last;
@@ -134,8 +136,8 @@ bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Valu
     const Strips strips = strips_for(basis, x, effort.n_outputs, k);
     const int64_t part = effort.task > 0 ? effort.task : int64_t{1} << 16;
     // A strip is read once for all rows of a task. Results depend on parts, but not on tasks.
-    const int64_t share =
-        std::max(part, std::min(part * strips.count(), effort.n_outputs / (4 * effort.n_threads)));
+    const int64_t share = std::clamp(effort.n_outputs / (4 * effort.n_threads),
+                                     std::min(part, worth_a_task), part * strips.count());
     const std::vector<RowTask> tasks =
         cut_rows(basis, x.row_offsets, x.n_rows, effort.n_outputs, share, part);
     std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, effort.n_threads);
@@ -182,11 +184,13 @@ void scatter_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const Strip
 /// Columns that divide a matrix into groups of leads with about as many outputs each, as far as a
 /// sample of its rows can tell. The first is 0, the last n_features.
 template <class Value>
-std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, int64_t n_groups) {
+std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, int64_t n_outputs,
+                                  int64_t n_groups) {
     std::vector<int64_t> bounds{0};
     if (n_groups > 1 && x.n_rows > 0) {
         const int64_t per_row = x.row_offsets[x.n_rows] / std::max<int64_t>(x.n_rows, 1) + 1;
-        const int64_t n_sampled = std::clamp<int64_t>(1024 / per_row, 1, x.n_rows);
+        const int64_t n_wanted = std::clamp<int64_t>(n_outputs >> 11, 64, 1024);
+        const int64_t n_sampled = std::clamp<int64_t>(n_wanted / per_row, 1, x.n_rows);
         std::vector<std::pair<int64_t, double>> sample;  // leads, and how many outputs they have
         double total = 0;
         for (int64_t i = 0; i < n_sampled; ++i) {
@@ -221,7 +225,8 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
     const int64_t n_kept = std::max<int64_t>(x.row_offsets[x.n_rows] / 4, k << 16);
     const int64_t n_chunks = count_chunks<Value>(effort.n_outputs, n_columns, k, n_kept);
     // As few groups as keep the threads busy: each looks for its leads in every row.
-    const std::vector<int64_t> bounds = divide_leads(basis, x, (n_threads - 1) / n_chunks + 1);
+    const std::vector<int64_t> bounds =
+        divide_leads(basis, x, effort.n_outputs, (n_threads - 1) / n_chunks + 1);
     const int64_t n_groups = std::ssize(bounds) - 1;
     // Workers stop between two slabs of rows, which take a tenth of a second at most.
     const int64_t n_slabs = effort.n_outputs / (int64_t{1} << 23) / n_threads + 1;

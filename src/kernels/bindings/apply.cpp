@@ -8,6 +8,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
+#include "platform/crew.hpp"
 
 namespace polysparse {
 namespace {
@@ -37,7 +38,8 @@ int64_t n_columns_of(const Hasher& hasher) {
 /// Which columns there are; the basis stands for all of its own.
 using Kept = std::variant<const Basis*, const Lookup*, const Hasher*>;
 
-/// An expansion to multiply with, which is not built. It refers to what it was made from.
+/// An expansion to multiply with, which is not built. It refers to what it was made from. Solvers
+/// multiply many times: threads wait for the next product.
 class Expansion {
   public:
     template <class By>
@@ -71,7 +73,7 @@ class Expansion {
         const auto product = [&]<class Value>(const CsrView<Value>& x) {
             const VectorTable<const Value> from{static_cast<const Value*>(vectors.data()), k};
             const VectorTable<Value> to{static_cast<Value*>(out.data()), k};
-            run_without_gil(false, [&](const StopRequest& should_stop) {
+            run_without_gil(false, crew_, [&](const StopRequest& should_stop) {
                 if constexpr (is_transposed)
                     return apply_transposed(basis_, by, x, from, to, effort, should_stop);
                 else
@@ -84,6 +86,7 @@ class Expansion {
     const Basis& basis_;
     Kept by_;
     In row_offsets_, columns_, values_;
+    mutable Crew crew_;
 };
 
 template <class By>

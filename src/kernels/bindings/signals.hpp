@@ -31,19 +31,25 @@ class Signals {
     bool raised_ = false;
 };
 
-/// Returns work(should_stop), made without the GIL and by one crew. If that is `stopped`, raises
-/// what the signal handler raised.
+/// Returns work(should_stop), made without the GIL and by the crew that is on duty, or by the one
+/// that is given. If that is `stopped`, raises what the signal handler raised.
 template <class Result, class Work>
-Result run_without_gil(Result stopped, const Work& work) {
+Result run_without_gil(Result stopped, Crew& crew, const Work& work) {
     const Result result = [&] {
         const StopRequest should_stop = Signals();
-        Crew for_this_call;
-        const OnDuty duty(Crew::on_duty() != nullptr ? *Crew::on_duty() : for_this_call);
+        const OnDuty duty(Crew::on_duty() != nullptr ? *Crew::on_duty() : crew);
         const WithoutGil released;
         return work(should_stop);
     }();
     if (result == stopped) throw nb::python_error();
     return result;
+}
+
+/// The same with a crew for this call.
+template <class Result, class Work>
+Result run_without_gil(Result stopped, const Work& work) {
+    Crew crew;
+    return run_without_gil(stopped, crew, work);
 }
 
 }  // namespace polysparse

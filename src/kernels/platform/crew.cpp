@@ -3,10 +3,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <list>
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
@@ -25,18 +25,27 @@ int64_t this_process() {
 #endif
 }
 
+using Clock = std::chrono::steady_clock;
+
 /// Waits a moment for a condition, since to sleep and be woken takes longer.
 template <class Condition>
 void look_out_for(const Condition& condition) {
-    using namespace std::chrono;
-    const auto end = steady_clock::now() + microseconds(50);
-    while (!condition() && steady_clock::now() < end) std::this_thread::yield();
+    const auto end = Clock::now() + std::chrono::microseconds(50);
+    while (!condition() && Clock::now() < end) std::this_thread::yield();
 }
+
+/// How long to sleep. Whoever is not called goes home: many may have a crew, and few need it.
+constexpr auto longest_sleep = std::chrono::seconds(1);
 
 }  // namespace
 
 /// Whoever has the mutex may change the numbers. Those who wait look at them without it first.
 struct Crew::Threads {
+    struct Member {
+        std::thread thread;
+        std::atomic<bool> has_left{false};
+    };
+
     const int64_t process = this_process();
     std::mutex mutex;
     std::condition_variable called, left;
@@ -44,7 +53,7 @@ struct Crew::Threads {
     std::atomic<int64_t> next_worker{0}, n_workers{0};  // next_worker < n_workers: come
     std::atomic<int64_t> n_inside{0};                   // threads that came and have not left
     std::atomic<bool> is_over{false};
-    std::vector<std::thread> threads;
+    std::list<Member> members;
 
     ~Threads() {
         {
@@ -52,17 +61,16 @@ struct Crew::Threads {
             is_over = true;
         }
         called.notify_all();
-        for (std::thread& thread : threads) thread.join();
+        for (Member& member : members) member.thread.join();
     }
 
-    void attend() {
+    void attend(Member& member) {
         const auto is_called = [&] { return is_over || next_worker < n_workers; };
         std::unique_lock lock(mutex, std::defer_lock);
         while (true) {
             look_out_for(is_called);
             lock.lock();
-            called.wait(lock, is_called);
-            if (is_over) return;
+            if (!called.wait_for(lock, longest_sleep, is_called) || is_over) break;
             const int64_t worker = next_worker++;
             ++n_inside;
             const auto& do_work = *work;
@@ -71,6 +79,23 @@ struct Crew::Threads {
             lock.lock();
             if (--n_inside == 0) left.notify_one();
             lock.unlock();
+        }
+        member.has_left = true;
+    }
+
+    /// Starts threads until there are so many, or as many as the system lets us have.
+    void start(int64_t n) {
+        members.remove_if([](Member& member) {
+            if (member.has_left) member.thread.join();
+            return member.has_left.load();
+        });
+        try {
+            while (static_cast<int64_t>(members.size()) < n) {
+                Member& member = members.emplace_back();
+                member.thread = std::thread([this, &member] { attend(member); });
+            }
+        } catch (const std::exception&) {  // no more threads, or no memory for them
+            if (!members.empty() && !members.back().thread.joinable()) members.pop_back();
         }
     }
 
@@ -82,11 +107,7 @@ struct Crew::Threads {
             n_workers = wanted;
         }
         called.notify_all();
-        try {
-            while (static_cast<int64_t>(threads.size()) < wanted - 1)
-                threads.emplace_back([this] { attend(); });
-        } catch (const std::exception&) {  // no more threads, or no memory for them
-        }
+        start(wanted - 1);
         do_work(0);
         const auto all_left = [&] { return n_inside == 0; };
         {

@@ -9,7 +9,7 @@
 
 namespace polysparse {
 
-/// Threads that are started when they are first needed, wait between one piece of work and the
+/// Threads that are started when they are needed, wait some time between one piece of work and the
 /// next, and end with the crew. After a fork the child has none of them, and starts its own.
 class Crew {
   public:

@@ -258,17 +258,17 @@ __global__ void __launch_bounds__(block_threads)
 // ------------------------------------------------------------------------------------ fixed point
 //
 // Sums of integers do not depend on their order. Each column has a scale of its own: with the
-// largest of its terms below 2^E, a term is a whole number of 2^(E - term_bits), but for a remainder
-// of half of that. They are added to a word of 64 bits. Whoever makes it wrap around sees that, and
-// counts it: a sum is 2^64 for each wrap, and the word. There is room for 2^36 terms. So a sum of n
-// terms is off by n * 2^-59 times the largest of them at most, before it is rounded: a sum in
-// floating point may be off by n * 2^-53 times the sum of all of them. Terms that are not finite are
-// added in floating point, which gives the same in any order, too.
+// largest of its terms below 2^E, a term is a whole number of 2^(E - term_bits), but for a
+// remainder of half of that. They are added to a word of 64 bits. Whoever makes it wrap around sees
+// that, and counts it: a sum is 2^64 for each wrap, and the word. There is room for 2^36 terms. So
+// a sum of n terms is off by n * 2^-59 times the largest of them at most, before it is rounded: a
+// sum in floating point may be off by n * 2^-53 times the sum of all of them. Terms that are not
+// finite are added in floating point, which gives the same in any order, too.
 
 constexpr int term_bits = 58;
 
-/// Of each column its sum, which has terms that are not finite at first, the word of all others, how
-/// often it wrapped around, and 1 + the exponent of the largest, or 0 if there is none.
+/// Of each column its sum, which has terms that are not finite at first, the word of all others,
+/// how often it wrapped around, and 1 + the exponent of the largest, or 0 if there is none.
 struct FixedSums {
     double* sums;
     uint64* words;
@@ -321,8 +321,8 @@ __global__ void __launch_bounds__(block_threads)
                     } else if (top < 2048) {
                         const int e = term_bits - exponent_of(__ldg(to.tops + at));
                         const int64 t = __double2ll_rn(scaled(term, e));
-                        const auto before = static_cast<int64>(
-                            atomicAdd(to.words + at, static_cast<uint64>(t)));
+                        const auto before =
+                            static_cast<int64>(atomicAdd(to.words + at, static_cast<uint64>(t)));
                         const auto after = static_cast<int64>(static_cast<uint64>(before) +
                                                               static_cast<uint64>(t));
                         if (((before ^ after) & (t ^ after)) < 0)

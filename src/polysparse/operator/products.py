@@ -15,6 +15,11 @@ from polysparse.matrix import output
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.row_profile import require_countable
 
+# Threads wait for the next product, so that one is worth as many threads as others that are so many
+# times as large. That is not so for a product with the transpose: what another thread wrote to its
+# result before is not in this one's cache.
+KEPT = 8
+
 
 class Products:
     """Products of an expansion, and of its transpose, with one vector or several side by side."""
@@ -40,7 +45,8 @@ class Products:
         """Return the expansion times coefficients, of shape (n_columns,) or (n_columns, k)."""
         out = output.allocate((self.x.shape[0], *coefficients.shape[1:]), coefficients.dtype)
         n_outputs = self.n_outputs
-        self._expansion.apply(coefficients, out, n_outputs, threads_for(self.n_jobs, n_outputs))
+        n_threads = threads_for(self.n_jobs, KEPT * n_outputs)
+        self._expansion.apply(coefficients, out, n_outputs, n_threads)
         return out
 
     def apply_transposed(
