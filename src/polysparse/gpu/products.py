@@ -13,6 +13,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ColumnSpace
 from polysparse.gpu import engine
 from polysparse.gpu.canonical import DeviceCsr, rows_of
@@ -31,10 +32,11 @@ VECTORS = 4
 MOST_OF_BASIS = 2**28
 HIGHEST = 8
 
-# Threads of a product with the transpose, and bytes of the results of chunks, at most.
+# Threads of a product with the transpose, and bytes of the results of chunks, at most. Blocks that
+# take more than enough shared memory are few at a time.
 ENOUGH_THREADS = 2**21
-CHUNK_BYTES = 2**30
-MOST_SHARED_BYTES = 96 * 1024
+CHUNK_BYTES = 2**27
+ENOUGH_SHARED_BYTES, MOST_SHARED_BYTES = 48 * 1024, 96 * 1024
 
 
 def products_of(columns: ColumnSpace, x: DeviceCsr) -> Products | TupleProducts:
@@ -56,7 +58,6 @@ class Products:
     def __init__(self, columns: ColumnSpace, x: DeviceCsr) -> None:
         self.columns, self.x = columns, x
         self.basis = columns.basis
-        self.index = ByColumns(x)
 
     @cached_property
     def ranks(self) -> Array:
@@ -140,56 +141,69 @@ class Products:
         for c in range(k):
             if engine.has_degrees(basis) and len(self.x.data):
                 out[:, c] = self._scatter(weights[:, c:], k, self.x.data if data is None else data)
-        if basis.include_bias:
-            out[0] = weights.sum(axis=0)
+            if basis.include_bias:
+                out[0, c] = weights[:, c].sum()  # which is faster than the sums of all columns
         return out if isinstance(self.columns, AllColumns) else out[self.ranks]
 
     def _scatter(self, weights: Array, stride: int, data: Array) -> Array:
-        x, basis = self.x, self.basis
-        n_rows, n_features = x.shape
-        length = len(data) / n_rows
-        lanes = 8 if length <= 24 else 16 if length <= 48 else 32
-        strips = THREADS * n_features * x.dtype.itemsize
-        while lanes < 32 and strips // lanes > MOST_SHARED_BYTES:
-            lanes *= 2
-        shared_bytes = strips // lanes
-        is_staged = basis.highest == 2 and shared_bytes <= MOST_SHARED_BYTES
-        n_columns = basis.n_columns
-        most = CHUNK_BYTES // (n_columns * x.dtype.itemsize)
-        wanted = -(-ENOUGH_THREADS // (lanes * n_features))
-        n_chunks = max(1, min(wanted, most, n_rows // 64))
-        per_chunk = -(-n_rows // n_chunks)
-        out = cupy.zeros((n_chunks, n_columns), dtype=x.dtype)
-        rows = struct(x.indptr, x.indices, data, n_rows)
-        strict, kinds = basis.interaction_only, (x.dtype, x.indices.dtype)
+        x, basis, index = self.x, self.basis, self._index
+        kinds, strict = (x.dtype, x.indices.dtype), basis.interaction_only
+        name, more = ("scatter_pairs", ()) if index.is_staged else ("scatter", (basis.highest,))
+        out = cupy.zeros((index.n_chunks, basis.n_columns), dtype=x.dtype)
         launch_blocks(
-            kernel("scatter", *kinds, basis.highest, strict, lanes, is_staged),
-            -(-n_features * n_chunks * lanes // THREADS)
-            if lanes == 32
-            else n_features * -(-n_chunks * lanes // THREADS),
-            *(rows, self.index.as_struct, engine.basis_struct(basis), engine.ends_struct(basis)),
-            *(np.int64(per_chunk), np.int64(n_chunks), weights, np.int64(stride), out),
-            np.int64(n_columns),
-            shared_bytes=shared_bytes if is_staged else 0,
+            kernel(name, *kinds, *more, strict, index.lanes),
+            index.n_blocks,
+            *(struct(x.indptr, x.indices, data, x.shape[0]), index.as_struct),
+            *(engine.basis_struct(basis), engine.ends_struct(basis)),
+            *(weights, np.int64(stride), out, np.int64(basis.n_columns)),
+            shared_bytes=index.strip_bytes if index.is_staged else 0,
         )
-        return out[0] if n_chunks == 1 else out.sum(axis=0)
+        return out[0] if index.n_chunks == 1 else out.sum(axis=0)
+
+    @cached_property
+    def _index(self) -> ByColumns:
+        return ByColumns(self.basis, self.x)
 
 
 class ByColumns:
-    """The places of what each column of a matrix stores, in the order of the rows."""
+    """The places of what each column of a matrix stores in each chunk of rows, in their order.
 
-    def __init__(self, x: DeviceCsr) -> None:
+    So many `lanes`, which are threads, have one column and one chunk. If it `is_staged`, they add
+    up what begins with the column in shared memory.
+    """
+
+    def __init__(self, basis: MonomialBasis, x: DeviceCsr) -> None:
         self.x = x
-
-    @cached_property
-    def arrays(self) -> tuple[Array, Array, Array]:
-        """Where columns begin, the places, and their rows."""
-        x = self.x
-        order = cupy.argsort(x.indices)  # which is stable
-        starts = cupy.searchsorted(x.indices[order], cupy.arange(x.shape[1] + 1))
-        return starts, order, rows_of(x.indptr, len(x.indices))[order]
+        n_rows, n_features = x.shape
+        length = len(x.data) / n_rows
+        self.lanes = 8 if length <= 24 else 16 if length <= 48 else 32
+        while self.lanes < 32 and self.strip_bytes > ENOUGH_SHARED_BYTES:
+            self.lanes *= 2
+        self.is_staged = basis.highest == 2 and self.strip_bytes <= MOST_SHARED_BYTES
+        wanted = -(-ENOUGH_THREADS // (self.lanes * n_features))
+        most = CHUNK_BYTES // (basis.n_columns * x.dtype.itemsize)
+        self.n_chunks: int = max(1, min(wanted, most, n_rows // 64))
 
     @property
+    def strip_bytes(self) -> int:
+        """What a block of threads needs to add up in shared memory."""
+        itemsize: int = self.x.dtype.itemsize
+        return THREADS // self.lanes * self.x.shape[1] * itemsize
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks of threads there are."""
+        n_features, together = self.x.shape[1], THREADS // self.lanes
+        if self.lanes == 32:
+            return -(-n_features * self.n_chunks // together)
+        return n_features * -(-self.n_chunks // together)
+
+    @cached_property
     def as_struct(self) -> Any:
-        """The arrays as kernels take them."""
-        return struct(*self.arrays)
+        """Where columns and chunks begin, the places, and their rows, as kernels take them."""
+        x, n = self.x, self.n_chunks
+        order = cupy.argsort(x.indices)  # which is stable
+        rows = rows_of(x.indptr, len(x.indices))[order]
+        parts = x.indices[order].astype(np.int64) * n + rows // -(-x.shape[0] // n)
+        self._arrays = cupy.searchsorted(parts, cupy.arange(x.shape[1] * n + 1)), order, rows
+        return struct(*self._arrays, n)
