@@ -25,8 +25,12 @@ TEXTS = (
     "places.hpp",
     "arrays.cu",
     "inspect.cu",
+    "tiles.cu",
+    "fill_by_runs.cu",
+    "fill_by_table.cu",
     "fill.cu",
     "products.cu",
+    "transposed_products.cu",
     "tuples.cu",
     "inner_products.cu",
 )

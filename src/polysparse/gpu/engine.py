@@ -173,13 +173,13 @@ def hasher_struct(columns: Any) -> Struct:
 
 
 def _run_bytes(value: int, word: int, highest: int) -> int:
-    """Return the size of what a run's outputs share: Shared of fill.cu."""
+    """Return the size of what a run's outputs share: Shared of fill_by_runs.cu."""
     size = -(-(max(highest - 1, 1) * value + 4) // word) * word + word
     return 16 if size <= 16 else -(-size // 8) * 8
 
 
 def _slot_bytes(value: int, word: int, highest: int) -> int:
-    """Return the size of a Slot of fill.cu."""
+    """Return the size of a Slot of fill_by_table.cu."""
     unit = max(value, word)
     return unit * (-(-(unit + highest * word) // unit) | 1)
 

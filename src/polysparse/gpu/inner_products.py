@@ -12,8 +12,8 @@ from polysparse.gpu.containers import Array
 from polysparse.gpu.expansion import expand_columns
 from polysparse.gpu.memory import require_free
 from polysparse.gpu.tuple_products import TupleProducts
+from polysparse.operator.arguments import WAYS_OUT
 from polysparse.operator.inner_products import WAY_OUT
-from polysparse.operator.polynomial_operator import WAYS_OUT
 
 # Bytes of expanded rows that are multiplied together, as dense vectors, and of their products.
 GRAM_BYTES = 2**28

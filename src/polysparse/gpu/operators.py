@@ -24,7 +24,7 @@ from polysparse.gpu.containers import Array, Container, container_of
 from polysparse.gpu.expansion import expand_columns
 from polysparse.gpu.memory import require_dense_room, require_free, saying_what
 from polysparse.gpu.products import products_of
-from polysparse.operator.polynomial_operator import (
+from polysparse.operator.arguments import (
     WAY_OUT_OF_DENSE,
     WAY_OUT_OF_VECTORS,
     WAYS_OUT,

@@ -1,0 +1,60 @@
+"""What operators are asked for: read, or refused in the same words wherever X is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polysparse.matrix.canonical import VALUE_DTYPES
+
+WAYS_OUT = (
+    "rows(slice(start, stop)) builds some of the rows",
+    "products with the operator need no built matrix",
+)
+WAY_OUT_OF_DENSE = f"tocsr() leaves out zeros; {'; '.join(WAYS_OUT)}."
+WAY_OUT_OF_VECTORS = (
+    "Give columns: an ObservedPolynomialFeatures keeps those that occur, a "
+    "HashedPolynomialFeatures has n_columns of them."
+)
+
+
+def as_value_dtype(dtype: Any) -> np.dtype[Any]:
+    """Read a dtype of values; raise ValueError if there are no such."""
+    wanted: np.dtype[Any] = np.dtype(dtype)
+    if wanted not in VALUE_DTYPES:
+        raise ValueError(f"dtype must be float32 or float64; got {dtype!r}.")
+    return wanted
+
+
+def as_row_range(rows: Any, n_rows: int) -> slice:
+    """Read a slice of rows that follow one another; return it with a start and a stop."""
+    if not isinstance(rows, slice):
+        raise TypeError(f"rows must be a slice, such as slice(0, 10); got {rows!r}.")
+    start, stop, step = rows.indices(n_rows)
+    if step != 1:
+        raise ValueError(f"rows must have a step of 1; got {rows!r}.")
+    return slice(start, max(start, stop))
+
+
+def require_weights(weights: Any, n_rows: int) -> None:
+    """Raise ValueError if an array does not have weights of rows."""
+    if weights.ndim not in (1, 2) or len(weights) != n_rows:
+        raise ValueError(
+            f"w must have a weight for each of {n_rows:,} rows; got shape {weights.shape}."
+        )
+    if (weights < 0).any():
+        first = np.argwhere(weights < 0)[0].tolist()
+        raise ValueError(f"w must not be negative, but w{first} is {weights[*first]}.")
+
+
+def require_features(n_others: int, n_features: int) -> None:
+    """Raise ValueError if Z has other features than X."""
+    if n_others != n_features:
+        raise ValueError(f"Z has {n_others} features; X has {n_features}.")
+
+
+def name_vectors(n_columns: int, k: int) -> str:
+    """Name vectors of coefficients, for a message."""
+    vectors = "A vector" if k == 1 else f"{k} vectors"
+    return f"{vectors} with an entry for each of {n_columns:,} columns"
