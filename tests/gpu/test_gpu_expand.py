@@ -347,6 +347,30 @@ def test_arrays_that_begin_anywhere(index_dtype, dtype):
         assert_same_bits(polysparse.expand(plain), polysparse.expand(X))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_at_odd_addresses(dtype):
+    import cupy
+
+    X = of_lengths([3, 0, 40, 7] * 10, 50, dtype)
+    plain = as_plain(X)
+    for name in ("indices", "data", "indptr"):
+        array = getattr(plain, name)
+        room = cupy.zeros(array.nbytes + 1, dtype=np.uint8)
+        room[1:] = array.view(np.uint8)
+        setattr(plain, name, room[1:].view(array.dtype))
+    assert_same_bits(polysparse.expand(plain), polysparse.expand(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("parameters", [{"degree": 1}, {"degree": 3}, {"interaction_only": True}])
+def test_cards_with_less_shared_memory(parameters, dtype, monkeypatch):
+    monkeypatch.setattr("polysparse.gpu.compiling._shared_bytes", lambda device: 64 * 1024)
+    X = of_lengths([1, 2, 3] * 2000 + [40, 64], 70, dtype)
+    assert_same_bits(
+        polysparse.expand(as_cupy(X), **parameters), polysparse.expand(X, **parameters)
+    )
+
+
 def test_x_is_not_changed():
     X = raw_csr([2.0, 3.0, 0.0, 5.0], [2, 0, 1, 2], [0, 3, 4], (2, 4))
     on_gpu = as_cupy(X)

@@ -84,6 +84,23 @@ def test_zoo(build):
     assert_close(on_gpu.rmatmat(cupy.asarray(R)).get(), A.T @ R, size.T @ np.abs(R), dense.dtype)
 
 
+@pytest.mark.parametrize("name", ["up to 64", "many rows"])
+def test_cards_with_less_shared_memory(name, monkeypatch):
+    monkeypatch.setattr("polysparse.gpu.compiling._shared_bytes", lambda device: 64 * 1024)
+    assert_multiplies_alike(matrix(name))
+
+
+def test_vectors_at_odd_addresses():
+    import cupy
+
+    A = PolynomialOperator(as_cupy(random_csr(60, 9)))
+    for multiply, n in ((A.matvec, A.shape[1]), (A.rmatvec, A.shape[0])):
+        v = cupy.asarray(weights(n, 1)[:, 0])
+        room = cupy.zeros(v.nbytes + 1, dtype=np.uint8)
+        room[1:] = v.view(np.uint8)
+        assert (multiply(room[1:].view(v.dtype)) == multiply(v)).all()
+
+
 def test_chosen_columns():
     assert_multiplies_alike(SMALL, columns=np.arange(0, 36, 3))
 

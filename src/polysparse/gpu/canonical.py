@@ -101,9 +101,9 @@ def read(
     wanted = dtype or value_dtype(np.dtype(X.data.dtype))
     if X.data.ndim != 1:
         raise ValueError(f"X.data has {X.data.ndim} dimensions: the matrix is malformed.")
-    data = _as_dtype(X.data, wanted)
-    indices = _as_dtype(X.indices, index_dtype_of(X.indices, "X.indices"))
-    given = _as_dtype(X.indptr, index_dtype_of(X.indptr, "X.indptr"))
+    data = as_plain(X.data, wanted)
+    indices = as_plain(X.indices, index_dtype_of(X.indices, "X.indices"))
+    given = as_plain(X.indptr, index_dtype_of(X.indptr, "X.indptr"))
     require_lengths(given, indices, data, X.shape[0], "row")
     indptr, starts, found = _inspect(given, indices, data, X.shape, basis, offset_dtype)
     if found.fault:
@@ -130,8 +130,10 @@ def count(basis: Basis, x: DeviceCsr, offset_dtype: np.dtype[Any] = INT64) -> Of
     return found.offsets(starts)
 
 
-def _as_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Return a contiguous array of a dtype; the same one if it is."""
+def as_plain(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Return a contiguous and aligned array of a dtype; the same one if it is."""
+    if array.data.ptr % array.itemsize and array.flags.c_contiguous:  # no kernel may read it
+        array = array.view(np.uint8).copy().view(array.dtype)
     if array.dtype == dtype and array.flags.c_contiguous:
         return array
     return cupy.ascontiguousarray(array, dtype=dtype)

@@ -64,6 +64,19 @@ def _full_name(name: str, *template: Any) -> str:
     return f"polysparse::{name}<{arguments}>" if template else f"polysparse::{name}"
 
 
+def most_shared_bytes() -> int:
+    """Return how much shared memory a block of threads may ask for on the current device.
+
+    Devices have from 64 kB on. A part is left to what kernels have of fixed size.
+    """
+    return min(96 * 1024, _shared_bytes(cupy.cuda.runtime.getDevice()) - 4096)
+
+
+@cache
+def _shared_bytes(device: int) -> int:
+    return int(cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"])
+
+
 def launch(function: Any, n: int, *arguments: Any) -> None:
     """Start a kernel with a thread for each of n."""
     launch_blocks(function, max(1, -(-n // THREADS)), *arguments)

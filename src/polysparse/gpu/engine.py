@@ -11,12 +11,19 @@ import numpy as np
 
 from polysparse.engine.descriptions import Basis
 from polysparse.gpu.canonical import DeviceCsr, offsets_of, rows_of, sum_between
-from polysparse.gpu.compiling import Struct, kernel, launch, launch_blocks, struct
+from polysparse.gpu.compiling import (
+    Struct,
+    kernel,
+    launch,
+    launch_blocks,
+    most_shared_bytes,
+    struct,
+)
 from polysparse.gpu.containers import Array
 
 # Outputs that a block of threads makes: as many as shared memory suffices for.
 TILES = 4096, 2048
-ENOUGH_SHARED_BYTES, MOST_SHARED_BYTES = 36 * 1024, 96 * 1024
+ENOUGH_SHARED_BYTES = 36 * 1024
 FEWEST_RUNS = 512  # that there is room for
 
 # Rows of up to so many values, with the 1 in front, are looked up in a table of tuples; by degree.
@@ -72,7 +79,8 @@ def _fill_all(basis: Basis, x: DeviceCsr, starts: Array, indices: Array, data: A
     if total > n_rows * comb(LONGEST_FILLED.get(highest, longest) + highest - 1, highest):
         longest = 0  # most outputs are those of longer rows
     sizes = x.dtype.itemsize, indices.dtype.itemsize
-    tile, capacity, shared_bytes = _capacity(basis, sizes, total / n_rows, longest)
+    most = most_shared_bytes()
+    tile, capacity, shared_bytes = _capacity(basis, sizes, total / n_rows, longest, most)
     tile_starts, n_tiles = _tiles(basis, x, starts, total, tile)
     arguments = struct(
         *(x.indptr, x.indices, x.data, n_rows, starts, total, tile_starts.ptr),
@@ -186,12 +194,12 @@ def _slot_bytes(value: int, word: int, highest: int) -> int:
 
 @lru_cache
 def _capacity(
-    basis: Basis, sizes: tuple[int, int], row_size: float, longest: int
+    basis: Basis, sizes: tuple[int, int], row_size: float, longest: int, most: int
 ) -> tuple[int, tuple[int, ...], int]:
     """Return how many outputs a tile has, for how much of it there is room, and the bytes of that.
 
     sizes: bytes of a value and of an index. row_size: outputs of an average row. longest: the
-    length of rows that are looked up in a table, or 0.
+    length of rows that are looked up in a table, or 0. most: bytes that there are.
     """
     highest, strict = basis.highest, basis.interaction_only
     length = max((row_size * factorial(highest)) ** (1 / highest) - (highest + 1) / 2, 0.5)
@@ -211,10 +219,10 @@ def _capacity(
         run_size, slot_size = (size(*sizes, highest) for size in (_run_bytes, _slot_bytes))
         n_runs, n_values, n_segments = (64 * int(-(-each // 64)) for each in wanted)
         # Runs that there is no room for are made one part of the tile after the other.
-        n_runs = min(n_runs, max(MOST_SHARED_BYTES // run_size // 64, 1) * 64)
+        n_runs = min(n_runs, max(most // run_size // 64, 1) * 64)
         segment_bytes = n_segments * (12 if strict else 8)
         # A multiple of 64 still: what lies behind the slots is aligned to 8 bytes.
-        n_values = min(n_values, (MOST_SHARED_BYTES - segment_bytes) // slot_size // 64 * 64)
+        n_values = min(n_values, (most - segment_bytes) // slot_size // 64 * 64)
         needed = max(n_runs * run_size, n_values * slot_size + segment_bytes)
         if needed <= ENOUGH_SHARED_BYTES or tile == TILES[-1]:
             break

@@ -19,7 +19,7 @@ from polysparse.columns.arguments import (
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.elsewhere import handler_of
 from polysparse.gpu import inner_products, norms
-from polysparse.gpu.canonical import DeviceCsr, as_canonical
+from polysparse.gpu.canonical import DeviceCsr, as_canonical, as_plain
 from polysparse.gpu.containers import Array, Container, container_of
 from polysparse.gpu.expansion import expand_columns
 from polysparse.gpu.memory import require_dense_room, require_free, saying_what
@@ -103,16 +103,18 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
         return self._multiply(self._products.apply, v)
 
     def _rmatmat(self, v: Array) -> Array:
-        self._require_room_for_coefficients(v.shape[1])
-        return self._multiply(self._products.apply_transposed, v)
+        with self._x.data.device:
+            self._require_room_for_coefficients(v.shape[1])
+            return self._multiply(self._products.apply_transposed, v)
 
     def _multiply(self, apply: Callable[[Array], Array], v: Array) -> Array:
         """Return a product with several vectors of any dtype; complex ones part by part."""
         if v.dtype.kind == "c":
             return self._multiply(apply, v.real) + 1j * self._multiply(apply, v.imag)
         what = f"A product of {self.shape[0]:,} rows and {self.shape[1]:,} columns"
-        with saying_what(what, "Give fewer vectors, or fewer rows of X, at a time."):
-            return apply(cupy.ascontiguousarray(v, dtype=self.dtype))
+        way_out = "Give fewer vectors, or fewer rows of X, at a time."
+        with self._x.data.device, saying_what(what, way_out):
+            return apply(as_plain(v, self.dtype))
 
     def _require_room_for_coefficients(self, k: int) -> None:
         """Raise MemoryError if k vectors with an entry for each column do not fit."""
@@ -135,21 +137,26 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
 
         They are of shape (n_rows,) or (n_rows, k), and none of them is negative.
         """
-        weights = cupy.ascontiguousarray(cupy.asarray(w), dtype=self.dtype)
-        require_weights(weights, self.shape[0])
-        several = weights[:, None] if weights.ndim == 1 else weights
-        self._require_room_for_coefficients(several.shape[1])
-        found = norms.column_norms(self._products, several)
-        return found if weights.ndim == 2 else found.ravel()
+        with self._x.data.device:
+            weights = as_plain(cupy.asarray(w), self.dtype)
+            require_weights(weights, self.shape[0])
+            several = weights[:, None] if weights.ndim == 1 else weights
+            self._require_room_for_coefficients(several.shape[1])
+            found = norms.column_norms(self._products, several)
+            return found if weights.ndim == 2 else found.ravel()
 
     def row_norms(self) -> Array:
         """Return the Euclidean norm of each row."""
-        return norms.row_norms(self._products)
+        with self._x.data.device:
+            return norms.row_norms(self._products)
 
     def gram(self, Z: Any = None) -> Array:
         """Return the inner products of expanded rows with those of Z, or with each other."""
-        if Z is None:
-            return inner_products.gram(self.columns, self._x, self._x)
+        z = self._x if Z is None else self._read_others(Z)
+        with self._x.data.device:
+            return inner_products.gram(self.columns, self._x, z)
+
+    def _read_others(self, Z: Any) -> DeviceCsr:
         if handler_of(Z) is None:
             raise TypeError(
                 f"Z is a {type(Z).__name__} in main memory, and X is on a GPU: give "
@@ -157,8 +164,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
             )
         container = container_of(Z)
         require_features(container.shape[1], self._x.shape[1])
-        z = _read(container, np.dtype(self.dtype))
-        return inner_products.gram(self.columns, self._x, z)
+        return _read(container, np.dtype(self.dtype))
 
     # ------------------------------------------------------------------------------- for a look
 
@@ -172,8 +178,9 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
 
     def toarray(self) -> Array:
         """Build the whole expansion as a dense array, zeros included."""
-        require_dense_room(self.shape, self._x.dtype, WAY_OUT_OF_DENSE)
-        return inner_products.dense_rows(self.columns, self._x)
+        with self._x.data.device:
+            require_dense_room(self.shape, self._x.dtype, WAY_OUT_OF_DENSE)
+            return inner_products.dense_rows(self.columns, self._x)
 
     def _built(self, x: DeviceCsr) -> Any:
         with self._container.at_home():

@@ -17,7 +17,7 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ColumnSpace
 from polysparse.gpu import engine
 from polysparse.gpu.canonical import DeviceCsr, rows_of
-from polysparse.gpu.compiling import THREADS, kernel, launch_blocks, struct
+from polysparse.gpu.compiling import THREADS, kernel, launch_blocks, most_shared_bytes, struct
 from polysparse.gpu.containers import Array
 from polysparse.gpu.parts import RowParts
 from polysparse.gpu.tuple_products import TupleProducts
@@ -36,7 +36,7 @@ HIGHEST = 8
 # take more than enough shared memory are few at a time.
 ENOUGH_THREADS = 2**21
 CHUNK_BYTES = 2**27
-ENOUGH_SHARED_BYTES, MOST_SHARED_BYTES = 48 * 1024, 96 * 1024
+ENOUGH_SHARED_BYTES = 48 * 1024
 
 
 def products_of(columns: ColumnSpace, x: DeviceCsr) -> Products | TupleProducts:
@@ -89,8 +89,20 @@ class Products:
 
     @cached_property
     def _is_of_pairs(self) -> bool:
-        """Whether only pairs of short rows are multiplied."""
-        return self.basis.highest == 2 and self._longest <= MOST_PAIRED
+        """Whether only pairs of short rows are multiplied, which there is room for."""
+        is_short = self.basis.highest == 2 and self._longest <= MOST_PAIRED
+        return is_short and self._pair_bytes <= most_shared_bytes()
+
+    @property
+    def _pair_bytes(self) -> int:
+        """What a block of threads needs to multiply pairs: a value and a column of each."""
+        stored_bytes = 2 * max(self.x.dtype.itemsize, self._word.itemsize)
+        return THREADS // PAIR_LANES * (self._longest | 1) * stored_bytes
+
+    @property
+    def _word(self) -> np.dtype[Any]:
+        """What kernels count columns with."""
+        return np.dtype(np.int32 if self.basis.n_columns < 2**31 else np.int64)
 
     @cached_property
     def _longest(self) -> int:
@@ -99,16 +111,13 @@ class Products:
 
     def _dot_pairs(self, coefficients: Array, out: Array, stride: int, together: int) -> None:
         x, basis = self.x, self.basis
-        word = np.dtype(np.int32 if basis.n_columns < 2**31 else np.int64)
-        kinds = x.dtype, x.indices.dtype, word, basis.interaction_only, together
-        longest = self._longest | 1
-        stored_bytes = 2 * max(x.dtype.itemsize, word.itemsize)  # a value and a column
+        kinds = x.dtype, x.indices.dtype, self._word, basis.interaction_only, together
         launch_blocks(
             kernel("dot_pairs", *kinds),
             -(-x.shape[0] // (THREADS // PAIR_LANES)),
             *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis)),
-            *(np.int32(longest), coefficients, np.int64(stride), out, np.int64(stride)),
-            shared_bytes=THREADS // PAIR_LANES * longest * stored_bytes,
+            *(np.int32(self._longest | 1), coefficients, np.int64(stride), out, np.int64(stride)),
+            shared_bytes=self._pair_bytes,
         )
 
     @cached_property
@@ -120,9 +129,8 @@ class Products:
         items, strict = parts.items, basis.interaction_only
         sums, step = (out, stride) if items is None else (cupy.empty((parts.n, 1), x.dtype), 1)
         table, longest = engine.table_of(basis)
-        word = np.dtype(np.int32 if basis.n_columns < 2**31 else np.int64)
         launch_blocks(
-            kernel("dot_rows", x.dtype, x.indices.dtype, word, basis.highest, strict),
+            kernel("dot_rows", x.dtype, x.indices.dtype, self._word, basis.highest, strict),
             -(-parts.n // (THREADS // 32)),
             *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis), table),
             *(np.int32(longest), np.intp(0) if items is None else items, np.int64(parts.n)),
@@ -179,7 +187,7 @@ class ByColumns:
         self.lanes = 8 if length <= 24 else 16 if length <= 48 else 32
         while self.lanes < 32 and self.strip_bytes > ENOUGH_SHARED_BYTES:
             self.lanes *= 2
-        self.is_staged = basis.highest == 2 and self.strip_bytes <= MOST_SHARED_BYTES
+        self.is_staged = basis.highest == 2 and self.strip_bytes <= most_shared_bytes()
         wanted = -(-ENOUGH_THREADS // (self.lanes * n_features))
         most = CHUNK_BYTES // (basis.n_columns * x.dtype.itemsize)
         self.n_chunks: int = max(1, min(wanted, most, n_rows // 64))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cupy.arrays import ndarray
-from cupy.cuda import MemoryPointer
+from cupy.cuda import MOST_SHARED_BYTES, MemoryPointer
 from cupy.cuda.function import CPointer
 
 HEADER = Path(__file__).parents[1] / "device.hpp"
@@ -29,8 +29,6 @@ TRANSLATED = {
     r'asm\("" :[^;]*;': ";",
     r'asm volatile\("prefetch[^;]*;[^;]*;': "(void)*static_cast<const volatile char*>(at);",
 }
-
-MOST_SHARED_BYTES = 227 * 1024  # of a block, on a device of compute capability 9.0
 
 N_ORDERS = 3  # of threads: Order of device.hpp, each in turn
 launches = count()

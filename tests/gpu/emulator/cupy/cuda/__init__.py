@@ -1,9 +1,13 @@
 """One device, one stream that is always done, and memory that begins poisoned."""
 
+from types import MappingProxyType
+
 import numpy as np
 
 from cupy.cuda import function as function
 from cupy.cuda import memory as memory
+
+MOST_SHARED_BYTES = 227 * 1024  # of a block, on a device of compute capability 9.0
 
 
 class MemoryPointer:
@@ -35,6 +39,8 @@ def alloc_pinned_memory(n):
 
 class Device:
     """The only one."""
+
+    attributes = MappingProxyType({"MaxSharedMemoryPerBlockOptin": MOST_SHARED_BYTES})
 
     def __init__(self, number=0):
         self.id = number
