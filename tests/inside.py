@@ -56,6 +56,21 @@ def lower_on_gpu(patch, **numbers):
         patch.setattr(f"polysparse.gpu.{modules[name]}.{name}", number)
 
 
+def give_less_shared_memory(patch, n_bytes):
+    """Let kernels believe in so much shared memory on the GPU. No launch may ask for more."""
+    from polysparse.gpu import compiling
+
+    plain = compiling.launch_blocks
+
+    def launch_blocks(*given, shared_bytes=0):
+        assert shared_bytes <= n_bytes
+        plain(*given, shared_bytes=shared_bytes)
+
+    patch.setattr(compiling, "_shared_bytes", lambda device: n_bytes)
+    for module in ("engine", "products"):
+        patch.setattr(f"polysparse.gpu.{module}.launch_blocks", launch_blocks)
+
+
 def set_available_memory(patch, n_bytes):
     """Pretend that this much memory is available. None means that it is not known."""
     patch.setattr(machine, "available_bytes", lambda: n_bytes)

@@ -15,15 +15,16 @@ LARGE = """
     X = sparse.csr_array((np.ones(n * k), columns, np.arange(0, n * k + 1, k)), shape=(n, d))
 """
 
-# Linux lists a thread for a moment after it was joined.
+# Linux lists a thread for a moment after it was joined. Half a second is less than threads wait for
+# more work.
 THREADS = """
     import os, time
 
     def n_threads():
         return len(os.listdir("/proc/self/task"))
 
-    def n_threads_left(before):
-        end = time.monotonic() + 10
+    def n_threads_left(before, seconds=0.5):
+        end = time.monotonic() + seconds
         while n_threads() > before and time.monotonic() < end:
             time.sleep(0.001)
         return n_threads() - before

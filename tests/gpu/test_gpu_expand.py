@@ -9,6 +9,7 @@ from scipy import sparse
 import polysparse
 from csr_zoo import FORMATS, ZOO, random_csr, raw_csr, wide_csr
 from gpu_matrices import as_cupy, as_plain, as_torch, assert_same_bits
+from inside import give_less_shared_memory
 
 pytestmark = pytest.mark.gpu
 
@@ -364,7 +365,7 @@ def test_arrays_at_odd_addresses(dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("parameters", [{"degree": 1}, {"degree": 3}, {"interaction_only": True}])
 def test_cards_with_less_shared_memory(parameters, dtype, monkeypatch):
-    monkeypatch.setattr("polysparse.gpu.compiling._shared_bytes", lambda device: 64 * 1024)
+    give_less_shared_memory(monkeypatch, 64 * 1024)
     X = of_lengths([1, 2, 3] * 2000 + [40, 64], 70, dtype)
     assert_same_bits(
         polysparse.expand(as_cupy(X), **parameters), polysparse.expand(X, **parameters)

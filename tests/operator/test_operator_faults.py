@@ -88,7 +88,7 @@ def assert_stops_soon(prepare, product):
                     {product}
             except KeyboardInterrupt:
                 late = time.monotonic() - started - 0.3
-                print("stopped", late, n_threads_left(before))
+                print("stopped", late, n_threads_left(before, 10))
             print(PolynomialOperator(np.eye(3)).matvec(np.ones(10)).tolist())
             """
         )
@@ -213,7 +213,7 @@ def test_a_result_that_cannot_be_allocated(columns):
                 except MemoryError:
                     print("refused")
         print(n_references == (sys.getrefcount(r), sys.getrefcount(X.data)))
-        print(n_threads_left(before), np.abs(operator.matvec(wanted)).sum() > 0)
+        print(n_threads_left(before, 10), np.abs(operator.matvec(wanted)).sum() > 0)
         resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
         print((operator.rmatvec(r) == wanted).all())
         """

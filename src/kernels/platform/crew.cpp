@@ -86,8 +86,9 @@ struct Crew::Threads {
     /// Starts threads until there are so many, or as many as the system lets us have.
     void start(int64_t n) {
         members.remove_if([](Member& member) {
-            if (member.has_left) member.thread.join();
-            return member.has_left.load();
+            const bool has_left = member.has_left;
+            if (has_left) member.thread.join();
+            return has_left;
         });
         try {
             while (static_cast<int64_t>(members.size()) < n) {
@@ -123,6 +124,7 @@ struct Crew::Threads {
 Crew::Crew() = default;
 
 Crew::~Crew() {
+    forget_those_of_a_parent();  // even if they are at work there
     end();
 }
 
@@ -134,7 +136,12 @@ void Crew::forget_those_of_a_parent() {
 bool Crew::work(int64_t n_workers, const std::function<void(int64_t)>& work) {
     if (at_work_.exchange(true)) return false;
     forget_those_of_a_parent();
-    if (threads_ == nullptr) threads_ = std::make_unique<Threads>();
+    try {
+        if (threads_ == nullptr) threads_ = std::make_unique<Threads>();
+    } catch (...) {
+        at_work_ = false;
+        throw;
+    }
     threads_->work_together(n_workers, work);
     at_work_ = false;
     return true;

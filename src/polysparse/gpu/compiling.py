@@ -67,7 +67,7 @@ def _full_name(name: str, *template: Any) -> str:
 def most_shared_bytes() -> int:
     """Return how much shared memory a block of threads may ask for on the current device.
 
-    Devices have from 64 kB on. A part is left to what kernels have of fixed size.
+    Some devices have 64 kB. A part is left to what kernels have of fixed size.
     """
     return min(96 * 1024, _shared_bytes(cupy.cuda.runtime.getDevice()) - 4096)
 
@@ -90,9 +90,13 @@ def launch_blocks(function: Any, n_blocks: int, *arguments: Any, shared_bytes: i
 
 
 class Struct(CPointer):  # type: ignore[misc]
-    """A C struct that is passed by value. CuPy takes longer for one of NumPy."""
+    """A C struct that is passed by value. CuPy takes longer for one of NumPy.
+
+    The arrays that it refers to live as long as it does.
+    """
 
     def __init__(self, *members: Any) -> None:
+        self.members = members
         words = [
             each if type(each) is int else each.data.ptr if type(each) is Array else int(each)
             for each in members

@@ -69,11 +69,7 @@ def _fill_all(basis: Basis, x: DeviceCsr, starts: Array, indices: Array, data: A
         indices.fill(0)
         data.fill(1)
         return
-    if basis.n_features >= 2**31 and int(cupy.diff(x.indptr).max()) >= 2**31:
-        raise NotImplementedError(
-            "Rows of 2**31 stored values or more are not expanded on a GPU: give X in main memory, "
-            "X.get()."
-        )
+    require_short_rows(basis, x)
     highest, strict = basis.highest, basis.interaction_only
     table, longest = table_of(basis)
     if total > n_rows * comb(LONGEST_FILLED.get(highest, longest) + highest - 1, highest):
@@ -89,6 +85,15 @@ def _fill_all(basis: Basis, x: DeviceCsr, starts: Array, indices: Array, data: A
     dtypes = x.dtype, x.indices.dtype, indices.dtype, starts.dtype
     fill_all = kernel("fill_all", *dtypes, highest, strict, tile)
     launch_blocks(fill_all, n_tiles, arguments, shared_bytes=shared_bytes)
+
+
+def require_short_rows(basis: Basis, x: DeviceCsr) -> None:
+    """Raise NotImplementedError if a row stores more values than kernels count."""
+    if basis.n_features >= 2**31 and len(x.data) >= 2**31 and cupy.diff(x.indptr).max() >= 2**31:
+        raise NotImplementedError(
+            "Rows of 2**31 stored values or more are neither expanded nor multiplied on a GPU: "
+            "give X in main memory, X.get()."
+        )
 
 
 def _fill_chosen(

@@ -109,12 +109,13 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
 
     def _multiply(self, apply: Callable[[Array], Array], v: Array) -> Array:
         """Return a product with several vectors of any dtype; complex ones part by part."""
-        if v.dtype.kind == "c":
-            return self._multiply(apply, v.real) + 1j * self._multiply(apply, v.imag)
         what = f"A product of {self.shape[0]:,} rows and {self.shape[1]:,} columns"
         way_out = "Give fewer vectors, or fewer rows of X, at a time."
         with self._x.data.device, saying_what(what, way_out):
-            return apply(as_plain(v, self.dtype))
+            own = cupy.asarray(v)  # a copy of what is on another device
+            if own.dtype.kind == "c":
+                return self._multiply(apply, own.real) + 1j * self._multiply(apply, own.imag)
+            return apply(as_plain(own, self.dtype))
 
     def _require_room_for_coefficients(self, k: int) -> None:
         """Raise MemoryError if k vectors with an entry for each column do not fit."""
@@ -126,11 +127,13 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
 
     def column_sums(self) -> Array:
         """Return the sum of each column."""
-        return self.rmatvec(cupy.ones(self.shape[0], self.dtype))
+        with self._x.data.device:
+            return self.rmatvec(cupy.ones(self.shape[0], self.dtype))
 
     def column_norms(self) -> Array:
         """Return the Euclidean norm of each column."""
-        return self.weighted_column_norms(cupy.ones(self.shape[0], self.dtype))
+        with self._x.data.device:
+            return self.weighted_column_norms(cupy.ones(self.shape[0], self.dtype))
 
     def weighted_column_norms(self, w: Any) -> Array:
         """Return the Euclidean norm of each column, with weights of the rows.

@@ -43,6 +43,7 @@ def products_of(columns: ColumnSpace, x: DeviceCsr) -> Products | TupleProducts:
     """Return products with an expansion: by strips, if its columns allow it."""
     columns.require_indexable()
     basis = columns.basis
+    engine.require_short_rows(basis, x)
     is_of_strips = basis.highest <= HIGHEST and (
         columns.kind == "all" or (columns.kind == "chosen" and basis.n_columns <= MOST_OF_BASIS)
     )
@@ -213,5 +214,5 @@ class ByColumns:
         order = cupy.argsort(x.indices)  # which is stable
         rows = rows_of(x.indptr, len(x.indices))[order]
         parts = x.indices[order].astype(np.int64) * n + rows // -(-x.shape[0] // n)
-        self._arrays = cupy.searchsorted(parts, cupy.arange(x.shape[1] * n + 1)), order, rows
-        return struct(*self._arrays, n)
+        starts = cupy.searchsorted(parts, cupy.arange(x.shape[1] * n + 1))
+        return struct(starts, order, rows, n)

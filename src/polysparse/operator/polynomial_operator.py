@@ -91,7 +91,8 @@ class PolynomialOperator(PlainVectorOperator):
     in memory. The operator can still be made: rows, `row_norms` and `gram` need no such vector. A
     product that would return one raises MemoryError before anything is computed.
 
-    An operator can be copied and pickled, and given to the workers of joblib.
+    An operator can be copied and pickled, and given to the workers of joblib. Its threads wait for
+    the next product, a second at most.
 
     Examples
     --------
