@@ -1,7 +1,6 @@
 """The processor's engine, verb by verb, against the law."""
 
 import gc
-import inspect
 from itertools import product
 
 import numpy as np
@@ -11,8 +10,7 @@ import reference
 from csr_zoo import random_csr
 from polysparse import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ChosenColumns, HashedColumns
-from polysparse.engine import cpu, engine_for
-from polysparse.engine.descriptions import Engine
+from polysparse.engine import cpu
 from polysparse.matrix.canonical import as_canonical_csr
 
 X = random_csr(12, 5, 0.5)
@@ -49,19 +47,6 @@ def expected(values, stored):
         {int(c): float(row[c]) for c in np.flatnonzero(pattern)}
         for row, pattern in zip(values, stored, strict=True)
     ]
-
-
-def test_arrays_in_memory_are_for_the_processor():
-    assert engine_for(as_canonical_csr(X)) is cpu
-
-
-def test_it_has_every_verb_with_the_same_parameters():
-    verbs = [name for name in vars(Engine) if not name.startswith("_")]
-    assert {"count", "fill", "fill_dense", "observe"} <= set(verbs)
-    for verb in verbs:
-        parameters = list(inspect.signature(getattr(Engine, verb)).parameters)
-        assert list(inspect.signature(getattr(cpu, verb)).parameters) == parameters[1:], verb
-        assert verb in cpu.__all__
 
 
 @every_basis

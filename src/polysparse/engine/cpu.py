@@ -58,6 +58,7 @@ __all__ = [
     "SVMLIGHT_BYTES_PER_ROW",
     "SVMLIGHT_BYTES_PER_VALUE",
     "CsrFault",
+    "Expansion",
     "SvmlightFault",
     "SvmlightText",
     "Tally",
@@ -68,7 +69,6 @@ __all__ = [
     "count_row_lengths",
     "divide",
     "dot",
-    "expansion",
     "fill",
     "fill_curved",
     "fill_dense",
@@ -290,7 +290,7 @@ def fill_dense(columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: 
 
 
 class Expansion:
-    """The expansion of x, which is never built, to multiply with."""
+    """Products with the expansion of x, which is never built. It can be pickled."""
 
     def __init__(self, columns: Any, x: CsrRows) -> None:
         self._columns = columns
@@ -361,11 +361,6 @@ class Expansion:
     @property
     def _arrays(self) -> CsrArrays:
         return self._x.indptr, self._x.indices, self._x.data
-
-
-def expansion(columns: Columns, x: CsrRows) -> Expansion:
-    """Return the expansion of x, to multiply with."""
-    return Expansion(columns, x)
 
 
 # -------------------------------------------------------------------------------- inner products

@@ -1,9 +1,8 @@
-"""The operations of an engine, and what it reads of a basis, of columns and of a matrix."""
+"""The attributes that an engine reads of a basis, of columns and of a matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager
+from collections.abc import Hashable
 from typing import Any, Protocol
 
 import numpy as np
@@ -112,85 +111,4 @@ class HashFunction(Protocol):
     @property
     def seed(self) -> int:
         """Seed that selects the function."""
-        ...
-
-
-class Expansion(Protocol):
-    """An expansion that is never built, to multiply with. It can be pickled."""
-
-    def apply(
-        self, coefficients: NDArray[Any], out: NDArray[Any], n_outputs: int, n_threads: int
-    ) -> None:
-        """Write the expansion times coefficients."""
-        ...
-
-    def apply_transposed(
-        self, weights: NDArray[Any], out: NDArray[Any], n_outputs: int, n_threads: int
-    ) -> None:
-        """Add the transposed expansion times weights of the rows."""
-        ...
-
-
-class Engine(Protocol):
-    """The operations of every engine; `cpu` documents them in full."""
-
-    def keeping_threads(self) -> AbstractContextManager[Callable[..., Any]]:
-        """Give call(function, *arguments), between whose calls threads wait."""
-        ...
-
-    def count(self, columns: Columns, x: CsrRows) -> Int64s:
-        """Return the offsets of each row's outputs."""
-        ...
-
-    def fill(
-        self, columns: Columns, x: CsrRows, rows: slice, out: CsrArrays, n_threads: int
-    ) -> int:
-        """Write indptr, indices and data of some rows."""
-        ...
-
-    def filling_bytes(
-        self,
-        columns: Columns,
-        row_lengths: tuple[tuple[int, int], ...],
-        itemsize: int,
-        n_threads: int,
-    ) -> int:
-        """Return how many bytes `fill` takes besides its output, for any of some rows."""
-        ...
-
-    def fill_dense(
-        self, columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int
-    ) -> None:
-        """Write every element of a dense expansion."""
-        ...
-
-    def expansion(self, columns: Columns, x: CsrRows) -> Expansion:
-        """Return the expansion of x, to multiply with."""
-        ...
-
-    def gram(
-        self, columns: Columns, x: CsrRows, z: CsrRows, out: NDArray[Any], n_threads: int
-    ) -> None:
-        """Write the inner products of the expanded rows of x and z."""
-        ...
-
-    def row_norms(self, columns: Columns, x: CsrRows, out: NDArray[Any], n_threads: int) -> None:
-        """Write the Euclidean norm of every expanded row."""
-        ...
-
-    def observe(
-        self,
-        tally: Any,
-        basis: Basis,
-        x: CsrRows,
-        rows: slice,
-        least: int,
-        most: int,
-        n_threads: int,
-    ) -> bool:
-        """Add the columns that occur in at least `least` of some rows to a tally."""
-        ...
-
-    def observing_bytes(self, basis: Basis, index_size: int, n_threads: int) -> tuple[int, int]:
-        """Return how many bytes `observe` may need per stored value, and per stored column."""
         ...

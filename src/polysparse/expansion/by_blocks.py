@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polysparse import thresholds
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.engine import engine_for
+from polysparse.engine import cpu
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.machine import available_if_less, require_memory, threads_for
@@ -32,7 +32,7 @@ def iter_expand_columns(
     if isinstance(x, CanonicalDense):
         offsets = columns.n_columns * np.arange(x.shape[0] + 1, dtype=np.int64)
     else:
-        offsets = engine_for(x).count(columns, x)
+        offsets = cpu.count(columns, x)
     blocks = RowBlocks(offsets, columns.n_columns, x.dtype, max_bytes, is_sparse=planned.is_sparse)
     n_threads = _threads_beside(blocks, planned, n_threads)
     working = planned.working_bytes(n_threads)
@@ -62,12 +62,12 @@ def _sparse_blocks(
     def room_for(n_rows: int, nnz: int) -> CsrRoom:
         return CsrRoom.fresh(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
 
-    shared, engine = room_for(*blocks.largest_size) if reuse else None, engine_for(x)
-    with engine.keeping_threads() as call:
+    shared = room_for(*blocks.largest_size) if reuse else None
+    with cpu.keeping_threads() as call:
         for rows in blocks:
             n_rows, most = blocks.size_of(rows)
             room = shared or room_for(n_rows, most)
-            nnz = call(engine.fill, columns, x, rows, room.rows(n_rows), n_threads)
+            nnz = call(cpu.fill, columns, x, rows, room.rows(n_rows), n_threads)
             shape = n_rows, columns.n_columns
             yield rows, room.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
 
@@ -78,12 +78,12 @@ def _dense_blocks(
     def room_for(n_rows: int) -> NDArray[Any]:
         return output.allocate((n_rows, columns.n_columns), x.dtype)
 
-    shared, engine = room_for(blocks.largest_size[0]) if reuse else None, engine_for(x)
-    with engine.keeping_threads() as call:
+    shared = room_for(blocks.largest_size[0]) if reuse else None
+    with cpu.keeping_threads() as call:
         for rows in blocks:
             n_rows, _ = blocks.size_of(rows)
             block = room_for(n_rows) if shared is None else shared[:n_rows]
-            call(engine.fill_dense, columns, x.values[rows], block, n_threads)
+            call(cpu.fill_dense, columns, x.values[rows], block, n_threads)
             yield rows, block
 
 

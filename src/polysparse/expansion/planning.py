@@ -12,7 +12,7 @@ import numpy as np
 from polysparse import machine, thresholds
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ColumnSpace, HashedColumns
-from polysparse.engine import engine_for
+from polysparse.engine import cpu
 from polysparse.machine import format_bytes, format_count
 from polysparse.matrix.canonical import Canonical, CanonicalCsr
 from polysparse.matrix.output import index_dtype_for, largest_index
@@ -181,7 +181,7 @@ class ExpansionPlan:
         if sum(self.nnz_by_degree.values()) > MAX_STORED:
             return 0
         rows = self.profile.lengths
-        return engine_for(rows).filling_bytes(self.columns, rows, self.dtype.itemsize, n_threads)
+        return cpu.filling_bytes(self.columns, rows, self.dtype.itemsize, n_threads)
 
     def working_bytes(self, n_threads: int) -> int:
         """Return `filling_bytes`, or 0 if that is too little to count against a limit.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from polysparse import machine, thresholds
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.engine import engine_for
+from polysparse.engine import cpu
 from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, plan_expansion
 from polysparse.machine import threads_for
@@ -34,7 +34,7 @@ def expand_columns(
     `ways_out` says what else the caller can do if the result is too large. If `out` is given,
     nothing is allocated and no limit holds.
     """
-    planned, engine = plan_expansion(columns, x), engine_for(x)
+    planned = plan_expansion(columns, x)
     n_threads = threads_for(n_jobs, planned.nnz)
     if out is not None:
         return _expand_into(out, planned, x, n_threads)
@@ -45,7 +45,7 @@ def expand_columns(
     if isinstance(x, CanonicalDense):
         planned.room_for(limit)
         out = output.allocate(planned.shape, planned.dtype, order)
-        engine.fill_dense(columns, x.values, out, n_threads)
+        cpu.fill_dense(columns, x.values, out, n_threads)
         return out
     if limit.n_bytes is not None:  # a result of unknown size is left at least half of it
         least = max(limit.n_bytes // 2, 8 * (planned.n_rows + 1))
@@ -70,7 +70,7 @@ def _fill_within(
     room = CsrRoom.fresh(
         planned.n_rows, most, planned.index_dtype, planned.filled_index_dtype, planned.dtype
     )
-    nnz = engine_for(x).fill(planned.columns, x, rows, room.rows(planned.n_rows), n_threads)
+    nnz = cpu.fill(planned.columns, x, rows, room.rows(planned.n_rows), n_threads)
     if nnz >= 0:
         return room, nnz
     working, least = planned.working_bytes(n_threads), planned.working_bytes(1)
@@ -84,10 +84,10 @@ def _fill_within(
 def _expand_into(out: Any, planned: ExpansionPlan, x: Canonical, n_threads: int) -> Any:
     """Expand into memory that the caller gives."""
     planned.require_countable()
-    columns, engine = planned.columns, engine_for(x)
+    columns = planned.columns
     if isinstance(x, CanonicalDense):
         dense = as_dense_room(out, planned.shape, planned.dtype)
-        engine.fill_dense(columns, x.values, dense, n_threads)
+        cpu.fill_dense(columns, x.values, dense, n_threads)
         return dense
     index_dtype = planned.filled_index_dtype
     needed = planned.nnz if columns.is_exact else 0
@@ -95,7 +95,7 @@ def _expand_into(out: Any, planned: ExpansionPlan, x: Canonical, n_threads: int)
     most = min(len(room.indices), len(room.data), largest_index(index_dtype))
     indptr, indices, data = room.rows(planned.n_rows)
     arrays = indptr, indices[:most], data[:most]
-    nnz = engine.fill(columns, x, slice(0, planned.n_rows), arrays, n_threads)
+    nnz = cpu.fill(columns, x, slice(0, planned.n_rows), arrays, n_threads)
     if nnz < 0:
         raise ValueError(
             f"out has room for {most:,} stored values, and the result has more: at most "

@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.elsewhere import handler_of
-from polysparse.engine import cpu, engine_for
+from polysparse.engine import cpu
 from polysparse.estimators.shared import IntegerRange
 from polysparse.machine import threads_for
 from polysparse.models import newton
@@ -175,7 +175,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         self.require_room(columns, count_outputs(classes))
         block = Block(Design(columns, x, self.n_jobs), numbers, weights)
         shares = sums_by_class(numbers, weights, len(classes))
-        with engine_for(x).keeping_threads() as call:
+        with cpu.keeping_threads() as call:
             call(self.fit_blocks, columns, OneBlock(block), classes, shares, last)
         return self
 

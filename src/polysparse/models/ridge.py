@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.elsewhere import handler_of
-from polysparse.engine import engine_for
+from polysparse.engine import cpu
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models import least_squares
 from polysparse.models.blocks import Block, Blocks, OneBlock
@@ -151,7 +151,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         columns = self.make_columns(x.shape[1], counter_of(x, self.n_jobs))
         self.require_room(columns)
         block = Block(Design(columns, x, self.n_jobs), y.astype(np.float64, copy=False), weights)
-        with engine_for(x).keeping_threads() as call:
+        with cpu.keeping_threads() as call:
             call(self.fit_blocks, columns, OneBlock(block))
         return self
 

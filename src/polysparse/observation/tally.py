@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polysparse import machine, thresholds
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.engine import cpu, engine_for
+from polysparse.engine import cpu
 from polysparse.machine import format_bytes, threads_for
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.row_profile import require_countable
@@ -68,8 +68,8 @@ class ColumnTally:
         self.basis.require_indexable()
         n_outputs = x.profile.outputs(self.basis)
         require_countable(n_outputs)
-        n_threads, engine = threads_for(n_jobs, n_outputs), engine_for(x)
-        needed = engine.observing_bytes(self.basis, x.indices.itemsize, n_threads)
+        n_threads = threads_for(n_jobs, n_outputs)
+        needed = cpu.observing_bytes(self.basis, x.indices.itemsize, n_threads)
         fresh = cpu.Tally()
         batches = batches_of_rows(x.indptr, _stored_at_once(*needed, x.shape[1]))
         is_pruned = least > 1 and len(x.data) < MOST_AT_ONCE and x.shape[0] < MOST_AT_ONCE
@@ -81,7 +81,7 @@ class ColumnTally:
                 limit = max_bytes - ENTRY_BYTES * (self.n_entries + fresh.n_entries)
             most = MOST if limit is None else max(0, limit) // ENTRY_BYTES
             part = least if is_pruned else 1
-            if not engine.observe(fresh, self.basis, x, rows, part, most, n_threads):
+            if not cpu.observe(fresh, self.basis, x, rows, part, most, n_threads):
                 self._refuse(None if limit is None else self.n_entries + fresh.n_entries + most)
         with LOCK:
             self.native.take_all_of(fresh)

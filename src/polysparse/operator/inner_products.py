@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polysparse import thresholds
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.engine import engine_for
+from polysparse.engine import cpu
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory, threads_for
 from polysparse.matrix import output
@@ -33,7 +33,7 @@ def gram(
     out = output.allocate(shape, x.dtype)
     if columns.kind == "all":
         n_threads = threads_for(n_jobs, shape[0] * len(z.data))
-        engine_for(x).gram(columns, *_with_few_columns(x, z), out, n_threads)
+        cpu.gram(columns, *_with_few_columns(x, z), out, n_threads)
         return out
     for rows, x_block in _blocks(columns, x, n_jobs):
         for other_rows, z_block in _blocks(columns, z, n_jobs):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.engine import engine_for
+from polysparse.engine import cpu
 from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.machine import threads_for
 from polysparse.matrix import output
@@ -40,7 +40,7 @@ def row_norms(columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> NDAr
     """Return the norms of the rows; in closed form for all columns of a basis."""
     if columns.kind == "all":
         norms = output.allocate(x.shape[0], x.dtype)
-        engine_for(x).row_norms(columns, x, norms, threads_for(n_jobs, len(x.data)))
+        cpu.row_norms(columns, x, norms, threads_for(n_jobs, len(x.data)))
         return norms
     if columns.kind == "hashed":
         sums = np.zeros(x.shape[0], x.dtype)

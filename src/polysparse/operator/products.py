@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.engine import cpu, engine_for
+from polysparse.engine import cpu
 from polysparse.machine import threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import CanonicalCsr
@@ -28,7 +28,7 @@ class Products:
         self.columns = columns
         self.x = x
         self.n_jobs = n_jobs
-        self._expansion = engine_for(x).expansion(columns, x)
+        self._expansion = cpu.Expansion(columns, x)
 
     @cached_property
     def n_outputs(self) -> int:
