@@ -134,7 +134,7 @@ def run_on_a_full_disk(limit, *arguments):
 # write is half done by then.
 KILLED = """
 import itertools, os, pathlib, shutil, signal, sys
-import polysparse.cli, polysparse.files.arrays as arrays, polysparse.thresholds as thresholds
+import polysparse.cli, polysparse.files.npy as npy, polysparse.thresholds as thresholds
 moment, count = int(sys.argv[1]), itertools.count(1)
 def deadly(function, half=lambda *arguments: None):
     def call(*arguments, **keywords):
@@ -143,8 +143,8 @@ def deadly(function, half=lambda *arguments: None):
             os.kill(os.getpid(), signal.SIGKILL)
         return function(*arguments, **keywords)
     return call
-plain = arrays.write_all
-arrays.write_all = deadly(plain, lambda file, data: plain(file, memoryview(data)[: len(data) // 2]))
+plain = npy.write_all
+npy.write_all = deadly(plain, lambda file, data: plain(file, memoryview(data)[: len(data) // 2]))
 for name in ("rename", "replace", "unlink", "write_text"):
     setattr(pathlib.Path, name, deadly(getattr(pathlib.Path, name)))
 shutil.rmtree = deadly(shutil.rmtree)

@@ -8,7 +8,6 @@ from polysparse import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ChosenColumns, HashedColumns
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.matrix.row_profile import RowProfile
-from polysparse.stream.means import Means
 from polysparse.stream.memory import (
     LEAST_READ,
     bytes_to_read,
@@ -16,6 +15,7 @@ from polysparse.stream.memory import (
     memory_for_rows,
     require_room_for_rows,
 )
+from polysparse.stream.resources import Resources
 
 BASIS = MonomialBasis(1000, 2)
 LONGEST = 20  # stored values; 1 + 20 + 210 outputs
@@ -63,19 +63,19 @@ def test_chosen_columns_themselves_take_memory():
 def test_the_limit_is_enough_to_the_byte():
     chosen = plan_for(ChosenColumns(BASIS, np.arange(500)))
     needed = BLOCK + scratch_for(chosen.columns, (LONGEST, 1)) + 500 * 36
-    require_room_for_rows(chosen, Means(needed, 1), 0)
+    require_room_for_rows(chosen, Resources(needed, 1), 0)
     with pytest.raises(
         MemoryError, match=rf"500 columns and the longest row need max_memory={needed}"
     ):
-        require_room_for_rows(chosen, Means(needed - 1, 1), 0)
+        require_room_for_rows(chosen, Resources(needed - 1, 1), 0)
 
 
 def test_an_input_that_is_read_whole_has_its_share():
     everything = plan_for(AllColumns(BASIS))
-    require_room_for_rows(everything, Means(BLOCK + 1000, 1), 1000)
+    require_room_for_rows(everything, Resources(BLOCK + 1000, 1), 1000)
     message = f"the input, which is read whole, and the longest row need max_memory={BLOCK + 1000}"
     with pytest.raises(MemoryError, match=message):
-        require_room_for_rows(everything, Means(BLOCK + 999, 1), 1000)
+        require_room_for_rows(everything, Resources(BLOCK + 999, 1), 1000)
 
 
 @pytest.mark.parametrize(

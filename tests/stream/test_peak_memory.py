@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.io import mmwrite
 
-from polysparse.stream.means import MEMORY
+from polysparse.stream.resources import MEMORY
 
 pytest.importorskip("pyarrow")
 

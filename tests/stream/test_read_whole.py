@@ -8,7 +8,7 @@ from csr_zoo import random_dense
 from inside import read_small_blocks, set_passes
 from polysparse.files.opening import open_source
 from polysparse.files.source import FileFault
-from polysparse.stream.means import Means
+from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
 
 X = sparse.csr_array(random_dense(50, 6, 0.5))
@@ -28,7 +28,7 @@ def path(tmp_path):
 
 def assert_read(source):
     """The matrix and labels are right, and canonical."""
-    found, labels = read_whole(source, Means())
+    found, labels = read_whole(source, Resources())
     assert found.shape == (50, 7)
     assert found.nnz == X.nnz
     np.testing.assert_array_equal(found.toarray()[:, :6], X.toarray())
@@ -50,13 +50,13 @@ def test_in_blocks_with_wide_indices(path, monkeypatch, wide):
     read_small_blocks(monkeypatch)
     source = open_source(str(path))
     assert_read(source)
-    assert read_whole(source, Means())[0].indices.dtype == np.int64
+    assert read_whole(source, Resources())[0].indices.dtype == np.int64
 
 
 def test_a_matrix_without_labels_and_rows(tmp_path):
     for n_rows in (0, 5):
         sparse.save_npz(tmp_path / "in.npz", X[:n_rows])
-        found, labels = read_whole(open_source(str(tmp_path / "in.npz")), Means())
+        found, labels = read_whole(open_source(str(tmp_path / "in.npz")), Resources())
         assert labels is None
         np.testing.assert_array_equal(found.toarray(), X[:n_rows].toarray())
 
@@ -70,4 +70,4 @@ def test_a_file_that_changes_meanwhile_is_refused(changed, tmp_path, monkeypatch
     assert source.summary.n_rows == 50
     set_passes(monkeypatch, changed)
     with pytest.raises(FileFault, match=r"in\.npz changed while it was read"):
-        read_whole(source, Means())
+        read_whole(source, Resources())

@@ -41,7 +41,7 @@ from polysparse.files.source import Source
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.machine import format_bytes
 from polysparse.stream.expand import stream_expansion
-from polysparse.stream.means import MEMORY, Means
+from polysparse.stream.resources import MEMORY, Resources
 
 
 def add_to(commands: Any) -> None:
@@ -130,13 +130,13 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
     n_rows = source.summary.n_rows
     _print_stranger(options)
     with ProgressBar(options.quiet, n_rows) as progress:
-        means = Means(options.max_memory, options.jobs, progress)
-        plan, learnt = plan_output(options, source, vocabulary, means)
+        resources = Resources(options.max_memory, options.jobs, progress)
+        plan, learnt = plan_output(options, source, vocabulary, resources)
         is_new = stream_expansion(
             source,
             options.output,
             plan,
-            means,
+            resources,
             vocabulary=learnt,
             force=options.force,
             resume=options.resume,

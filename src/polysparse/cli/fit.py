@@ -41,8 +41,8 @@ from polysparse.files.paths import naming_a_full_disk, require_not_held, require
 from polysparse.files.source import FileFault, Source
 from polysparse.files.vocabulary import BASE
 from polysparse.machine import format_bytes, require_memory
-from polysparse.stream.means import Means
 from polysparse.stream.predict import memory_for_model, score_classes, score_regression
+from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
 
 
@@ -171,7 +171,7 @@ def _fit(options: argparse.Namespace, source: Source) -> tuple[ModelFile, Any]:
     _require_room(options, n_bytes, f"{source.path}, all of which a fit keeps in memory,")
     print_notes(source, options)
     with ProgressBar(options.quiet, source.summary.n_rows) as progress:
-        X, y = read_whole(source, Means(options.max_memory, options.jobs, progress))
+        X, y = read_whole(source, Resources(options.max_memory, options.jobs, progress))
     print_dropped(source, options.vocabulary, options)
     labels = _as_labels(y, source, options)
     model, n_columns = _make_model(options, X)
@@ -287,7 +287,7 @@ def _print_scores(options: argparse.Namespace, test: Source, file: ModelFile, mo
     print_notes(test, options)
     score = score_classes if options.model == "logistic" else score_regression
     with ProgressBar(options.quiet, test.summary.n_rows) as progress:
-        means = Means(options.max_memory, options.jobs, progress)
-        scores = score(test, model, means, memory_for_model(file))
+        resources = Resources(options.max_memory, options.jobs, progress)
+        scores = score(test, model, resources, memory_for_model(file))
     for name, value in scores.items():
         print(f"{name}\t{value:.6g}")

@@ -26,8 +26,8 @@ from polysparse.cli.request import (
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.source import Source
 from polysparse.machine import available_bytes, format_bytes, format_count
-from polysparse.stream.means import MEMORY, Means
 from polysparse.stream.memory import memory_for_columns, memory_for_rows
+from polysparse.stream.resources import MEMORY, Resources
 from polysparse.stream.rows import count_values
 
 NPY_HEADER = 128  # bytes
@@ -59,10 +59,12 @@ def run(options: argparse.Namespace) -> None:
     try:
         is_counted = options.observed or vocabulary is not None
         with ProgressBar(not is_counted, source.summary.n_rows) as progress:
-            means = Means(options.max_memory, progress=progress)
-            plan, _ = plan_output(options, source, vocabulary, means)
+            resources = Resources(options.max_memory, progress=progress)
+            plan, _ = plan_output(options, source, vocabulary, resources)
             if vocabulary is not None:
-                plan = count_values(source, plan, replace(means, max_memory=_room(plan, source)))
+                plan = count_values(
+                    source, plan, replace(resources, max_memory=_room(plan, source))
+                )
         has_labels = source.summary.has_labels
         is_upper_bound = plan.found is None and (source.is_upper_bound or plan.is_upper_bound)
         base, why = source.base, source.reason_for_base

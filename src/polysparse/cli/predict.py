@@ -19,8 +19,8 @@ from polysparse.files.model_file import ModelFile
 from polysparse.files.paths import naming_a_full_disk, require_writable_file
 from polysparse.files.predictions import PredictionWriter, require_prediction_ending
 from polysparse.files.source import Source
-from polysparse.stream.means import MEMORY, Means
 from polysparse.stream.predict import iter_predictions, memory_for_model
+from polysparse.stream.resources import MEMORY, Resources
 
 
 def add_to(commands: Any) -> None:
@@ -87,9 +87,9 @@ def _predict(options: argparse.Namespace, source: Source, file: ModelFile, model
     with _opened(options.output) as out, ProgressBar(is_hidden, n_rows) as progress:
         ending = ".txt" if options.output is None else options.output.suffix
         writer = PredictionWriter(out, ending, shape, dtype, heading)
-        means = Means(options.max_memory, options.jobs, progress)
+        resources = Resources(options.max_memory, options.jobs, progress)
         predict = model.predict_proba if options.proba else model.predict
-        for predicted, _ in iter_predictions(source, predict, means, memory_for_model(file)):
+        for predicted, _ in iter_predictions(source, predict, resources, memory_for_model(file)):
             writer.write(predicted)
 
 

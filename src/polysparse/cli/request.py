@@ -21,8 +21,8 @@ from polysparse.files.opening import open_source
 from polysparse.files.source import Source
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.stream.learn import learn_vocabulary, plan_own_rows
-from polysparse.stream.means import MEMORY, Means
 from polysparse.stream.memory import bytes_to_read
+from polysparse.stream.resources import MEMORY, Resources
 from polysparse.stream.rows import plan_file
 
 
@@ -92,7 +92,7 @@ def _closed_on_error(source: Source) -> Iterator[None]:
 
 
 def plan_output(
-    options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None, means: Means
+    options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None, resources: Resources
 ) -> tuple[ExpansionPlan, Vocabulary | None]:
     """Plan the expansion of IN; also return its vocabulary if it was learnt just now.
 
@@ -111,7 +111,7 @@ def plan_output(
     if not options.observed:
         return plan_file(source, AllColumns(basis), dtype), None
     limits = {"min_count": options.min_count or 1, "max_columns": options.max_columns}
-    learnt = learn_vocabulary(source, basis, dtype, means=means, **limits)
+    learnt = learn_vocabulary(source, basis, dtype, resources=resources, **limits)
     return plan_own_rows(learnt, plan_file(source, learnt.columns, dtype)), learnt
 
 

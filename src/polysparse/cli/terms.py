@@ -16,7 +16,7 @@ from polysparse.files.atomic import replacing
 from polysparse.files.model_file import ModelFile
 from polysparse.files.paths import UnknownExtension, naming_a_full_disk, require_writable_file
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
-from polysparse.stream.means import Means
+from polysparse.stream.resources import Resources
 from polysparse.stream.whole import read_whole
 
 PICTURES = ".png", ".svg", ".pdf"
@@ -96,7 +96,7 @@ def _data(options: argparse.Namespace, file: ModelFile) -> CanonicalCsr | None:
     if file.columns.kind != "hashed":
         raise Misuse(f"--data has a meaning only for hashed columns; {options.model} has others.")
     with closing(open_for_model(options.data, options, file)) as source:
-        return as_canonical_csr(read_whole(source, Means())[0])
+        return as_canonical_csr(read_whole(source, Resources())[0])
 
 
 def _draw(table: dict[str, list[Any]], path: Path) -> None:

@@ -17,8 +17,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.files.arrays import read_header
 from polysparse.files.description import parse_json
+from polysparse.files.npy import read_header
 from polysparse.machine import format_bytes, require_memory
 
 DESCRIPTION = "description"

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polysparse import thresholds
-from polysparse.files.arrays import PIECE
 from polysparse.files.atomic import beside, put, sync
+from polysparse.files.npy import PIECE
 from polysparse.files.paths import remove
 from polysparse.files.source import WholeSource
 from polysparse.files.store_writer import StoreWriter

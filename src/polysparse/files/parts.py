@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.files.arrays import checksum_of
+from polysparse.files.npy import checksum_of
 
 ARRAYS = "indptr", "indices", "data", "labels"
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.files.arrays import open_array
 from polysparse.files.description import VERSION, columns_in, n_columns_in, parse_json
+from polysparse.files.npy import open_array
 from polysparse.files.parts import Parts
 from polysparse.files.paths import MANIFEST, version_of
 from polysparse.matrix.canonical import VALUE_DTYPES

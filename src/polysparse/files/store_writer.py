@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse import thresholds
-from polysparse.files.arrays import GrowingArray
 from polysparse.files.atomic import beside, exchange, put, sync, sync_folder
 from polysparse.files.description import fits_description, n_columns_in, parse_json
+from polysparse.files.npy import GrowingArray
 from polysparse.files.parts import Parts
 from polysparse.files.paths import MANIFEST, PACKING, PROGRESS, remove
 from polysparse.files.store import open_arrays, reason_of, wanted_arrays

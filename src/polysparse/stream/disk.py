@@ -8,13 +8,15 @@ from polysparse import thresholds
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.paths import NPZ, PARQUET, SVMLIGHT, free_space, kind_of, require_free_space
 from polysparse.files.source import Source
-from polysparse.stream.means import Means
+from polysparse.stream.resources import Resources
 from polysparse.stream.rows import count_values
 
 LEAST_TEXT = 4  # bytes of a value and its index in svmlight text, as in " 1:1"
 
 
-def require_room_on_disk(path: Path, source: Source, plan: ExpansionPlan, means: Means) -> None:
+def require_room_on_disk(
+    path: Path, source: Source, plan: ExpansionPlan, resources: Resources
+) -> None:
     """Raise OSError if an output cannot fit on its disk.
 
     A plan that may be too large is made exact by a pass over the file before anything is refused. A
@@ -23,7 +25,7 @@ def require_room_on_disk(path: Path, source: Source, plan: ExpansionPlan, means:
     if least_bytes(path, source, plan) <= free_space(path):
         return
     if plan.is_upper_bound or source.is_upper_bound:
-        plan = count_values(source, plan, means)
+        plan = count_values(source, plan, resources)
     require_free_space(path, least_bytes(path, source, plan))
 
 

@@ -15,8 +15,8 @@ from polysparse.files.source import FileFault, Source
 from polysparse.files.vocabulary import Vocabulary, VocabularySink
 from polysparse.matrix.output import index_dtype_for
 from polysparse.stream.disk import require_room_on_disk
-from polysparse.stream.means import Means
 from polysparse.stream.memory import require_room_for_rows
+from polysparse.stream.resources import Resources
 from polysparse.stream.rows import count_values, expand_rows, require_unchanged
 
 # Added to an error after which a run can be resumed.
@@ -27,7 +27,7 @@ def stream_expansion(
     source: Source,
     path: Path,
     plan: ExpansionPlan,
-    means: Means,
+    resources: Resources,
     *,
     vocabulary: Vocabulary | None = None,
     force: bool = False,
@@ -38,9 +38,9 @@ def stream_expansion(
     A vocabulary is written next to the output. If the run fails, neither has its name, but what can
     be resumed is kept under a hidden one, unless the input is at fault or cannot be read again.
     """
-    require_room_for_rows(plan, means, source.resident_bytes)
+    require_room_for_rows(plan, resources, source.resident_bytes)
     if is_wider_than_its_columns(plan):  # counting may show that int32 indices are enough
-        plan = count_values(source, plan, means)
+        plan = count_values(source, plan, resources)
     description = describe(
         plan.columns,
         plan.index_dtype,
@@ -52,14 +52,14 @@ def stream_expansion(
     if resume and path.exists() and not is_there:
         require_writable_target(path, force=force, source=str(source.path))
     if not is_there:
-        require_room_on_disk(path, source, plan, means)
+        require_room_on_disk(path, source, plan, resources)
     beside = VocabularySink(path, vocabulary, force=force) if vocabulary else None
     with beside or nullcontext():
         if not is_there:
             sink = open_sink(path, description, resume=resume)
             try:
                 with naming_a_full_disk(path):
-                    _write(sink, source, plan, means)
+                    _write(sink, source, plan, resources)
                     _finish(sink, path, beside)
             except BaseException as error:
                 if source.can_be_read_again and not isinstance(error, FileFault):
@@ -81,24 +81,24 @@ def is_wider_than_its_columns(plan: ExpansionPlan) -> bool:
     return plan.is_upper_bound and plan.index_dtype != columns_alone
 
 
-def _write(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None:
+def _write(sink: Sink, source: Source, plan: ExpansionPlan, resources: Resources) -> None:
     """Write all rows and seal the sink."""
-    means.progress.start(sink.n_rows, stored=sink.nnz)
+    resources.progress.start(sink.n_rows, stored=sink.nnz)
     if sink.n_rows < plan.n_rows:
-        _fill(sink, source, plan, means)
+        _fill(sink, source, plan, resources)
     require_unchanged(source, sink.n_rows)
     sink.seal()
 
 
-def _fill(sink: Sink, source: Source, plan: ExpansionPlan, means: Means) -> None:
+def _fill(sink: Sink, source: Source, plan: ExpansionPlan, resources: Resources) -> None:
     """Expand the rows that the sink does not have yet."""
     stored = 0
-    for block, labels in expand_rows(source, plan, sink.n_rows, means):
+    for block, labels in expand_rows(source, plan, sink.n_rows, resources):
         stored += block.nnz
         if stored > plan.nnz:  # the index dtype was chosen for at most plan.nnz
             raise FileFault(f"{source.path} changed while it was read.")
         sink.write(block, labels)
-        means.progress.advance(block.shape[0], block.nnz, plan.bytes_per_value)
+        resources.progress.advance(block.shape[0], block.nnz, plan.bytes_per_value)
 
 
 def _finish(sink: Sink, path: Path, vocabulary: VocabularySink | None) -> None:

@@ -15,8 +15,8 @@ from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.observation.tally import ENTRY_BYTES, ColumnTally, batches_of_rows
-from polysparse.stream.means import Means
 from polysparse.stream.memory import OBSERVE_PART, OBSERVING_BYTES, require_room_for_rows
+from polysparse.stream.resources import Resources
 from polysparse.stream.rows import plan_file, read_rows, require_unchanged
 
 
@@ -27,25 +27,25 @@ def learn_vocabulary(
     *,
     min_count: int,
     max_columns: int | None,
-    means: Means,
+    resources: Resources,
 ) -> Vocabulary:
     """Learn which columns occur in a file."""
-    if means.max_memory is not None:  # fail before counting rows that could not be expanded
+    if resources.max_memory is not None:  # fail before counting rows that could not be expanded
         none = ChosenColumns(basis, np.empty(0, dtype=np.int64))
         plan = plan_file(source, none, dtype)
         least = _least_columns(plan, min_count, max_columns)
-        require_room_for_rows(plan, means, source.resident_bytes, least)
+        require_room_for_rows(plan, resources, source.resident_bytes, least)
     tally, n_rows = ColumnTally(basis), 0
-    working = max(1, means.memory - source.resident_bytes)
-    means.progress.start(0, "counting")
-    for x, _ in read_rows(source, 0, working // 2, dtype, means.n_jobs):
+    working = max(1, resources.memory - source.resident_bytes)
+    resources.progress.start(0, "counting")
+    for x, _ in read_rows(source, 0, working // 2, dtype, resources.n_jobs):
         for rows in batches_of_rows(x.indptr, working // OBSERVE_PART // OBSERVING_BYTES):
             try:
-                _count(tally, x.rows(rows), means)
+                _count(tally, x.rows(rows), resources)
             except MemoryError:
-                _refuse(tally, means, n_rows + rows.stop - rows.start, source.summary.n_rows)
+                _refuse(tally, resources, n_rows + rows.stop - rows.start, source.summary.n_rows)
             n_rows += rows.stop - rows.start
-            means.progress.advance_to(n_rows, f"up to {tally.n_entries:,} columns")
+            resources.progress.advance_to(n_rows, f"up to {tally.n_entries:,} columns")
     require_unchanged(source, n_rows)
     ranks, counts = tally.chosen(min_count, max_columns)
     if len(ranks) == 0:
@@ -73,25 +73,25 @@ def plan_own_rows(vocabulary: Vocabulary, planned: ExpansionPlan) -> ExpansionPl
     return planned.with_found(below, int(counts.sum()))
 
 
-def _count(tally: ColumnTally, x: CanonicalCsr, means: Means) -> None:
+def _count(tally: ColumnTally, x: CanonicalCsr, resources: Resources) -> None:
     """Count rows; if their columns do not fit in memory, count each half by itself."""
     try:
-        tally.count(x, means.n_jobs, _room_for(tally, means)[0])
+        tally.count(x, resources.n_jobs, _room_for(tally, resources)[0])
     except MemoryError:
         n_rows = x.shape[0]
         if n_rows < 2:
             raise
         tally.settle()
         for rows in (slice(0, n_rows // 2), slice(n_rows // 2, n_rows)):
-            _count(tally, x.rows(rows), means)
+            _count(tally, x.rows(rows), resources)
 
 
-def _room_for(tally: ColumnTally, means: Means) -> tuple[int | None, bool]:
+def _room_for(tally: ColumnTally, resources: Resources) -> tuple[int | None, bool]:
     """Return the byte limit of the tally, and whether it is max_memory that sets it.
 
     The limit includes what the tally already holds; it is None if nothing limits it.
     """
-    share = None if means.max_memory is None else means.max_memory // thresholds.TALLY_PART
+    share = None if resources.max_memory is None else resources.max_memory // thresholds.TALLY_PART
     available = machine.available_bytes()
     if available is not None:
         available += ENTRY_BYTES * tally.n_entries
@@ -100,11 +100,11 @@ def _room_for(tally: ColumnTally, means: Means) -> tuple[int | None, bool]:
     return share, True
 
 
-def _refuse(tally: ColumnTally, means: Means, done: int, n_rows: int) -> NoReturn:
+def _refuse(tally: ColumnTally, resources: Resources, done: int, n_rows: int) -> NoReturn:
     """Raise MemoryError, stating what was found so far and how to proceed."""
     tally.settle()
-    what, way_out, limit = "The available memory", "", means.memory
-    if means.max_memory is not None and _room_for(tally, means)[1]:
+    what, way_out, limit = "The available memory", "", resources.memory
+    if resources.max_memory is not None and _room_for(tally, resources)[1]:
         what, way_out = f"max_memory={limit} ({format_bytes(limit)})", "give more, "
     raise MemoryError(
         f"{what} is too little to count the columns that occur: more than {tally.n_entries:,} in "

@@ -7,7 +7,7 @@ from dataclasses import replace
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for
-from polysparse.stream.means import Means
+from polysparse.stream.resources import Resources
 
 # Input is read in blocks of 1/32 of the memory, but at least 2**16 bytes: as arrays, text takes up
 # to six times its size. A block of the expansion may take half of the memory.
@@ -45,13 +45,13 @@ def memory_for_rows(plan: ExpansionPlan, n_more: int = 0) -> int:
 
 
 def require_room_for_rows(
-    plan: ExpansionPlan, means: Means, resident: int, n_more: int = 0
+    plan: ExpansionPlan, resources: Resources, resident: int, n_more: int = 0
 ) -> None:
     """Raise MemoryError if the longest row does not fit into the memory limit.
 
     The columns take their share of it, and so do the `resident` bytes of an input read whole.
     """
-    columns, max_memory = memory_for_columns(plan), means.memory
+    columns, max_memory = memory_for_columns(plan), resources.memory
     needed = memory_for_rows(plan, n_more) + columns + resident
     if needed > max_memory:
         besides = [f"{plan.columns.n_columns:,} columns"] * bool(columns)

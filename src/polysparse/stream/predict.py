@@ -13,8 +13,8 @@ from polysparse.files.model_file import ModelFile
 from polysparse.files.source import FileFault, Source
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import as_csr
-from polysparse.stream.means import Means
 from polysparse.stream.memory import BYTES_PER_CHOSEN, LEAST_READ, READ_PART
+from polysparse.stream.resources import Resources
 from polysparse.stream.rows import read_rows, require_unchanged
 
 LEAST_MEMORY = READ_PART * LEAST_READ  # of reading in the smallest blocks
@@ -27,33 +27,35 @@ def memory_for_model(file: ModelFile) -> int:
 
 
 def iter_predictions(
-    source: Source, predict: Callable[[Any], NDArray[Any]], means: Means, resident: int
+    source: Source, predict: Callable[[Any], NDArray[Any]], resources: Resources, resident: int
 ) -> Iterator[tuple[NDArray[Any], Any]]:
     """Yield what `predict` makes of each block of rows, with its labels or None.
 
     MemoryError is raised if the `resident` bytes of a model leave no room for a block.
     """
-    rest = means.memory - source.resident_bytes - resident
+    rest = resources.memory - source.resident_bytes - resident
     if rest < LEAST_MEMORY:
-        needed = means.memory - rest + LEAST_MEMORY
+        needed = resources.memory - rest + LEAST_MEMORY
         raise MemoryError(
-            f"max_memory={means.memory} ({format_bytes(means.memory)}) is too little: the model "
-            f"and a few rows need max_memory={needed} ({format_bytes(needed)})."
+            f"max_memory={resources.memory} ({format_bytes(resources.memory)}) is too little: the "
+            f"model and a few rows need max_memory={needed} ({format_bytes(needed)})."
         )
-    means.progress.start(0, "predicting")
+    resources.progress.start(0, "predicting")
     n_rows = 0
-    for x, labels in read_rows(source, 0, rest, np.dtype(np.float64), means.n_jobs):
+    for x, labels in read_rows(source, 0, rest, np.dtype(np.float64), resources.n_jobs):
         if x.shape[0]:
             yield predict(as_csr(x.shape, x.indptr, x.indices, x.data, is_array=True)), labels
         n_rows += x.shape[0]
-        means.progress.advance_to(n_rows, "predicted")
+        resources.progress.advance_to(n_rows, "predicted")
     require_unchanged(source, n_rows)
 
 
-def score_regression(source: Source, model: Any, means: Means, resident: int) -> dict[str, float]:
+def score_regression(
+    source: Source, model: Any, resources: Resources, resident: int
+) -> dict[str, float]:
     """Return R2 and the root of the mean squared error on the labels of a file."""
     errors, n_rows, mean, spread = 0.0, 0, 0.0, 0.0
-    for predicted, labels in iter_predictions(source, model.predict, means, resident):
+    for predicted, labels in iter_predictions(source, model.predict, resources, resident):
         errors += float(np.sum((predicted - labels) ** 2))
         # Spreads of blocks about their own means are joined, so that nothing cancels.
         block_mean, n_block = float(labels.mean()), len(labels)
@@ -67,10 +69,12 @@ def score_regression(source: Source, model: Any, means: Means, resident: int) ->
     }
 
 
-def score_classes(source: Source, model: Any, means: Means, resident: int) -> dict[str, float]:
+def score_classes(
+    source: Source, model: Any, resources: Resources, resident: int
+) -> dict[str, float]:
     """Return accuracy and log loss on the labels of a file."""
     hits, loss, n_rows = 0, 0.0, 0
-    for logs, labels in iter_predictions(source, model.predict_log_proba, means, resident):
+    for logs, labels in iter_predictions(source, model.predict_log_proba, resources, resident):
         true = np.searchsorted(model.classes_, labels)
         known = model.classes_[np.minimum(true, len(model.classes_) - 1)] == labels
         if not known.all():

@@ -12,8 +12,8 @@ from polysparse.expansion.by_blocks import count_in_blocks, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.source import FileFault, Source, faults_of
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
-from polysparse.stream.means import Means
 from polysparse.stream.memory import FILL_PART, bytes_to_read, memory_for_columns
+from polysparse.stream.resources import Resources
 
 
 def plan_file(source: Source, columns: ColumnSpace, dtype: np.dtype[Any]) -> ExpansionPlan:
@@ -32,30 +32,30 @@ def read_rows(
 
 
 def expand_rows(
-    source: Source, plan: ExpansionPlan, skip_rows: int, means: Means
+    source: Source, plan: ExpansionPlan, skip_rows: int, resources: Resources
 ) -> Iterator[tuple[Any, Any]]:
     """Yield blocks of the expansion with labels or None; each is valid until the next one."""
-    rest = means.memory - memory_for_columns(plan) - source.resident_bytes
-    for x, labels in read_rows(source, skip_rows, rest, plan.dtype, means.n_jobs):
+    rest = resources.memory - memory_for_columns(plan) - source.resident_bytes
+    for x, labels in read_rows(source, skip_rows, rest, plan.dtype, resources.n_jobs):
         blocks = iter_expand_columns(
-            plan.columns, x, n_jobs=means.n_jobs, max_bytes=rest // FILL_PART, reuse=True
+            plan.columns, x, n_jobs=resources.n_jobs, max_bytes=rest // FILL_PART, reuse=True
         )
         for rows, block in blocks:
             yield block, None if labels is None else labels[rows]
 
 
-def count_values(source: Source, plan: ExpansionPlan, means: Means) -> ExpansionPlan:
+def count_values(source: Source, plan: ExpansionPlan, resources: Resources) -> ExpansionPlan:
     """Return the exact plan, by expanding every row once."""
 
     def blocks() -> Iterator[Any]:
         n_rows = nnz = 0
-        for block, _ in expand_rows(source, plan, 0, means):
+        for block, _ in expand_rows(source, plan, 0, resources):
             yield block
             n_rows, nnz = n_rows + block.shape[0], nnz + block.nnz
-            means.progress.advance_to(n_rows, f"{nnz:,} values")
+            resources.progress.advance_to(n_rows, f"{nnz:,} values")
         require_unchanged(source, n_rows)
 
-    means.progress.start(0, "counting")
+    resources.progress.start(0, "counting")
     return count_in_blocks(plan, blocks())
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from polysparse.files.source import FileFault, Source
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.output import CsrRoom, as_csr, index_dtype_for
-from polysparse.stream.means import Means
+from polysparse.stream.resources import Resources
 from polysparse.stream.rows import read_rows, require_unchanged
 
 DTYPE = np.dtype(np.float64)
@@ -23,19 +23,19 @@ def bytes_of_whole(source: Source) -> int:
     return n_stored * (itemsize + DTYPE.itemsize) + (n_rows + 1) * itemsize + 8 * n_rows
 
 
-def read_whole(source: Source, means: Means) -> tuple[Any, NDArray[np.float64] | None]:
+def read_whole(source: Source, resources: Resources) -> tuple[Any, NDArray[np.float64] | None]:
     """Return all rows as a csr_array of float64, and their labels or None."""
     summary, index_dtype = source.summary, _index_dtype(source)
     most_rows, most = summary.n_rows, summary.profile.n_stored
     room = CsrRoom.fresh(most_rows, most, index_dtype, index_dtype, DTYPE)
     labels = np.empty(most_rows) if summary.has_labels else None
     n_rows = nnz = room.indptr[0] = 0
-    means.progress.start(0, "reading")
-    for x, block_labels in read_rows(source, 0, means.memory, DTYPE, means.n_jobs):
+    resources.progress.start(0, "reading")
+    for x, block_labels in read_rows(source, 0, resources.memory, DTYPE, resources.n_jobs):
         rows = slice(n_rows, n_rows + x.shape[0])
         if rows.stop > most_rows or nnz + len(x.data) > most:
             raise FileFault(f"{source.path} changed while it was read.")
-        means.progress.advance_to(rows.stop, f"{nnz + len(x.data):,} values")
+        resources.progress.advance_to(rows.stop, f"{nnz + len(x.data):,} values")
         if labels is not None:
             labels[rows] = block_labels
         if rows == slice(0, most_rows):  # it came in one piece, and need not be copied

@@ -39,7 +39,7 @@ MEMORY = 2**30  # bytes of working memory, unless another limit is given
 
 
 @dataclass(frozen=True)
-class Means:
+class Resources:
     """The resources that a pass may use.
 
     Attributes
