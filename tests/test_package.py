@@ -16,7 +16,7 @@ import pytest
 import polysparse
 
 ROOT = Path(__file__).parent.parent
-# tests/clusters/ and tests/gpu/ look at the rooms whose libraries are not installed here.
+# tests/clusters/ and tests/gpu/ test the packages whose libraries are not installed here.
 ELSEWHERE = ("polysparse.dask", "polysparse.spark", "polysparse.gpu")
 MODULES = [
     module.name

@@ -13,6 +13,7 @@ import reference
 from checks import DEGREES, assert_is_hashed, bits, zoo_law
 from csr_zoo import ZOO, random_dense, raw_csr
 from inside import lower
+from looping import loop_over
 from polysparse import HashedPolynomialFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
@@ -27,7 +28,7 @@ def assert_is_law(result, law, n_features, basis, hashing):
 @pytest.mark.parametrize("include_bias", [True, False])
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_zoo_obeys_the_law(build, degree, interaction_only, include_bias):
     X, dense = build()
     basis = degree, interaction_only, include_bias
@@ -49,7 +50,7 @@ def test_zoo_obeys_the_law(build, degree, interaction_only, include_bias):
 
 @pytest.mark.parametrize("n_columns", [7, 2**20])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 @pytest.mark.usefixtures("wide", "small_tasks")
 def test_zoo_obeys_the_law_wide_and_split(build, degree, n_columns):
     X, dense = build()

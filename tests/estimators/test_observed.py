@@ -9,6 +9,7 @@ import polysparse
 import reference
 from checks import DEGREES, assert_is_restricted, bits, columns_and_counts, zoo_law
 from csr_zoo import FITTABLE, random_csr, random_dense, raw_csr, wide_csr
+from looping import loop_over
 from polysparse import MonomialBasis, ObservedPolynomialFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
 @pytest.mark.parametrize("include_bias", [True, False])
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", FITTABLE, ids=lambda build: build.__name__)
+@loop_over("build", FITTABLE)
 def test_zoo_obeys_the_law(build, degree, interaction_only, include_bias):
     X, dense = build()
     values, stored = law = zoo_law(build, degree, interaction_only, include_bias)
@@ -41,7 +42,7 @@ def test_zoo_obeys_the_law(build, degree, interaction_only, include_bias):
 
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", FITTABLE, ids=lambda build: build.__name__)
+@loop_over("build", FITTABLE)
 @pytest.mark.usefixtures("wide", "small_tasks", "small_batches")
 def test_zoo_obeys_the_law_wide_split_and_in_batches(build, degree, interaction_only):
     X = build()[0]

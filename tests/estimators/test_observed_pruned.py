@@ -8,6 +8,7 @@ from sklearn.base import clone
 from checks import DEGREES, columns_and_counts
 from csr_zoo import FITTABLE, random_csr
 from inside import lower
+from looping import loop_over
 from polysparse import MonomialBasis, ObservedPolynomialFeatures
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.observation.tally import ColumnTally
@@ -26,7 +27,7 @@ def outcome(poly, X):
 @pytest.mark.parametrize("min_count", [1, 2, 3])
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", FITTABLE, ids=lambda build: build.__name__)
+@loop_over("build", FITTABLE)
 @pytest.mark.usefixtures("small_tasks", "small_batches")
 def test_the_zoo_keeps_the_same(build, degree, interaction_only, min_count):
     X, _ = build()

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import polysparse
 from checks import assert_family_is_kept
 from csr_zoo import FORMATS, ZOO, random_dense, raw_csr
+from looping import loop_over
 from polysparse import PolynomialFeatures
 
 
@@ -56,7 +57,7 @@ def test_same_columns_values_names_and_attributes_as_scikit_learn(degree, intera
     assert ours.get_feature_names_out().dtype == object
 
 
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_zoo_is_as_if_it_were_dense(build):
     X, dense = build()
     if 0 in dense.shape or not np.isfinite(dense).all():
@@ -70,7 +71,7 @@ def test_zoo_is_as_if_it_were_dense(build):
     assert result.dtype == expected.dtype
 
 
-@pytest.mark.parametrize("build", FORMATS, ids=lambda build: build.__name__)
+@loop_over("build", FORMATS)
 @pytest.mark.parametrize("family", ["array", "matrix"])
 def test_container_family(build, family):
     X = getattr(sparse, f"{build()[0].format}_{family}")(build()[0])

@@ -8,6 +8,7 @@ import polysparse
 import reference
 from checks import DEGREES
 from csr_zoo import random_dense
+from looping import loop_over
 
 LAYOUTS = {
     "C": lambda X: X,
@@ -25,7 +26,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@loop_over("layout", LAYOUTS)
 def test_dense_obeys_the_law(layout, degree, interaction_only, dtype, order):
     X = random_dense(5, 4, 0.8, dtype=dtype)
     poly = polysparse.PolynomialFeatures(degree, interaction_only=interaction_only, order=order)

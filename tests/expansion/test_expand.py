@@ -14,6 +14,7 @@ import polysparse
 from checks import DEGREES, assert_is_law, bits
 from csr_zoo import FORMATS, ZOO, random_dense, raw_csr
 from inside import lower
+from looping import loop_over
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
 @pytest.mark.parametrize("include_bias", [True, False])
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_zoo_obeys_the_law(build, degree, interaction_only, include_bias):
     X, dense = build()
     result = polysparse.expand(
@@ -32,7 +33,7 @@ def test_zoo_obeys_the_law(build, degree, interaction_only, include_bias):
 
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 @pytest.mark.usefixtures("wide", "small_tasks")
 def test_zoo_obeys_the_law_wide_and_split(build, degree, interaction_only):
     X, dense = build()
@@ -122,7 +123,7 @@ def test_one_long_row_is_shared_out(degree, stored):
     np.testing.assert_array_equal(row.data[-1000:], expected)
 
 
-@pytest.mark.parametrize("build", [*FORMATS, *ZOO[:2]], ids=lambda build: build.__name__)
+@loop_over("build", [*FORMATS, *ZOO[:2]])
 def test_container_family_is_that_of_the_input(build):
     X, _ = build()
     assert sparse.isspmatrix(polysparse.expand(X)) == sparse.isspmatrix(X)
@@ -130,7 +131,7 @@ def test_container_family_is_that_of_the_input(build):
     assert isinstance(polysparse.expand(matrix), sparse.csr_matrix)
 
 
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_input_is_never_changed(build):
     X, _ = build()
     before = pickle.dumps(X)

@@ -11,6 +11,7 @@ from checks import DEGREES, assert_is_restricted, bits, nbytes, zoo_law
 from column_kinds import SPACES, X, every_space, selected_space
 from csr_zoo import ZOO, random_dense, raw_csr
 from inside import before, fail_at, lower
+from looping import loop_over
 from polysparse import HashedPolynomialFeatures, MonomialBasis
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
 
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_ranks_are_columns_of_the_law(build, degree, interaction_only):
     law = zoo_law(build, degree, interaction_only, True)
     n = law[0].shape[1]

@@ -10,6 +10,7 @@ import polysparse
 from checks import bits
 from column_kinds import SPACES, X, selected_space
 from csr_zoo import ZOO
+from looping import loop_over
 
 SMALLER = X[:20]
 
@@ -25,7 +26,7 @@ def room_like(result, extra=0):
 
 @pytest.mark.parametrize("extra", [0, 9])
 @pytest.mark.parametrize("n_jobs", [1, 3])
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 @pytest.mark.usefixtures("small_tasks")
 def test_arrays_of_the_caller_get_the_zoo_and_nothing_behind_it(build, n_jobs, extra):
     matrix, _ = build()

@@ -8,6 +8,7 @@ import polysparse
 from checks import bits, nbytes
 from csr_zoo import ZOO, random_dense, raw_csr
 from inside import lower
+from looping import loop_over
 
 X = sparse.csr_array(random_dense(200, 15, 0.3))
 
@@ -45,7 +46,7 @@ def test_blocks_with_int64_indices(max_bytes, reuse):
     assert rows.stop == X.shape[0]
 
 
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_the_zoo_in_single_rows(build):
     matrix, dense = build()
     rows = [sparse.csr_array(dense[[r]]) for r in range(len(dense))]

@@ -10,11 +10,12 @@ import polysparse
 from checks import DEGREES
 from csr_zoo import ZOO, random_dense, raw_csr
 from inside import lower, set_available_memory
+from looping import loop_over
 
 
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_a_plan_is_what_expand_returns(build, degree, interaction_only):
     X, _ = build()
     plan = polysparse.plan(X, degree, interaction_only=interaction_only)

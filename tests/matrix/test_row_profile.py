@@ -17,6 +17,7 @@ from csr_zoo import (
     stored_zeros,
     uneven_rows,
 )
+from looping import loop_over
 from polysparse import MonomialBasis
 from polysparse.matrix.canonical import as_canonical, as_canonical_csr
 from polysparse.matrix.row_profile import RowProfile
@@ -36,7 +37,7 @@ SOME = [
 @pytest.mark.parametrize("include_bias", [True, False])
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", SOME, ids=lambda build: build.__name__)
+@loop_over("build", SOME)
 def test_sizes_are_those_of_the_expansion(build, degree, interaction_only, include_bias):
     X = build()[0]
     parameters = {"interaction_only": interaction_only, "include_bias": include_bias}
@@ -54,7 +55,7 @@ def test_sizes_are_those_of_the_expansion(build, degree, interaction_only, inclu
         assert profile.largest_row(basis) == np.diff(result.indptr).max()
 
 
-@pytest.mark.parametrize("build", SOME, ids=lambda build: build.__name__)
+@loop_over("build", SOME)
 def test_stored_values_are_those_that_are_not_zero(build):
     X, dense = build()
     assert as_canonical_csr(X).profile.n_stored == np.count_nonzero(dense)

@@ -10,6 +10,7 @@ from checks import DEGREES, zoo_law
 from column_kinds import SPACES, X, every_space
 from csr_zoo import FITTABLE, random_csr, random_dense, raw_csr, wide_csr
 from inside import lower, set_available_memory
+from looping import loop_over
 from polysparse import HashedPolynomialFeatures, PolynomialOperator
 from products import assert_close, built, law_of
 
@@ -25,7 +26,7 @@ def assert_gram_is(operator, expansion, Z=None, other=None):
 
 @both_bases
 @pytest.mark.parametrize("degree", [0, *DEGREES, 5], ids=str)
-@pytest.mark.parametrize("build", FITTABLE, ids=lambda build: build.__name__)
+@loop_over("build", FITTABLE)
 def test_inner_products_are_those_of_the_law(build, degree, interaction_only):
     law = zoo_law(build, degree, interaction_only, True)
     operator = PolynomialOperator(build()[0], degree, interaction_only=interaction_only)

@@ -9,6 +9,7 @@ from checks import DEGREES, zoo_law
 from column_kinds import SPACES, X, every_space
 from csr_zoo import FITTABLE, random_csr, raw_csr
 from inside import lower
+from looping import loop_over
 from polysparse import HashedPolynomialFeatures, PolynomialOperator
 from products import TOLERANCE, built
 
@@ -38,7 +39,7 @@ def assert_norms_are(operator, A):
 
 @both_bases
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", FITTABLE, ids=lambda build: build.__name__)
+@loop_over("build", FITTABLE)
 def test_norms_are_those_of_the_law(build, degree, interaction_only):
     values, _ = zoo_law(build, degree, interaction_only, True)
     parameters = {"degree": degree, "interaction_only": interaction_only}

@@ -10,6 +10,7 @@ from checks import DEGREES, assert_is_law, bits, zoo_law
 from column_kinds import SPACES, X, every_space
 from csr_zoo import FITTABLE, ZOO, raw_csr
 from inside import lower, set_available_memory
+from looping import loop_over
 from polysparse import HashedPolynomialFeatures, ObservedPolynomialFeatures, PolynomialOperator
 from polysparse.machine import format_bytes
 from products import product_bits
@@ -18,7 +19,7 @@ from products import product_bits
 
 
 @pytest.mark.parametrize("degree", DEGREES, ids=str)
-@pytest.mark.parametrize("build", FITTABLE, ids=lambda build: build.__name__)
+@loop_over("build", FITTABLE)
 def test_what_it_builds_is_the_law(build, degree):
     matrix, dense = build()
     operator = PolynomialOperator(matrix, degree)
@@ -86,7 +87,7 @@ def test_complex_matrices_are_refused():
 # ----------------------------------------------------------------------------------- arguments
 
 
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_shape_and_dtype_are_those_of_the_expansion(build):
     matrix, _ = build()
     expanded = polysparse.expand(matrix, 3, include_bias=False)

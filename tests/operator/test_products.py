@@ -11,6 +11,7 @@ from checks import DEGREES, zoo_law
 from column_kinds import SPACES, X, every_space
 from csr_zoo import ZOO, random_csr, random_dense, raw_csr, wide_csr
 from inside import lower
+from looping import loop_over
 from polysparse import HashedPolynomialFeatures, ObservedPolynomialFeatures, PolynomialOperator
 from products import TOLERANCE, assert_multiplies_like, built, law_of, weights
 
@@ -21,7 +22,7 @@ both_bases = pytest.mark.parametrize("interaction_only", [False, True])
 
 @both_bases
 @pytest.mark.parametrize("degree", [*DEGREES, 5], ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_products_are_those_of_the_law(build, degree, interaction_only):
     law = zoo_law(build, degree, interaction_only, True)
     operator = PolynomialOperator(build()[0], degree, interaction_only=interaction_only)
@@ -35,7 +36,7 @@ def test_products_are_those_of_the_law(build, degree, interaction_only):
 
 @both_bases
 @pytest.mark.parametrize("degree", [1, 2, (2, 4)], ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_products_with_chosen_columns_are_those_of_the_law(build, degree, interaction_only):
     law = zoo_law(build, degree, interaction_only, True)
     n = law[0].shape[1]
@@ -48,7 +49,7 @@ def test_products_with_chosen_columns_are_those_of_the_law(build, degree, intera
 
 @both_bases
 @pytest.mark.parametrize("degree", [2, (2, 3)], ids=str)
-@pytest.mark.parametrize("build", ZOO, ids=lambda build: build.__name__)
+@loop_over("build", ZOO)
 def test_products_with_hashed_columns(build, degree, interaction_only):
     matrix, dense = build()
     for n_columns in (1, 50):

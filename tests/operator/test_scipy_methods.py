@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from column_kinds import SPACES, X
+from looping import loop_over
 from polysparse import PolynomialOperator
 from products import weights
 
@@ -118,7 +119,7 @@ def outcome(use, *arguments):
     return type(found), found.shape, found.dtype, found.tobytes(), is_plain, issued
 
 
-@pytest.mark.parametrize("kind", vectors(1))
+@loop_over("kind", vectors(1))
 @pytest.mark.parametrize("use", USES)
 def test_the_outcome_is_that_of_scipys_methods(use, kind):
     for dtype in (np.float64, np.float32):

@@ -1,17 +1,17 @@
-"""The rooms of the house: who may import whom, and what may stand only in one place."""
+"""The order of packages: which may import which, and what only one of them may do."""
 
 import ast
 import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
+from looping import loop_over
 
 ROOT = Path(__file__).parents[1]
-HOUSE = ROOT / "src" / "polysparse"
+SOURCE = ROOT / "src" / "polysparse"
 
-# Each room may import those above it. ARCHITECTURE.md quotes this table.
-ROOMS = """
+# A package may import those above it. ARCHITECTURE.md repeats this list.
+PACKAGES = """
 thresholds    numbers that tests lower
 machine       memory and cores of this process
 elsewhere     who handles data that are not in this process
@@ -33,13 +33,13 @@ spark         on Spark: stages of its pipelines
 paper         the paper's experiments
 cli           the command line
 """
-ORDER = [line.split()[0] for line in ROOMS.split("\n") if line]
+ORDER = [line.split()[0] for line in PACKAGES.split("\n") if line]
 
 
 def modules():
     """Every module by its dotted name, but for the package itself and `python -m`."""
-    for path in sorted(HOUSE.rglob("*.py")):
-        parts = path.relative_to(HOUSE).with_suffix("").parts
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(part for part in parts if part != "__init__")
         if name not in ("", "__main__"):
             yield name, path
@@ -60,7 +60,7 @@ def imports_of(tree):
 
 
 def own_imports_of(name):
-    """Modules of the house that a module imports."""
+    """Modules of polysparse that a module imports."""
     for imported in imports_of(TREES[name]):
         package, _, rest = imported.partition(".")
         if package != "polysparse":
@@ -76,19 +76,19 @@ def strings_of(tree):
     return [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is str]
 
 
-def room_of(module):
+def package_of(module):
     return module.partition(".")[0]
 
 
-def test_every_module_has_a_room():
-    assert {room_of(name) for name in MODULES} == set(ORDER)
+def test_every_package_is_listed():
+    assert {package_of(name) for name in MODULES} == set(ORDER)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_imports_only_from_its_room_and_those_above(name):
-    allowed = ORDER[: ORDER.index(room_of(name)) + 1]
+@loop_over("name", MODULES)
+def test_a_module_imports_only_from_its_package_and_those_above(name):
+    allowed = ORDER[: ORDER.index(package_of(name)) + 1]
     for imported in own_imports_of(name):
-        assert room_of(imported) in allowed, f"{name} imports {imported}"
+        assert package_of(imported) in allowed, f"{name} imports {imported}"
 
 
 def test_no_two_modules_import_each_other():
@@ -96,44 +96,44 @@ def test_no_two_modules_import_each_other():
     TopologicalSorter(graph).prepare()  # raises for a cycle
 
 
-def test_only_the_processors_engine_imports_the_compiled_module():
+def test_only_the_cpu_engine_imports_the_compiled_module():
     users = [n for n in MODULES if any("_kernels" in i for i in imports_of(TREES[n]))]
     assert users == ["engine.cpu"]
 
 
-def test_every_room_says_what_lives_there_and_what_it_uses():
-    for room in ORDER:
-        docstring = ast.get_docstring(TREES[room])
-        assert docstring, room
-        if MODULES[room].name == "__init__.py":
-            assert "\n\n" in docstring, f"{room} needs a paragraph"
+def test_every_package_has_a_docstring():
+    for package in ORDER:
+        docstring = ast.get_docstring(TREES[package])
+        assert docstring, package
+        if MODULES[package].name == "__init__.py":
+            assert "\n\n" in docstring, f"{package} needs a paragraph"
 
 
-def test_only_the_command_line_knows_argparse_and_flags():
+def test_only_the_command_line_uses_argparse_and_names_flags():
     for name, tree in TREES.items():
-        if room_of(name) == "cli":
+        if package_of(name) == "cli":
             continue
         assert "argparse" not in set(imports_of(tree)), name
         texts = [text for text in strings_of(tree) if re.search(r"(?<![\w-])--[a-z]", text)]
-        assert not texts, f"{name} speaks of flags: {texts}"
+        assert not texts, f"{name} names flags: {texts}"
 
 
 def test_scikit_learn_is_used_by_its_public_interface():
     for name, tree in TREES.items():
         theirs = [i for i in imports_of(tree) if i.partition(".")[0] == "sklearn"]
-        assert not theirs or room_of(name) in ("estimators", "models", "dask", "paper"), name
+        assert not theirs or package_of(name) in ("estimators", "models", "dask", "paper"), name
         assert not [i for i in theirs if "._" in i], f"{name} imports {theirs}"
 
 
 def test_thresholds_are_read_where_they_are_needed():
-    """A test that lowers one would not reach a copy."""
+    """A test that lowers a threshold does not change a copy of it."""
     for name, tree in TREES.items():
         copied = [i for i in imports_of(tree) if i.startswith("polysparse.thresholds.")]
         assert not copied, f"{name} copies {copied}"
 
 
-def test_the_kernels_include_only_from_their_room_and_those_above():
-    rooms = [
+def test_kernels_include_only_from_their_folder_and_those_above():
+    order = [
         "platform",
         "basis",
         "matrix",
@@ -153,13 +153,13 @@ def test_the_kernels_include_only_from_their_room_and_those_above():
         "text": {"select", "observe", "apply", "losses"},
     }
     for path in (ROOT / "src" / "kernels").rglob("*.?pp"):
-        room = path.relative_to(ROOT / "src" / "kernels").parts[0]
-        allowed = set(rooms[: rooms.index(room) + 1]) - beside.get(room, set())
+        folder = path.relative_to(ROOT / "src" / "kernels").parts[0]
+        allowed = set(order[: order.index(folder) + 1]) - beside.get(folder, set())
         for line in path.read_text().splitlines():
             if line.startswith('#include "'):
                 included = line.split('"')[1]
                 assert included.partition("/")[0] in allowed, f"{path.name} includes {included}"
 
 
-def test_the_architecture_quotes_the_rooms():
-    assert ROOMS.strip() in (ROOT / "ARCHITECTURE.md").read_text()
+def test_the_architecture_lists_the_packages():
+    assert PACKAGES.strip() in (ROOT / "ARCHITECTURE.md").read_text()
