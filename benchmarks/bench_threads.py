@@ -26,7 +26,7 @@ from polysparse import (
     PolynomialRidge,
 )
 from polysparse.machine import threads_for, usable_cores
-from polysparse.models.losses import RowLosses
+from polysparse.models.losses.logistic import LogRowLosses
 
 EXPAND, MEMSET, INTO, BLOCKS = "expand", "memset", "expand(out=...)", "iter_expand(reuse=True)"
 FIT, TRANSFORM, HASHED = "observed fit", "observed transform", "hashed transform"
@@ -160,7 +160,7 @@ def time_models(case: Case, threads: list[int], repeats: int) -> Row:
         for side, model in models.items():
             sides[side, t] = partial(fit_model, model, X, y, t)
         sides[PREDICT, t] = partial(predict, models[LOGISTIC], X, t)
-        sides[LOSSES, t] = partial(RowLosses(y, np.ones(len(y)), 2, t).sums, scores, 0.5)
+        sides[LOSSES, t] = partial(LogRowLosses(y, np.ones(len(y)), 1, t).sums, scores, 0.5)
     value = sides[LOSSES, threads[0]]().value
 
     def check(side: tuple[str, int], result: Any) -> None:

@@ -93,12 +93,6 @@ def write_few_terms_at_a_time(patch):
     patch.setattr("polysparse.models.terms.AT_A_TIME", 3)
 
 
-def pretend_elsewhere(patch):
-    """Pretend that vectors and rows of models are not in main memory, as on a GPU."""
-    for module in ("vectors", "contributions"):
-        patch.setattr(f"polysparse.models.{module}.are_here", lambda _: False)
-
-
 def set_largest_graph(patch, n_bytes):
     """Pretend that an ONNX file may have no more bytes."""
     patch.setattr("polysparse.models.onnx_graph.MAX_BYTES", n_bytes)
@@ -216,5 +210,5 @@ def at_iteration(patch, iteration, action):
 
         return make
 
-    path = "polysparse.models.shared.PolynomialModel.reporter"
+    path = "polysparse.models.base.PolynomialModel._reporter"
     patch.setattr(path, wrapper(resolve_name(path)))

@@ -17,7 +17,7 @@ import polysparse.spark as on_spark
 from csr_zoo import random_csr
 from expand_on_cluster import dense_rows
 from model_data import classes_for, numbers_for
-from polysparse.clusters.rows import Rows
+from polysparse.clusters.data_blocks import DataBlock
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.spark import storing
 from polysparse.spark.cluster import SparkCluster
@@ -161,16 +161,16 @@ def test_what_workers_import_is_light():
 import sys
 import numpy as np
 import polysparse.spark.cluster
-from polysparse.clusters import rows as of_rows
+from polysparse.clusters import data_blocks
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.models import contributions
-from polysparse.models.weights import Extent
+from polysparse.models.weights import WeightRange
 from scipy import sparse
 
 x = as_canonical_csr(sparse.csr_array(np.eye(3)))
-rows = of_rows.Rows(x, np.arange(3.0), np.array([1.0, 2.0, 4.0]))
-assert of_rows.describe(rows) == (3, Extent(1.0, 4.0, 7.0))
-assert of_rows.count_classes(rows)[0].sums.tolist() == [1, 2, 4]
+data = data_blocks.DataBlock(x, np.arange(3.0), np.array([1.0, 2.0, 4.0]))
+assert data_blocks.describe(data) == (3, WeightRange(1.0, 4.0, 7.0))
+assert data_blocks.count_classes(data)[0].weights.tolist() == [1, 2, 4]
 assert "sklearn" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -374,7 +374,7 @@ def test_a_fit_does_not_fail_when_rows_cannot_be_removed(spark, monkeypatch):
 
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
-    rows = Rows(as_canonical_csr(X), TARGETS["ridge"], WEIGHTS)
+    rows = DataBlock(as_canonical_csr(X), TARGETS["ridge"], WEIGHTS)
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
     storing.store("fit", "0-0", rows)
     assert storing.stored("fit", "0-0", 6) is None

@@ -73,7 +73,7 @@ def test_sums_that_a_fit_asks_for(kind):
 
     from polysparse.gpu.canonical import as_canonical
     from polysparse.gpu.containers import container_of
-    from polysparse.gpu.models import DeviceDesign
+    from polysparse.gpu.row_store import DeviceDesign
     from polysparse.matrix.canonical import as_canonical_csr
     from polysparse.models.design import Design
 

@@ -10,10 +10,9 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.models import least_squares, newton
-from polysparse.models.blocks import Block, OneBlock
-from polysparse.models.design import Design
-from polysparse.models.intercepts import intercept_for
-from polysparse.models.objectives import LogLosses, SquaredErrors
+from polysparse.models.local_rows import LocalRows
+from polysparse.models.losses.logistic import LogLoss
+from polysparse.models.losses.squared import SquaredLoss
 
 N = 2_000
 
@@ -25,41 +24,44 @@ def one_hot(seed=0):
     return sparse.csr_array((np.ones(8 * N), places.ravel(), np.arange(0, 8 * N + 1, 8)))
 
 
-def make_design(scale=None):
-    """A design of degree 2, and scores that depend on it."""
+def make_x(scale=None):
+    """Rows of X, their columns of degree 2, and scores that depend on them."""
     X = one_hot()
     scores = X[:, [0]].toarray().ravel() * 2 - X[:, [7]].toarray().ravel()
     scores = scores + 3 * (X[:, [0]] * X[:, [12]]).toarray().ravel() - 1
     x = as_canonical_csr(X if scale is None else sparse.csr_array(X * scale))
-    basis = MonomialBasis(x.shape[1], 2, include_bias=False)
-    return Design(AllColumns(basis), x, None), scores
+    return x, AllColumns(MonomialBasis(x.shape[1], 2, include_bias=False)), scores
 
 
-def log_losses(block):
-    shares = np.bincount(block.targets, block.weights)
-    return LogLosses(OneBlock(block), len(shares), intercept_for(shares, has_intercept=True))
+def log_losses(x, columns, classes, weight):
+    rows = LocalRows(x, classes, np.ones(N), None)
+    n_classes = len(np.unique(classes))
+    loss = LogLoss(np.arange(n_classes), np.full(n_classes, weight))
+    rows.set_targets(columns, loss)
+    return rows.losses(loss, loss.intercept(rows, is_free=True), 1)
 
 
 def logistic(tol, C=1.0, n_classes=2, scale=None):
-    design, scores = make_design(scale)
+    x, columns, scores = make_x(scale)
     noise = np.random.default_rng(1).logistic(size=N)
-    weights = np.full(N, C)
     if n_classes == 2:
         classes, shape, start = (scores > noise).astype(int), (), 0.0
     else:
         classes, shape, start = np.digitize(scores + noise, [-1, 1]), (3,), np.zeros(3)
-    w = np.zeros((design.columns.n_columns, *shape))
-    losses = log_losses(Block(design, classes, weights))
-    fit = newton.minimise(losses, w, start, tol=tol, max_iter=100, report=lambda *_: None)
+    w = np.zeros((columns.n_columns, *shape))
+    losses = log_losses(x, columns, classes, C)
+    fit = newton.minimize(losses, w, start, tol=tol, max_iter=100, report=lambda *_: None)
     assert fit.has_converged
     return fit, losses.n_passes
 
 
 def ridge(tol, alpha=1.0, scale=None):
-    design, scores = make_design(scale)
+    x, columns, scores = make_x(scale)
     y = scores + np.random.default_rng(1).standard_normal(N)
-    errors = SquaredErrors(OneBlock(Block(design, y, np.ones(N))), has_intercept=True)
-    fit = least_squares.minimise(errors, alpha, tol=tol, max_iter=5_000, report=lambda *_: None)
+    rows = LocalRows(x, y, np.ones(N), None)
+    rows.set_targets(columns, SquaredLoss())
+    errors = rows.squared_errors(has_intercept=True, n_jobs=1)
+    fit = least_squares.minimize(errors, alpha, tol=tol, max_iter=5_000, report=lambda *_: None)
     assert fit.has_converged
     return fit, errors.n_passes
 
@@ -100,12 +102,11 @@ def test_few_passes_are_needed(solver, most):
 
 
 def test_values_fall_from_iteration_to_iteration():
-    design, scores = make_design()
+    x, columns, scores = make_x()
     values = []
-    block = Block(design, (scores > 0).astype(int), np.full(N, 1e4))  # separable
-    newton.minimise(
-        log_losses(block),
-        np.zeros(design.columns.n_columns),
+    newton.minimize(
+        log_losses(x, columns, (scores > 0).astype(int), 1e4),  # separable
+        np.zeros(columns.n_columns),
         0.0,
         tol=1e-6,
         max_iter=100,

@@ -81,7 +81,7 @@ def test_no_sketch_of_few_columns_nor_of_very_many(monkeypatch):
 def test_a_fit_with_a_sketch_has_the_same_bits_for_any_number_of_threads(kind, monkeypatch):
     X = random_csr(300, 24, 0.3)
     made = []
-    monkeypatch.setattr(newton, "MANY_STEPS", 3)
+    monkeypatch.setattr(newton, "MANY_CG_STEPS", 3)
     init = Sketch.__init__
     monkeypatch.setattr(Sketch, "__init__", lambda self, *args: made.append(1) or init(self, *args))
 

@@ -176,7 +176,7 @@ def _fit(options: argparse.Namespace, source: Source) -> tuple[ModelFile, Any]:
     labels = _as_labels(y, source, options)
     model, n_columns = _make_model(options, X)
     n_classes = len(np.unique(labels)) if options.model == "logistic" else 1
-    n_vectors = model.n_vectors * (n_classes if n_classes > 2 else 1)
+    n_vectors = model._n_vectors * (n_classes if n_classes > 2 else 1)
     what = f"IN and {n_vectors} vectors of {n_columns:,} coefficients"
     _require_room(options, n_bytes + 8 * n_vectors * n_columns, what)
     with _telling(options):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polysparse.models.blocks import Function
+from polysparse.models.row_store import Function
 
 TOGETHER = 8  # blocks, or sums of blocks, whose sums are added in one place
 ONE_THREAD = 1  # a task already has a core of its own

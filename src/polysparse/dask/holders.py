@@ -19,7 +19,7 @@ from typing import Any
 from dask.sizeof import sizeof
 from distributed import Client, Worker, futures_of, get_worker, wait
 
-from polysparse.models.blocks import Function
+from polysparse.models.row_store import Function
 
 MOST_BYTES = 2**26  # of all results, which go through the scheduler and are added up here
 MOST_FAILURES = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,14 +19,14 @@ from dask.base import tokenize
 from dask.delayed import Delayed
 from sklearn.utils.validation import check_is_fitted
 
-from polysparse.clusters import fitting
 from polysparse.clusters.calls import TOGETHER, Call, threads_in_task
+from polysparse.clusters.data_blocks import DataBlock
 from polysparse.clusters.predicting import travelling
-from polysparse.clusters.rows import Rows
+from polysparse.clusters.row_store import ClusterRows
 from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like
-from polysparse.models.blocks import Function, add_in_order
-from polysparse.models.ridge import PolynomialRidge
-from polysparse.models.shared import as_weights
+from polysparse.models.local_rows import add_in_order
+from polysparse.models.row_store import Function
+from polysparse.models.sample_weight import as_weights
 
 with suppress(ImportError):
     # Its defaults must be known before one of them is changed for a while: Dask would forget them.
@@ -180,11 +180,12 @@ MAKE, ADD, BESIDE = (delayed(each, pure=False) for each in (make_call, add_in_or
 # ----------------------------------------------------------------------------------------- fitting
 
 
-def fit(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Fit a model to a dask array. Its blocks are computed once, and kept for the time of the fit.
+@contextmanager
+def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[ClusterRows]:
+    """Read the rows of a dask array. Its blocks are computed once, and held during the fit.
 
-    y, and sample_weight if it is no number, are dask arrays with blocks of as many rows, or in this
-    process, if Dask knows how many rows the blocks of X have.
+    y, and sample_weight unless it is a number, are dask arrays with blocks of as many rows, or in
+    this process, if Dask knows how many rows the blocks of X have.
     """
     X = as_row_blocks(X)
     reader = type(model)(n_jobs=threads_in_task(model.n_jobs))
@@ -197,9 +198,8 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     cluster = DaskCluster()
     numbers = [(i, 0) for i in range(len(blocks))]
     given = map(Kept, (blocks, targets, weights, numbers))
-    rows = cluster.keep(read_block, *given, reader=reader)
-    fitting.fit(model, cluster, rows, X.shape[1])
-    return model
+    data = cluster.keep(read_block, *given, reader=reader)
+    yield ClusterRows(cluster, data, X.shape[1], model.n_jobs)
 
 
 def _like_rows(name: str, values: Any, X: Any) -> Any:
@@ -230,12 +230,13 @@ def _like_rows(name: str, values: Any, X: Any) -> Any:
     return values.to_delayed()
 
 
-def read_block(X: Any, y: Any, sample_weight: Any, number: tuple[int, ...], reader: Any) -> Rows:
+def read_block(
+    X: Any, y: Any, sample_weight: Any, number: tuple[int, ...], reader: Any
+) -> DataBlock:
     """Read a block as a model does."""
     with errors_of_block(number):
-        y_numeric = isinstance(reader, PolynomialRidge)
-        x, y = reader.read(X, y=y, reset=False, y_numeric=y_numeric, ensure_min_samples=0)
-        return Rows(x, y, as_weights(sample_weight, x.shape[0]))
+        x, y = reader._read(X, y=y, reset=False, y_numeric=reader._y_numeric, ensure_min_samples=0)
+        return DataBlock(x, y, as_weights(sample_weight, x.shape[0]))
 
 
 # -------------------------------------------------------------------------------------- predicting

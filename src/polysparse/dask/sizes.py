@@ -13,13 +13,13 @@ from typing import Any
 from dask.sizeof import sizeof
 from scipy import sparse
 
-from polysparse.clusters.rows import Aims, Rows
+from polysparse.clusters.data_blocks import DataBlock, EncodedTargets
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.models.losses import BinaryPoint, SoftmaxPoint
+from polysparse.models.losses.logistic import BinaryPoint, SoftmaxPoint
 from polysparse.observation.tally import ColumnTally
 
 FORMATS = "csr", "csc", "coo", "bsr", "dia", "lil", "dok"
-KEPT = Rows, Aims, CanonicalCsr, BinaryPoint, SoftmaxPoint  # classes
+OWN_CLASSES = DataBlock, EncodedTargets, CanonicalCsr, BinaryPoint, SoftmaxPoint
 TALLY_BYTES = 12  # of a column: its number and its count
 
 
@@ -30,8 +30,8 @@ def register_sizes() -> None:
     """
     for name in FORMATS:
         sizeof.register(getattr(sparse, f"{name}_array"), size_of_parts)
-    for kept in KEPT:
-        sizeof.register(kept, size_of_parts)
+    for each in OWN_CLASSES:
+        sizeof.register(each, size_of_parts)
     sizeof.register(ColumnTally, size_of_tally)
 
 

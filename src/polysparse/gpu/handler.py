@@ -1,15 +1,22 @@
 """What other rooms hand over to the GPU: a function for each of their functions and methods."""
 
+try:
+    import cupy  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "Matrices on a GPU need CuPy, also those of PyTorch: pip install 'polysparse[cuda]'."
+    ) from error
+
 from polysparse.gpu.expansion import expand, iter_expand, plan
-from polysparse.gpu.models import fit, predict
 from polysparse.gpu.operators import operator
+from polysparse.gpu.row_store import open_rows, predict
 from polysparse.gpu.transformers import count, sample_of, transform
 
 __all__ = [
     "count",
     "expand",
-    "fit",
     "iter_expand",
+    "open_rows",
     "operator",
     "plan",
     "predict",

@@ -13,7 +13,7 @@ from polysparse.gpu.containers import Container, container_of
 from polysparse.gpu.expansion import expand_columns
 from polysparse.gpu.memory import require_dense_room
 from polysparse.matrix.canonical import value_dtype
-from polysparse.observation.tally import ColumnTally
+from polysparse.observation.tally import ColumnTally, count_columns
 
 
 def sample_of(X: Any) -> Any:
@@ -67,6 +67,4 @@ def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
     container = container_of(X)
     with container.at_home():
         x = read_finite(container).get()
-    tally = ColumnTally(basis)
-    tally.count(x, estimator.n_jobs)
-    return tally
+    return count_columns(basis, x, estimator.n_jobs)

@@ -1,26 +1,56 @@
-"""The classes of rows, as scikit-learn finds them."""
+"""The classes of rows, as scikit-learn finds them, and their weights.
+
+A Spark worker imports this module for its first task, and importing scikit-learn takes seconds: it
+is imported only where its checks are needed.
+"""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
-MOST_APART = 2**10  # integers that are counted, and not sorted
+MAX_SPREAD = 2**10  # of integers that are counted instead of sorted
 EXACT = 2**53  # up to here, every integer is a float64
 
 
+@dataclass(frozen=True)
+class ClassWeights:
+    """The classes that occur, sorted, and the sum of the weights of each; add up over blocks.
+
+    `fault` says why y has no classes, if it has none.
+    """
+
+    classes: NDArray[Any]
+    weights: NDArray[np.float64]
+    fault: str | None = None
+
+    def __add__(self, other: ClassWeights) -> ClassWeights:
+        if self.fault or len(other.classes) == 0:  # whose dtype may be another
+            return self
+        if other.fault or len(self.classes) == 0:
+            return other
+        classes = np.unique(np.concatenate([self.classes, other.classes]))
+        weights = np.zeros(len(classes))
+        for each in (self, other):
+            weights[np.searchsorted(classes, each.classes)] += each.weights
+        return ClassWeights(classes, weights)
+
+
 def require_classes(y: Any) -> None:
-    """Raise ValueError if y is no column of classes."""
+    """Raise ValueError if y is not a column of classes."""
+    from sklearn.utils.multiclass import check_classification_targets
+
     check_classification_targets(y)
 
 
 def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the classes that occur, sorted, and which of them each row has.
+    """Return the classes that occur, sorted, and the number of each row's class.
 
-    ValueError is raised if y is no column of classes.
+    ValueError is raised if y is not a column of classes.
     """
     found = _count_classes(y)
     if found is not None:
@@ -31,18 +61,18 @@ def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def _count_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]] | None:
-    """Return the same if y has integers, close to each other, to which nobody could object.
+    """Return the same if y has integers that are close to each other and certainly valid.
 
-    None stands for anything else. scikit-learn warns if there are more classes than half the rows.
+    Otherwise return None. scikit-learn warns if there are more classes than half the rows.
     """
     if y.dtype.kind not in "biuf" or y.ndim != 1 or len(y) == 0:
         return None
     low, high = float(y.min()), float(y.max())
-    if not (low > -EXACT and high < EXACT and high - low < MOST_APART):
+    if not (low > -EXACT and high < EXACT and high - low < MAX_SPREAD):
         return None
     whole = y.astype(np.int64, copy=False)
     if y.dtype.kind == "f":
-        is_same = (whole == y) & (np.signbit(y) == (whole < 0))  # -0.0 is none of them
+        is_same = (whole == y) & (np.signbit(y) == (whole < 0))  # not -0.0
         if not is_same.all():
             return None
     numbers = (whole - int(low)).astype(np.intp, copy=False)
@@ -53,3 +83,19 @@ def _count_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]] | N
     if len(offsets) < len(occurs):
         numbers = (np.cumsum(occurs) - 1)[numbers]
     return (offsets + int(low)).astype(y.dtype), numbers
+
+
+def fault_in_classes(classes: NDArray[Any]) -> str | None:
+    """Return scikit-learn's error for these classes of some rows, or None if they are valid."""
+    if classes.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):  # floats beyond all integers
+            is_whole = classes == classes.astype(np.int64)
+        if is_whole.all():
+            return None
+    try:
+        with warnings.catch_warnings():  # of many classes among few rows
+            warnings.simplefilter("ignore")
+            require_classes(classes)
+    except ValueError as error:
+        return str(error)
+    return None

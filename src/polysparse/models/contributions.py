@@ -1,6 +1,7 @@
-"""What a block of rows contributes to a fit: functions of the block and of what all blocks share.
+"""What a block of rows contributes to a fit: pure functions of the block and of shared arguments.
 
-Those that return rows are for `Blocks.keep`, those that return a tuple of sums for `Blocks.total`.
+Functions that return rows are for `RowStore.keep`, those that return a tuple of sums for
+`RowStore.total`.
 """
 
 from __future__ import annotations
@@ -10,127 +11,126 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.array_losses import array_losses_for
-from polysparse.models.blocks import Block
-from polysparse.models.losses import RowLosses, Rows
-from polysparse.models.vectors import are_here, dot, multiply, weighted_squares
+from polysparse.models.losses.interface import Loss, RowArray
 
 
-def scores(block: Block, coefficients: NDArray[Any]) -> Rows:
+def scores(block: Any, coefficients: NDArray[Any]) -> RowArray:
     """Return the expansion times coefficients."""
-    return block.design.apply(coefficients)
+    out: RowArray = block.design.apply(coefficients)
+    return out
 
 
-def count_rows(block: Block) -> tuple[Any, ...]:
+def count_rows(block: Any) -> tuple[Any, ...]:
     """Return in how many rows each column occurs."""
     return (block.design.count_rows(),)
 
 
-# ------------------------------------------------------------------------------- logistic losses
+# ---------------------------------------------------------------------------------------- losses
 
 
-def log_losses(block: Block, z: Rows, n_classes: int, **at: Any) -> tuple[Any, ...]:
+def loss_sums(block: Any, z: RowArray, loss: Loss, intercept: Any) -> tuple[Any, ...]:
     """Return sums of the losses at scores z."""
-    return (_loss(block, n_classes).sums(z, **at),)
+    return (_row_losses(block, loss).sums(z, intercept),)
 
 
-def log_losses_along(
-    block: Block, z: Rows, change: Rows, old: Any, n_classes: int, **at: Any
+def loss_sums_along(
+    block: Any, z: RowArray, change: RowArray, old: Any, loss: Loss, **at: Any
 ) -> tuple[Any, ...]:
-    """Return sums of the losses at a change of scores z, and how they change along it."""
-    return (_loss(block, n_classes).sums(z, change=change, old=old, **at),)
+    """Return sums of the losses at `z + step * (change - shift)`, and derivatives along it."""
+    return (_row_losses(block, loss).sums(z, change=change, old=old, **at),)
 
 
-def point(block: Block, z: Rows, n_classes: int, intercept: Any) -> Any:
+def point(block: Any, z: RowArray, loss: Loss, intercept: Any) -> Any:
     """Return the gradients and curvatures of rows at scores z."""
-    return _loss(block, n_classes).point(z, intercept)
+    return _row_losses(block, loss).point(z, intercept)
 
 
-def _loss(block: Block, n_classes: int) -> Any:
-    if not are_here(block.weights):
-        return array_losses_for(block.targets, block.weights, n_classes)
-    return RowLosses(block.targets, block.weights, n_classes, block.design.n_jobs)
+def _row_losses(block: Any, loss: Loss) -> Any:
+    return loss.of_rows(block.targets, block.weights, block.design.n_jobs)
 
 
-def model(block: Block, at: Any, is_centred: bool) -> tuple[Any, ...]:
-    """Return the gradient at a point, the weighted sums of squares and of columns, and of rows."""
-    gradient = block.design.apply_transposed(at.residuals)
-    squares = block.design.sum_squares(at.weights)
-    sums = block.design.apply_transposed(at.weights) if is_centred else 0.0
-    return gradient, squares, sums, at.weights.sum(axis=0)
+def gradient_and_diagonal(block: Any, at: Any, is_centered: bool) -> tuple[Any, ...]:
+    """Return the gradient of coefficients, the diagonal of the Hessian, and what centers it.
+
+    The latter are the sums of columns and of rows, weighted by the curvatures.
+    """
+    gradient = block.design.apply_transposed(at.gradient)
+    squares = block.design.sum_squares(at.curvature)
+    sums = block.design.apply_transposed(at.curvature) if is_centered else 0.0
+    return gradient, squares, sums, at.curvature.sum(axis=0)
 
 
-def gram(block: Block, at: Any, directions: NDArray[Any], is_centred: bool) -> tuple[Any, ...]:
-    """Return the Hessian of a mean class times directions, and what `centred` needs to know."""
-    weights = at.weights if at.weights.ndim == 1 else at.weights.mean(axis=1)
-    return _gram(block, weights, directions, is_centred)
+def gram(block: Any, at: Any, directions: NDArray[Any], is_centered: bool) -> tuple[Any, ...]:
+    """Return the Hessian, averaged over classes, times directions, and what centers it."""
+    weights = at.curvature if at.curvature.ndim == 1 else at.curvature.mean(axis=1)
+    return _gram(block, weights, directions, is_centered)
 
 
-def cross(block: Block, at: Any, change: Rows) -> tuple[Any, ...]:
-    """Return how the slopes of intercepts change along a change of scores."""
-    return (at.cross(change, block.design.n_jobs),)
+def intercept_cross(block: Any, at: Any, change: RowArray) -> tuple[Any, ...]:
+    """Return the derivative of the intercept's gradient along a change of scores."""
+    return (at.intercept_cross(change, block.design.n_jobs),)
 
 
-def curve(
-    block: Block, at: Any, change: Rows, shift: Any, out: NDArray[Any] | None = None
+def hessian_product(
+    block: Any, at: Any, change: RowArray, shift: Any, out: NDArray[Any] | None = None
 ) -> tuple[Any, ...]:
-    """Return the Hessian at a point times the direction that makes a change of scores."""
-    curved = at.curve(change, shift, block.design.n_jobs)
-    return (block.design.apply_transposed(curved, out),)
+    """Return the Hessian of coefficients times a direction, whose scores are `change - shift`."""
+    rows = at.hessian_product(change, shift, block.design.n_jobs)
+    return (block.design.apply_transposed(rows, out),)
 
 
 # ------------------------------------------------------------------------------- squared errors
 
 
-def errors(block: Block, z: Rows) -> Rows:
+def residuals(block: Any, z: RowArray) -> RowArray:
     """Return targets less scores z."""
-    out: Rows = block.targets - z
+    out: RowArray = block.targets - z
     return out
 
 
-def targets(block: Block) -> Rows:
+def targets(block: Any) -> RowArray:
     """Return a copy of the targets."""
-    return block.targets.astype(np.float64)
+    out: RowArray = block.targets.astype(np.float64)
+    return out
 
 
-def weighted_sum(block: Block, rows: Rows) -> tuple[Any, ...]:
-    """Return the sum of weights times rows."""
-    return (dot(block.weights, rows, block.design.n_jobs),)
+def weighted_sum(block: Any, rows: RowArray) -> tuple[Any, ...]:
+    """Return the sum of `weights * rows`."""
+    return (block.weighted_sum(rows),)
 
 
-def squares(block: Block, rows: Rows, shift: float = 0.0) -> tuple[Any, ...]:
-    """Return the weighted sum of squares of rows less a shift."""
-    return (weighted_squares(block.weights, rows, shift, block.design.n_jobs),)
+def squares(block: Any, rows: RowArray, shift: float = 0.0) -> tuple[Any, ...]:
+    """Return the sum of `weights * (rows - shift)**2`."""
+    return (block.weighted_squares(rows, shift),)
 
 
-def column_sums(block: Block, is_centred: bool) -> tuple[Any, ...]:
+def column_sums(block: Any, is_centered: bool) -> tuple[Any, ...]:
     """Return the weighted sums of squares of columns and of columns, and the sum of weights."""
     squares = block.design.sum_squares(block.weights)
-    sums = block.design.apply_transposed(block.weights) if is_centred else 0.0
+    sums = block.design.apply_transposed(block.weights) if is_centered else 0.0
     return squares, sums, float(block.weights.sum())
 
 
 def transposed(
-    block: Block, rows: Rows, shift: float = 0.0, out: NDArray[Any] | None = None
+    block: Any, rows: RowArray, shift: float = 0.0, out: NDArray[Any] | None = None
 ) -> tuple[Any, ...]:
-    """Return the transposed expansion times weighted rows less a shift."""
-    weighted = multiply(block.weights, rows, shift, block.design.n_jobs)
-    return (block.design.apply_transposed(weighted, out),)
+    """Return the transposed expansion times `weights * (rows - shift)`."""
+    return (block.design.apply_transposed(block.weighted(rows, shift), out),)
 
 
-def gram_of_columns(block: Block, directions: NDArray[Any], is_centred: bool) -> tuple[Any, ...]:
-    """Return weighted inner products of columns times directions, as `gram` does."""
-    return _gram(block, block.weights, directions, is_centred)
+def gram_of_columns(block: Any, directions: NDArray[Any], is_centered: bool) -> tuple[Any, ...]:
+    """Return weighted inner products of columns times directions, and what centers them."""
+    return _gram(block, block.weights, directions, is_centered)
 
 
 def _gram(
-    block: Block, weights: Rows, directions: NDArray[Any], is_centred: bool
+    block: Any, weights: RowArray, directions: NDArray[Any], is_centered: bool
 ) -> tuple[Any, ...]:
-    """Return products, and if they are to be centred weighted sums of columns and of rows."""
-    sums = block.design.apply_transposed(weights) if is_centred else 0.0
+    """Return the products, and the weighted sums of columns and of rows if they are centered."""
+    sums = block.design.apply_transposed(weights) if is_centered else 0.0
     return block.design.gram(weights, directions), sums, float(weights.sum())
 
 
-def squares_and_transposed(block: Block, rows: Rows, shift: float) -> tuple[Any, ...]:
-    """Return what `squares` and `transposed` do."""
+def squares_and_transposed(block: Any, rows: RowArray, shift: float) -> tuple[Any, ...]:
+    """Return the results of `squares` and `transposed`."""
     return squares(block, rows, shift) + transposed(block, rows, shift)

@@ -1,8 +1,8 @@
-"""The best intercept of a logistic loss, which is not a variable of the solver.
+"""The optimal intercept of a loss, which is eliminated: it is not a variable of the solver.
 
-For given scores, the intercept with the least loss is sought by sums over rows. What is left is a
-function of the scores with a gradient and a Hessian of its own, in which a constant score has no
-effect.
+For given scores, the intercept that minimizes the loss is found from sums over rows. What remains
+is a function of the scores, with its own gradient and Hessian, that is invariant to adding a
+constant to the scores.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.losses import Sums
+from polysparse.models.losses.interface import LossSums
 
-Evaluate = Callable[[Any], Sums]  # sums over rows with an intercept
+Evaluate = Callable[[Any], LossSums]  # sums over rows with an intercept
 
-# What the slope of the intercept may be, of the sum of weights. The gradient of features that are
-# far from 0 has many times as much.
-_ENOUGH = 1e-13
-_MOST_STEPS = 60  # after which the intercept is as good as it gets
+# Tolerance for the gradient of the intercept, relative to the sum of weights. It must be small: the
+# gradient of features that are far from 0 is many times as large.
+_TOLERANCE = 1e-13
+_MAX_STEPS = 60
 
 
 class NoIntercept:
@@ -29,7 +29,7 @@ class NoIntercept:
 
     is_free = False
 
-    def best(self, at: Evaluate, start: Any) -> tuple[Any, Sums]:
+    def best(self, at: Evaluate, start: Any) -> tuple[Any, LossSums]:
         """Return an intercept of 0, and the sums there."""
         zero = 0 * start
         return zero, at(zero)
@@ -39,32 +39,64 @@ class NoIntercept:
         return 0 * cross
 
 
-class BinaryIntercept:
+class ScalarIntercept:
+    """The intercept of any convex loss of one score, by Newton's method within a bracket."""
+
+    is_free = True
+
+    def best(self, at: Evaluate, start: float) -> tuple[float, LossSums]:
+        """Return the optimal intercept, searched from `start`, and the sums there."""
+        intercept, low, high, width = start, -math.inf, math.inf, 1.0
+        sums = at(intercept)
+        for _ in range(_MAX_STEPS):
+            gradient, hessian = float(sums.intercept_gradient), float(sums.intercept_hessian)
+            if gradient == 0:
+                break
+            low, high = (low, intercept) if gradient > 0 else (intercept, high)
+            guess = intercept - gradient / hessian if hessian > 0 else math.nan
+            if not low < guess < high:
+                guess = (low + high) / 2
+            if not math.isfinite(guess):  # there is no bracket yet
+                guess, width = intercept - math.copysign(width, gradient), 4 * width
+            scale = max(abs(intercept), abs(sums.min_score), abs(sums.max_score))
+            if abs(guess - intercept) <= np.finfo(np.float64).eps * scale:
+                break
+            intercept = guess
+            sums = at(intercept)
+        return intercept, sums
+
+    def shift(self, hessian: float, cross: float) -> float:
+        """Return the decrease of the optimal intercept along a direction, to first order."""
+        return cross / hessian if hessian > 0 else 0.0
+
+
+class BinaryIntercept(ScalarIntercept):
     """The intercept of two classes.
 
     Parameters
     ----------
-    shares : ndarray of float64 of shape (2,)
+    weights : ndarray of float64 of shape (2,)
         The sums of weights of the classes, both above 0.
     """
 
-    is_free = True
-
-    def __init__(self, shares: NDArray[np.float64]) -> None:
-        self.first, self.second = map(float, shares)
+    def __init__(self, weights: NDArray[np.float64]) -> None:
+        self.first, self.second = map(float, weights)
         self.total = self.first + self.second
         self.prior = math.log(self.second) - math.log(self.first)
 
-    def best(self, at: Evaluate, start: float) -> tuple[float, Sums]:
-        """Return the intercept with the least loss, sought from `start`, and the sums there."""
+    def best(self, at: Evaluate, start: float) -> tuple[float, LossSums]:
+        """Return the optimal intercept, searched from `start`, and the sums there."""
         intercept, low, high = start, -math.inf, math.inf
         sums = at(intercept)
-        for _ in range(_MOST_STEPS):
-            if abs(sums.slopes) <= _ENOUGH * self.total:
+        for _ in range(_MAX_STEPS):
+            if abs(sums.intercept_gradient) <= _TOLERANCE * self.total:
                 break
             # A mean of sigmoids lies between those of the least and of the largest score.
-            low, high = max(low, self.prior - sums.highest), min(high, self.prior - sums.lowest)
-            if sums.slopes > 0:
+            low, high = (
+                max(low, self.prior - sums.max_score),
+                min(high, self.prior - sums.min_score),
+            )
+            if sums.intercept_gradient > 0:
                 high = max(low, min(high, intercept))
             else:
                 low = min(high, max(low, intercept))
@@ -74,19 +106,15 @@ class BinaryIntercept:
             sums = at(intercept)
         return intercept, sums
 
-    def shift(self, hessian: float, cross: float) -> float:
-        """Return by how much the intercept falls along a change of scores, to first order."""
-        return cross / hessian if hessian > 0 else 0.0
+    def _next(self, intercept: float, sums: LossSums, low: float, high: float) -> float:
+        """Return the next intercept: a Newton step for the logit of the mean, or bisection.
 
-    def _next(self, intercept: float, sums: Sums, low: float, high: float) -> float:
-        """Return Newton's guess for the logit of the mean, or the middle if it is no better.
-
-        That logit is almost a line, so that a step is hardly ever too long.
+        The logit is almost linear in the intercept, so a Newton step is rarely too long.
         """
-        first, second = self.first - sums.slopes, self.second + sums.slopes
-        if min(first, second) > 0 and sums.hessian > 0:
+        first, second = self.first - sums.intercept_gradient, self.second + sums.intercept_gradient
+        if min(first, second) > 0 and sums.intercept_hessian > 0:
             error = math.log(second) - math.log(first) - self.prior
-            guess = intercept - error * first * second / (self.total * sums.hessian)
+            guess = intercept - error * first * second / (self.total * sums.intercept_hessian)
             if low < guess < high:
                 return float(guess)
         return (low + high) / 2
@@ -97,27 +125,31 @@ class SoftmaxIntercepts:
 
     Parameters
     ----------
-    shares : ndarray of float64 of shape (n_classes,)
+    weights : ndarray of float64 of shape (n_classes,)
         The sums of weights of the classes, all above 0.
     """
 
     is_free = True
 
-    def __init__(self, shares: NDArray[np.float64]) -> None:
-        self.shares = shares
-        self.total = float(shares.sum())
+    def __init__(self, weights: NDArray[np.float64]) -> None:
+        self.weights = weights
+        self.total = float(weights.sum())
 
-    def best(self, at: Evaluate, start: NDArray[np.float64]) -> tuple[NDArray[np.float64], Sums]:
-        """Return the intercepts with the least loss, sought from `start`, and the sums there.
+    def best(
+        self, at: Evaluate, start: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], LossSums]:
+        """Return the optimal intercepts, searched from `start`, and the sums there.
 
-        Newton's steps are taken while they help, else one of iterative scaling.
+        Newton steps are taken while they help, otherwise steps of iterative scaling.
         """
         intercept = _without_mean(start)
         sums = at(intercept)
-        for _ in range(_MOST_STEPS):
-            if np.abs(sums.slopes).max() <= _ENOUGH * self.total:
+        for _ in range(_MAX_STEPS):
+            if np.abs(sums.intercept_gradient).max() <= _TOLERANCE * self.total:
                 break
-            next_one = _without_mean(intercept - _solve(sums.hessian, sums.slopes))
+            next_one = _without_mean(
+                intercept - _solve(sums.intercept_hessian, sums.intercept_gradient)
+            )
             newer = at(next_one)
             if not _is_better(newer, sums):
                 next_one = self._rescaled(intercept, sums)
@@ -130,40 +162,33 @@ class SoftmaxIntercepts:
     def shift(
         self, hessian: NDArray[np.float64], cross: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return by how much the intercepts fall along a change of scores, to first order."""
+        """Return the decrease of the optimal intercepts along a direction, to first order."""
         return _solve(hessian, cross)
 
-    def _rescaled(self, intercept: NDArray[np.float64], sums: Sums) -> NDArray[np.float64]:
+    def _rescaled(self, intercept: NDArray[np.float64], sums: LossSums) -> NDArray[np.float64]:
         """Return intercepts after a step of iterative scaling, which never raises the loss."""
-        expected = np.maximum(sums.expected, np.finfo(np.float64).tiny)
-        return _without_mean(intercept + np.log(self.shares) - np.log(expected))
+        expected = np.maximum(sums.predicted_weights, np.finfo(np.float64).tiny)
+        return _without_mean(intercept + np.log(self.weights) - np.log(expected))
 
 
-def intercept_for(shares: NDArray[np.float64], has_intercept: bool) -> Any:
-    """Return how to find the intercept of classes with these sums of weights."""
-    if not has_intercept:
-        return NoIntercept()
-    return (BinaryIntercept if len(shares) == 2 else SoftmaxIntercepts)(shares)
-
-
-def _is_better(new: Sums, old: Sums) -> bool:
-    """Return whether the loss is lower, or the same but for rounding, and flatter."""
+def _is_better(new: LossSums, old: LossSums) -> bool:
+    """Return whether the loss is lower, or equal up to rounding with a smaller gradient."""
     if abs(new.value - old.value) > 1e-12 * old.value:
         return new.value < old.value
-    return float(np.abs(new.slopes).max()) < float(np.abs(old.slopes).max())
+    return float(np.abs(new.intercept_gradient).max()) < float(np.abs(old.intercept_gradient).max())
 
 
-def _solve(hessian: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the step of intercepts that changes slopes by these.
+def _solve(hessian: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the solution of `hessian @ step = gradient` that sums to 0.
 
-    Adding a constant to all intercepts has no effect, so that the Hessian is singular: the step
-    sums to 0. Nor has any other change much, if all probabilities are 0 or 1: the step is bounded.
+    The Hessian is singular: adding a constant to all intercepts has no effect. It is regularized,
+    because it is almost zero if all probabilities are 0 or 1.
     """
-    n, total = len(slopes), float(np.trace(hessian))
+    n, total = len(gradient), float(np.trace(hessian))
     if not total > 1e-200:
         return np.zeros(n)
     full = hessian + total / n + np.eye(n) * (1e-12 * total)
-    return _without_mean(np.linalg.solve(full, slopes).astype(np.float64))
+    return _without_mean(np.linalg.solve(full, gradient).astype(np.float64))
 
 
 def _without_mean(intercept: NDArray[np.float64]) -> NDArray[np.float64]:

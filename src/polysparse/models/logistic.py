@@ -11,27 +11,19 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
-from polysparse.engine import cpu
 from polysparse.estimators.shared import IntegerRange
-from polysparse.machine import threads_for
-from polysparse.models import newton
-from polysparse.models.blocks import Block, Blocks, OneBlock
-from polysparse.models.classes import find_classes
-from polysparse.models.design import Design
-from polysparse.models.intercepts import intercept_for
-from polysparse.models.losses import COST
-from polysparse.models.objectives import LogLosses
-from polysparse.models.shared import PolynomialModel, RealRange, as_weights, counter_of
-from polysparse.models.weights import Extent, sums_by_class
+from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.models.losses.logistic import LogLoss, log_probabilities, probabilities
+from polysparse.models.newton import Solution
+from polysparse.models.row_store import RowStore
 
 
 class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: ignore[misc]
     """Logistic regression on polynomial features that are never built.
 
     The model is that of scikit-learn's LogisticRegression on the features of PolynomialFeatures. It
-    is fitted to X itself: products of the expansion with vectors are computed from X, so that
-    memory is needed for X and for eight vectors of coefficients alone.
+    is fitted to X itself: products of the expansion with vectors are computed from X, so a
+    fit needs memory for X and seven vectors of coefficients.
 
     `C` times the weighted sum of the log losses, plus half the sum of squared coefficients, is
     minimised, by Newton's method with preconditioned conjugate gradients in float64, whatever the
@@ -114,12 +106,12 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
     classes_: NDArray[Any]
     n_iter_: NDArray[np.int32]
 
-    ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
-        **PolynomialModel.ranges,
+    _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        **PolynomialModel._ranges,
         "C": RealRange(may_be_zero=False),
     }
-    bool_parameters = ("fit_intercept", "warm_start")
-    n_vectors = newton.VECTORS
+    _bool_parameters = ("fit_intercept", "warm_start")
+    _y_numeric = False
 
     def __init__(
         self,
@@ -160,41 +152,19 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         self : object
             Fitted model.
         """
-        if (away := handler_of(X)) is not None:
-            return away.fit(self, X, y, sample_weight)  # type: ignore[no-any-return]
-        self.require_parameters()
-        last = self.forget()
-        x, y = self.read(X, y=y, reset=True)
-        classes, numbers = find_classes(y)
-        weights = as_weights(sample_weight, x.shape[0])
-        Extent.of(weights).require_valid()
-        factors = self.class_factors(classes, sums_by_class(numbers, weights, len(classes)))
-        with np.errstate(over="ignore"):
-            weights = weights * factors[numbers]
-        columns = self.make_columns(x.shape[1], counter_of(x, self.n_jobs))
-        self.require_room(columns, count_outputs(classes))
-        block = Block(Design(columns, x, self.n_jobs), numbers, weights)
-        shares = sums_by_class(numbers, weights, len(classes))
-        with cpu.keeping_threads() as call:
-            call(self.fit_blocks, columns, OneBlock(block), classes, shares, last)
-        return self
+        return self._fit(X, y, sample_weight)  # type: ignore[no-any-return]
 
-    def class_factors(
+    def _make_loss(self, rows: RowStore) -> LogLoss:
+        found = rows.count_classes()
+        return LogLoss(found.classes, self._class_factors(found.classes, found.weights))
+
+    def _class_factors(
         self, classes: NDArray[Any], sums: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return what sample_weight is multiplied by for each class: C times its weight.
 
-        Parameters
-        ----------
-        classes : ndarray of shape (n_classes,)
-            The classes that occur, sorted.
-        sums : ndarray of float64 of shape (n_classes,)
-            The sum of sample_weight for each.
-
-        Returns
-        -------
-        ndarray of float64 of shape (n_classes,)
-            The factors. ValueError is raised if a class would have no weight.
+        `sums` are the sums of sample_weight of each class. ValueError is raised if a class would
+        have no weight.
         """
         if len(classes) < 2:
             raise ValueError(
@@ -230,71 +200,29 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
             )
         return found
 
-    def fit_blocks(
-        self,
-        columns: ColumnSpace,
-        blocks: Blocks,
-        classes: NDArray[Any],
-        shares: NDArray[np.float64],
-        last: dict[str, Any],
-    ) -> None:
-        """Fit the model to blocks of rows, wherever they are.
-
-        Parameters
-        ----------
-        columns : ColumnSpace
-            The columns of the model.
-        blocks : Blocks
-            The rows. Their targets are classes, counted from 0; `class_factors` are in the weights.
-        classes : ndarray of shape (n_classes,)
-            The classes, sorted.
-        shares : ndarray of float64 of shape (n_classes,)
-            The sums of weights of the classes.
-        last : dict
-            What the last fit has set, for `warm_start`.
-        """
-        losses = LogLosses(
-            blocks,
-            len(classes),
-            intercept_for(shares, has_intercept=bool(self.fit_intercept)),
-            self.n_jobs,
-        )
-        fit = newton.minimise(
-            losses,
-            *self._start(columns, classes, last if self.warm_start else {}),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            report=self.reporter(losses),
-        )
-        self.keep(
-            columns,
-            blocks,
-            fit,
-            classes_=classes,
-            coef_=np.atleast_2d(np.ascontiguousarray(fit.coefficients.T)),
-            intercept_=np.atleast_1d(np.asarray(fit.intercept, dtype=np.float64)),
-            n_iter_=np.array([fit.n_iter], dtype=np.int32),
-        )
-
     def _start(
-        self, columns: ColumnSpace, classes: NDArray[Any], last: dict[str, Any]
+        self, columns: ColumnSpace, loss: Any, last: dict[str, Any]
     ) -> tuple[NDArray[np.float64], Any]:
-        """Return the coefficients and the intercept to begin with: the last ones, if they fit."""
-        if (
-            "coef_" in last
-            and np.array_equal(last["classes_"], classes)
+        """Return initial coefficients and intercept: those of the last fit, if they match."""
+        if not (
+            self.warm_start
+            and "coef_" in last
+            and np.array_equal(last["classes_"], loss.classes)
             and last["column_space_"] == columns
         ):
-            coefficients, intercept = last["coef_"].T.copy(), last["intercept_"]
-        else:
-            n_outputs = count_outputs(classes)
-            coefficients = np.zeros((columns.n_columns, n_outputs))
-            intercept = np.zeros(n_outputs)
+            return super()._start(columns, loss, last)
+        coefficients, intercept = last["coef_"].T.copy(), last["intercept_"]
         if not self.fit_intercept:
             intercept = np.zeros_like(intercept)
-        if len(classes) == 2:
+        if loss.n_scores == 1:
             return coefficients.reshape(-1), float(intercept[0])
         return coefficients, intercept
+
+    def _set_solution(self, solution: Solution, loss: LogLoss) -> None:
+        self.classes_ = loss.classes
+        self.coef_ = np.atleast_2d(np.ascontiguousarray(solution.coefficients.T))
+        self.intercept_ = np.atleast_1d(np.asarray(solution.intercept, dtype=np.float64))
+        self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
 
     # ------------------------------------------------------------------------------- predicting
 
@@ -311,10 +239,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
             With two classes, the log odds of the second one.
         """
-        if (away := handler_of(X)) is not None:
-            return away.predict(self, X, "decision_function")  # type: ignore[no-any-return]
-        scores = self.scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return self._predict(X, "decision_function")  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes.
@@ -329,25 +254,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of shape (n_samples,)
             The most probable class of each row.
         """
-        if (away := handler_of(X)) is not None:
-            return away.predict(self, X, "predict")  # type: ignore[no-any-return]
-        return self.classes_of(self.decision_function(X))
-
-    def classes_of(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the most probable class of each row, by the scores of `decision_function`.
-
-        Parameters
-        ----------
-        scores : ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
-            The scores.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The classes.
-        """
-        which = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[which.astype(np.intp)]
+        return self._predict(X, "predict")  # type: ignore[no-any-return]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict probabilities of classes.
@@ -362,9 +269,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        if (away := handler_of(X)) is not None:
-            return away.predict(self, X, "predict_proba")  # type: ignore[no-any-return]
-        return probabilities(self.decision_function(X), self.n_jobs)
+        return self._predict(X, "predict_proba")  # type: ignore[no-any-return]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict logarithms of probabilities of classes.
@@ -379,30 +284,14 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples, n_classes)
             Logarithms of probabilities, in the order of `classes_`.
         """
-        if (away := handler_of(X)) is not None:
-            return away.predict(self, X, "predict_log_proba")  # type: ignore[no-any-return]
-        return log_probabilities(self.decision_function(X))
+        return self._predict(X, "predict_log_proba")  # type: ignore[no-any-return]
 
-
-def probabilities(scores: NDArray[np.float64], n_jobs: int | None) -> NDArray[np.float64]:
-    """Return probabilities of classes, by the scores of `decision_function`."""
-    table = np.ascontiguousarray(scores if scores.ndim == 2 else scores[:, np.newaxis])
-    out = np.empty((len(table), max(2, table.shape[1])))
-    cpu.fill_probabilities(table, out, threads_for(n_jobs, COST * table.size))
-    return out
-
-
-def log_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return logarithms of probabilities of classes, by the scores of `decision_function`."""
-    if scores.ndim == 1:
-        # log(1 + exp(s)), with an exponential that cannot overflow
-        rest = np.log1p(np.exp(-np.abs(scores)))
-        return -np.column_stack([np.maximum(scores, 0) + rest, np.maximum(-scores, 0) + rest])
-    scores = scores - scores.max(axis=1, keepdims=True)
-    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    return scores
-
-
-def count_outputs(classes: NDArray[Any]) -> int:
-    """Return the number of coefficients for each column: one, or one for each of many classes."""
-    return 1 if len(classes) == 2 else len(classes)
+    def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[Any]:
+        if scores.shape[1] == 1:
+            scores = scores[:, 0]
+        if method == "predict":
+            which = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+            return self.classes_[which.astype(np.intp)]
+        if method == "predict_proba":
+            return probabilities(scores, self.n_jobs)
+        return log_probabilities(scores) if method == "predict_log_proba" else scores

@@ -1,9 +1,8 @@
-"""Newton's method for a loss of the scores plus half the squared norm of the coefficients.
+"""Newton's method with conjugate gradients, for a loss plus half the squared coefficient norm.
 
-Each step is found by conjugate gradients. Their products give the scores of the step too, so the
-search along it reads rows alone: an iteration takes as many passes as conjugate gradients do, and
-one and a half for the gradient and the preconditioner. Blocks of rows that are elsewhere take one
-more: they are told of coefficients alone.
+Conjugate gradients compute the scores of their directions, and so those of the step: the line
+search reads rows alone. An iteration takes as many passes over the data as conjugate gradients do,
+and one and a half for the gradient and the preconditioner. `recomputed_rows` takes one more.
 """
 
 from __future__ import annotations
@@ -16,45 +15,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.objectives import LogLosses
+from polysparse.models.objectives import Losses
 from polysparse.models.preconditioners import Diagonal, Preconditioner, sketch_of
 from polysparse.models.vectors import combine, dot, rescale
 
-# The preconditioner is 1 - SHARE + SHARE * diagonal of the Hessian, about the means of columns. On
-# a9a at C=0.1 and C=1 it takes 117 and 297 passes to a relative gap of 1e-6, with a slack of 0.3;
-# not about the means 140 and 454. The square root of the diagonal takes 130 and 268, but is far
-# behind if columns are badly scaled.
-SHARE = 0.01
+# The preconditioner is 1 - DIAGONAL_SHARE + DIAGONAL_SHARE * diagonal of the Hessian, about the
+# means of columns. On a9a at C=0.1 and C=1 it takes 117 and 297 passes to a relative gap of 1e-6,
+# with a forcing term of 0.3; not about the means 140 and 454. The square root of the diagonal takes
+# 130 and 268, but is far behind if columns are badly scaled.
+DIAGONAL_SHARE = 0.01
 
-# If one step of Newton's takes so many of conjugate gradients, a sketch of the Hessian is worth its
-# passes. With 64 vectors, which take the time of 29 passes, a9a takes 111, 207 and 512 passes at
-# C=0.1, 1 and 10, and 370 at C=1 with badly scaled columns; without a sketch 129, 326, 673, 712.
-MANY_STEPS = 15
+# After a Newton step with this many iterations of conjugate gradients, a sketch of the Hessian is
+# worth its passes. With 64 vectors, which take the time of 29 passes, a9a takes 111, 207 and 512
+# passes at C=0.1, 1 and 10, and 370 at C=1 with badly scaled columns; without a sketch 129, 326,
+# 673, 712.
+MANY_CG_STEPS = 15
 
-# What conjugate gradients leave to gain is estimated by k times what the last of k steps gained.
-# They end when that is a share of what all of them gained: MOST_SLACK at first, then SLACK times
-# the change of curvature over the last iteration. A model that changes is not worth more.
-SLACK = 0.5
-LEAST_SLACK, MOST_SLACK = 0.01, 0.3
+# After k steps of conjugate gradients, the remaining decrease of the quadratic model is estimated
+# by k times the last decrease. They stop when that is less than a fraction (the forcing term) of
+# the total decrease: MAX_FORCING at first, then FORCING times the change of curvature over the last
+# iteration. A more accurate minimum of a model that changes is not worth its passes.
+FORCING = 0.5
+MIN_FORCING, MAX_FORCING = 0.01, 0.3
 
-# If curvatures change by less than this, and after some steps, what is left is believed to be: k
-# times the most that any of the last RECENT of k steps gained. Single steps may gain little while
-# much is left: with features that are 100 away from 0, and C=100, the last step alone would end the
-# fit at a gap of 2e-4. On a9a this takes 6% and 8% more passes.
+# If curvatures change by less than SMALL_CHANGE, and after MIN_CG_STEPS, convergence is tested with
+# k times the largest of the last RECENT decreases. Single steps may gain little while much is left:
+# with features that are 100 away from 0, and C=100, the last step alone would end the fit at a gap
+# of 2e-4. On a9a this takes 6% and 8% more passes.
 SMALL_CHANGE = 0.1
-FEWEST_STEPS = 10
+MIN_CG_STEPS = 10
 RECENT = 3
-MOST_STEPS = 1_000
+MAX_CG_STEPS = 1_000
 
-# The search along a step ends when the slope is this share of what it was.
+# The line search ends when the slope is this fraction of the initial slope.
 FLAT = 0.1
-MOST_TRIALS = 30
+MAX_TRIALS = 30
 
-VECTORS = 7  # of coefficients, in memory at the peak
+N_VECTORS = 7  # of coefficients, in memory at the peak
 
 
 @dataclass(frozen=True)
-class Fit:
+class Solution:
     """What a solver found."""
 
     coefficients: NDArray[np.float64]
@@ -67,121 +68,130 @@ class Fit:
 Report = Callable[[int, float, float], None]
 
 
-def minimise(
-    losses: LogLosses,
+def minimize(
+    losses: Losses,
     coefficients: NDArray[np.float64],
     intercept: Any,
     *,
     tol: float,
     max_iter: int,
     report: Report,
-) -> Fit:
-    """Minimise losses plus half the squared norm of the coefficients, which are changed in place.
+) -> Solution:
+    """Minimize the losses plus half the squared norm of the coefficients, changed in place.
 
-    It has converged when less than tol / 2 of the value is estimated to be left to gain, and
-    curvatures hardly changed. report(iteration, value, norm of the gradient) is called for each
+    It has converged when the remaining decrease is estimated to be below tol / 2 times the value
+    and curvatures hardly changed. report(iteration, value, norm of the gradient) is called in each
     iteration.
     """
     w, n_jobs = coefficients.reshape(-1), losses.n_jobs
-    losses.begin(coefficients, intercept)
+    losses.start(coefficients, intercept)
     value = losses.value + dot(w, w, n_jobs) / 2
-    slack, small, has_converged = MOST_SLACK, 0.0, False
-    sketch, n_steps = None, 0
+    forcing, small, has_converged = MAX_FORCING, 0.0, False
+    sketch, n_cg_steps = None, 0
     for iteration in range(1, max_iter + 1):
-        residual, scale = losses.model()
+        residual, diagonal = losses.gradient_and_diagonal()
         require_finite(residual, n_jobs)
         r = residual.reshape(-1)
         combine(-1.0, r, -1.0, w, n_jobs)
         report(iteration, value, float(np.sqrt(dot(r, r, n_jobs))))
-        require_finite(scale, n_jobs)
-        if sketch is None and n_steps >= MANY_STEPS:
-            sketch = sketch_of(losses.gram, scale, 1.0)
-        step = _find_step(losses, residual, sketch or _diagonal(scale, n_jobs), slack, small)
-        n_steps = step.n_steps
-        del residual, r, scale
+        require_finite(diagonal, n_jobs)
+        if sketch is None and n_cg_steps >= MANY_CG_STEPS:
+            sketch = sketch_of(losses.gram, diagonal, 1.0)
+        preconditioner = sketch or _diagonal_preconditioner(diagonal, n_jobs)
+        step = _find_step(losses, residual, preconditioner, forcing, small)
+        n_cg_steps = step.n_cg_steps
+        del residual, r, diagonal, preconditioner
         d = step.coefficients.reshape(-1)
-        size = _search(losses, step, dot(w, d, n_jobs), dot(d, d, n_jobs))
+        size = _line_search(losses, step, dot(w, d, n_jobs), dot(d, d, n_jobs))
         combine(1.0, w, size, d, n_jobs)
-        curved = losses.move(coefficients)
+        change = losses.move(coefficients)
         value = losses.value + dot(w, w, n_jobs) / 2
-        if curved <= SMALL_CHANGE and step.left <= tol / 2 * value:
+        if change <= SMALL_CHANGE and step.remaining <= tol / 2 * value:
             has_converged = True
             break
-        slack = min(MOST_SLACK, max(LEAST_SLACK, SLACK * curved))
-        small = tol / 2 * value if curved <= SMALL_CHANGE else 0.0
+        forcing = min(MAX_FORCING, max(MIN_FORCING, FORCING * change))
+        small = tol / 2 * value if change <= SMALL_CHANGE else 0.0
         del step, d
-    return Fit(coefficients, losses.intercept, value, iteration, has_converged)
+    return Solution(coefficients, losses.intercept, value, iteration, has_converged)
 
 
 @dataclass(frozen=True)
-class Step:
+class NewtonStep:
     """A change of coefficients.
 
-    `slope` is that of the objective at the start. `left` estimates how much lower the quadratic
-    model is at its minimum; infinite if it is not known. `n_steps` were taken to find it.
+    Attributes
+    ----------
+    coefficients : ndarray of float64
+        The change.
+    slope : float
+        Derivative of the objective along it, at the start.
+    remaining : float
+        Estimate of how much lower the quadratic model is at its minimum; infinite if unknown.
+    n_cg_steps : int
+        Number of steps of conjugate gradients that found it.
     """
 
     coefficients: NDArray[np.float64]
     slope: float
-    left: float
-    n_steps: int
+    remaining: float
+    n_cg_steps: int
 
 
 def _find_step(
-    losses: LogLosses,
+    losses: Losses,
     residual: NDArray[np.float64],
     preconditioner: Preconditioner,
-    slack: float,
+    forcing: float,
     small: float,
-) -> Step:
-    """Minimise the quadratic model where losses are by preconditioned conjugate gradients.
+) -> NewtonStep:
+    """Minimize the quadratic model of the objective by preconditioned conjugate gradients.
 
-    They end when what is left to gain is estimated to be `small`, or the share `slack` of what was
-    gained. residual, the negative gradient, is overwritten.
+    They stop when the remaining decrease is estimated to be below `small`, or below `forcing` times
+    the decrease so far. residual, the negative gradient, is overwritten.
     """
     out, direction = np.zeros(residual.shape), np.empty_like(residual)
     (r, p, d), n_jobs = (v.reshape(-1) for v in (residual, direction, out)), losses.n_jobs
     norm = preconditioner.divide(residual, direction)
-    least, gained, product = 1e-30 * norm, 0.0, None
-    gains = deque[float](maxlen=RECENT)
-    for k in range(1, MOST_STEPS + 1):
+    least, total, product = 1e-30 * norm, 0.0, None
+    recent = deque[float](maxlen=RECENT)
+    for k in range(1, MAX_CG_STEPS + 1):
         if not norm > least:
-            return Step(out, -2 * gained, 0.0, k)
-        product = losses.curve(direction, product)
+            return NewtonStep(out, -2 * total, 0.0, k)
+        product = losses.hessian_product(direction, product)
         h = product.reshape(-1)
         combine(1.0, h, 1.0, p, n_jobs)
         size = norm / dot(p, h, n_jobs)
-        losses.advance(size)
-        gain = size * norm / 2
+        losses.add_to_step(size)
+        decrease = size * norm / 2
         combine(1.0, r, -size, h, n_jobs)
         combine(1.0, d, size, p, n_jobs)
         before, norm = norm, preconditioner.divide(residual, product)
-        gained += gain
-        gains.append(gain)
-        left = k * max(gains)
-        if (k >= FEWEST_STEPS) if left <= small else (k * gain <= slack * gained):
+        total += decrease
+        recent.append(decrease)
+        remaining = k * max(recent)
+        if (k >= MIN_CG_STEPS) if remaining <= small else (k * decrease <= forcing * total):
             break
         combine(norm / before, p, 1.0, h, n_jobs)
-    return Step(out, -2 * gained, left if k >= FEWEST_STEPS else np.inf, k)
+    return NewtonStep(out, -2 * total, remaining if k >= MIN_CG_STEPS else np.inf, k)
 
 
-def _diagonal(scale: NDArray[np.float64], n_jobs: int | None) -> Diagonal:
-    """Return the preconditioner of a diagonal of the Hessian, which is overwritten."""
-    rescale(scale.reshape(-1), SHARE, 1.0, n_jobs)
-    return Diagonal(scale, n_jobs)
+def _diagonal_preconditioner(diagonal: NDArray[np.float64], n_jobs: int | None) -> Diagonal:
+    """Return the preconditioner for a diagonal of the Hessian, which is overwritten."""
+    rescale(diagonal.reshape(-1), DIAGONAL_SHARE, 1.0, n_jobs)
+    return Diagonal(diagonal, n_jobs)
 
 
-def _search(losses: LogLosses, step: Step, along: float, length: float) -> float:
-    """Return how far to go; only rows are read.
+def _line_search(losses: Losses, step: NewtonStep, along: float, length: float) -> float:
+    """Return the size of the step; only rows are read.
 
-    The slope rises along a step, because the objective is convex: Newton's method for its root,
-    within bounds.
+    The objective is convex, so its slope increases along the step: Newton's method for the root of
+    the slope, within a bracket. The penalty's slope is `along + size * length`.
     """
-    losses.look_along(step.coefficients)
+    losses.start_line_search(step.coefficients)
     low, high, next_size = 0.0, np.inf, 1.0
-    for _ in range(MOST_TRIALS):
+    for _ in range(MAX_TRIALS):
         size = next_size
-        slope, curvature = losses.trial(size)
+        slope, curvature = losses.evaluate_step(size)
         slope += along + size * length
         if abs(slope) <= FLAT * abs(step.slope):
             break

@@ -135,10 +135,10 @@ class ReadableMixin:
             return terms.top(int(n))
         if terms.columns.kind != "hashed":
             raise ValueError(
-                "X has a meaning only for hashed columns: these have names of their own. Leave it "
+                "X only applies to hashed columns; the columns of this model have names. Leave X "
                 "out."
             )
-        x = self.read(X, reset=False)  # type: ignore[attr-defined]
+        x = self._read(X, reset=False)  # type: ignore[attr-defined]
         return terms.top(int(n), x, self.n_jobs)  # type: ignore[attr-defined]
 
 

@@ -10,15 +10,12 @@ from sklearn.base import RegressorMixin
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
-from polysparse.engine import cpu
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models import least_squares
-from polysparse.models.blocks import Block, Blocks, OneBlock
-from polysparse.models.design import Design
-from polysparse.models.objectives import SquaredErrors
-from polysparse.models.shared import PolynomialModel, RealRange, as_weights, counter_of
-from polysparse.models.weights import Extent
+from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.models.losses.squared import SquaredLoss
+from polysparse.models.newton import Solution
+from polysparse.models.row_store import RowStore
 
 
 class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
@@ -100,11 +97,11 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
 
     n_iter_: int
 
-    ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
-        **PolynomialModel.ranges,
+    _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        **PolynomialModel._ranges,
         "alpha": RealRange(may_be_zero=True),
     }
-    n_vectors = least_squares.VECTORS
+    _n_vectors = least_squares.N_VECTORS
 
     def __init__(
         self,
@@ -141,46 +138,27 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         self : object
             Fitted model.
         """
-        if (away := handler_of(X)) is not None:
-            return away.fit(self, X, y, sample_weight)  # type: ignore[no-any-return]
-        self.require_parameters()
-        self.forget()
-        x, y = self.read(X, y=y, reset=True, y_numeric=True)
-        weights = as_weights(sample_weight, x.shape[0])
-        Extent.of(weights).require_valid()
-        columns = self.make_columns(x.shape[1], counter_of(x, self.n_jobs))
-        self.require_room(columns)
-        block = Block(Design(columns, x, self.n_jobs), y.astype(np.float64, copy=False), weights)
-        with cpu.keeping_threads() as call:
-            call(self.fit_blocks, columns, OneBlock(block))
-        return self
+        return self._fit(X, y, sample_weight)  # type: ignore[no-any-return]
 
-    def fit_blocks(self, columns: ColumnSpace, blocks: Blocks) -> None:
-        """Fit the model to blocks of rows, wherever they are.
+    def _make_loss(self, rows: RowStore) -> SquaredLoss:
+        return SquaredLoss()
 
-        Parameters
-        ----------
-        columns : ColumnSpace
-            The columns of the model.
-        blocks : Blocks
-            The rows.
-        """
-        errors = SquaredErrors(blocks, bool(self.fit_intercept), self.n_jobs)
-        fit = least_squares.minimise(
+    def _solve(
+        self, columns: ColumnSpace, rows: RowStore, loss: Any, last: dict[str, Any]
+    ) -> Solution:
+        errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
+        return least_squares.minimize(
             errors,
             float(self.alpha),
             tol=self.tol,
             max_iter=self.max_iter,
-            report=self.reporter(errors),
+            report=self._reporter(errors),
         )
-        self.keep(
-            columns,
-            blocks,
-            fit,
-            coef_=fit.coefficients,
-            intercept_=fit.intercept,
-            n_iter_=fit.n_iter,
-        )
+
+    def _set_solution(self, solution: Solution, loss: Any) -> None:
+        self.coef_ = solution.coefficients
+        self.intercept_ = solution.intercept
+        self.n_iter_ = solution.n_iter
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict targets.
@@ -195,6 +173,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         ndarray of float64 of shape (n_samples,)
             Predicted targets.
         """
-        if (away := handler_of(X)) is not None:
-            return away.predict(self, X, "predict")  # type: ignore[no-any-return]
-        return self.scores(X)
+        return self._predict(X, "predict")  # type: ignore[no-any-return]
+
+    def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
+        return scores

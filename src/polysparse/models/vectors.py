@@ -1,8 +1,7 @@
 """Sums and updates of long flat vectors of float64, shared by threads.
 
-Blocks of fixed lengths are added in their order, so that sums have the same bits for any number of
-threads. BLAS is not used: its sums depend on how many threads it takes. What is on a GPU is left to
-the library that it belongs to.
+Pieces of fixed lengths are added in their order, so that sums are bit-identical for any number of
+threads. BLAS is not used: its sums depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -18,34 +17,20 @@ from polysparse.machine import threads_for
 Vector = NDArray[np.float64]
 
 
-def are_here(vector: Any) -> bool:
-    """Return whether the elements are in main memory."""
-    return isinstance(vector, np.ndarray)
-
-
 def dot(a: Vector, b: Vector, n_jobs: int | None) -> float:
     """Return the sum of a * b."""
-    if not are_here(a):
-        return float(np.einsum("i,i->", a, b))
     return cpu.dot(a, b, threads_for(n_jobs, a.size))
 
 
 def weighted_squares(weights: Vector, x: Vector, shift: float, n_jobs: int | None) -> float:
     """Return the sum of weights * (x - shift)**2."""
-    if not are_here(x):
-        own = x - shift
-        return float((weights * own * own).sum())
     return cpu.weighted_squares(weights, x, shift, threads_for(n_jobs, x.size))
 
 
 def combine(
     a: float, x: Vector, b: float, y: Vector, n_jobs: int | None, shift: float = 0.0
 ) -> None:
-    """Make x a * x + b * (y - shift)."""
-    if not are_here(x):
-        x *= a
-        x += b * (y - shift)
-        return
+    """Set x = a * x + b * (y - shift), in place."""
     cpu.combine(a, x, b, y, shift, threads_for(n_jobs, x.size))
 
 
@@ -53,15 +38,13 @@ def multiply(
     x: Vector, y: Vector, shift: float, n_jobs: int | None, out: Vector | None = None
 ) -> Vector:
     """Return x * (y - shift); it is written to `out`, if that is given."""
-    if not are_here(x):
-        return np.multiply(x, y - shift, out=out)
     out = np.empty_like(x) if out is None else out
     cpu.multiply(x, y, shift, out, threads_for(n_jobs, x.size))
     return out
 
 
 def rescale(x: Vector, factor: float, shift: float, n_jobs: int | None) -> None:
-    """Make x factor * x + shift."""
+    """Set x = factor * x + shift, in place."""
     cpu.rescale(x, factor, shift, threads_for(n_jobs, x.size))
 
 
@@ -72,8 +55,8 @@ def raise_shifted(x: Vector, shift: float, n_jobs: int | None) -> Vector:
     return out
 
 
-def centre(squares: Vector, sums: Vector, totals: Any, n_jobs: int | None) -> None:
-    """Make sums of squares of columns those about their means, and sums of columns their means.
+def center(squares: Vector, sums: Vector, totals: Any, n_jobs: int | None) -> None:
+    """Turn sums of squares of columns into those about their means, and sums into means, in place.
 
     Both have a number for each column, or one for each class. Totals are the weights of all rows.
     """

@@ -115,6 +115,14 @@ class ColumnTally:
             self.native.take_all_of(other.native)
             self.is_whole = self.is_whole and other.is_whole
 
+    def __add__(self, other: ColumnTally) -> ColumnTally:
+        """Return the counts of both, which are left unchanged."""
+        total = ColumnTally(self.basis)
+        total.merge(self)
+        total.merge(other)
+        total.settle()
+        return total
+
     def __copy__(self) -> ColumnTally:
         """Return a tally that shares memory with this one until either is merged further."""
         copy = ColumnTally(self.basis)
@@ -147,6 +155,13 @@ class ColumnTally:
         """Number of columns held; a column may count twice until batches are merged."""
         with LOCK:
             return self.native.n_entries
+
+
+def count_columns(basis: MonomialBasis, x: CanonicalCsr, n_jobs: int | None) -> ColumnTally:
+    """Return in how many rows of x each column of a basis occurs."""
+    tally = ColumnTally(basis)
+    tally.count(x, n_jobs)
+    return tally
 
 
 def _stored_at_once(value_bytes: int, column_bytes: int, n_features: int) -> int:

@@ -25,7 +25,8 @@ from pyspark import RDD
 from pyspark.sql import DataFrame
 
 from polysparse.clusters.calls import TOGETHER, Call
-from polysparse.models.blocks import Function, add_in_order
+from polysparse.models.local_rows import add_in_order
+from polysparse.models.row_store import Function
 from polysparse.spark.packing import NUMBER, unpack
 from polysparse.spark.storing import remove, store, stored
 from polysparse.spark.worker import settle

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import NumericType, StructType
 
-from polysparse.clusters import fitting
+from polysparse.clusters.row_store import ClusterRows
+from polysparse.models.fitting import fit
 from polysparse.spark.cluster import SparkCluster
 from polysparse.spark.errors import illegal_arguments
 from polysparse.spark.model_params import ModelParams
@@ -36,15 +39,20 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
     require_fittable(stage, dataset.schema)
     features = stage.getFeaturesCol()
     with illegal_arguments():
-        model.require_parameters()
+        model._require_parameters()
         n_features = stated_features(vector_field(dataset.schema, features))
         if n_features is None:
             n_features = first_features(dataset, features)
         if n_features is None:
             raise ValueError(f"Column {features!r} has no rows to fit a model to.")
         blocks = pack(dataset, features, stage.getLabelCol(), _weight_column(stage), n_features)
-        with SparkCluster(blocks, n_features) as cluster:
-            fitting.fit(model, cluster, cluster.rows, n_features)
+
+        @contextmanager
+        def open_rows() -> Iterator[ClusterRows]:
+            with SparkCluster(blocks, n_features) as cluster:
+                yield ClusterRows(cluster, cluster.rows, n_features, model.n_jobs)
+
+        fit(model, open_rows, stacklevel=4)
 
 
 def _weight_column(stage: ModelParams) -> str | None:

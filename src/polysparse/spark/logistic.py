@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DoubleType, StructType
 
 from polysparse.models.logistic import PolynomialLogisticRegression as InPython
-from polysparse.models.logistic import probabilities
 from polysparse.spark.fitted import FittedModel, Predictor
 from polysparse.spark.fitting import fit_in_python, require_fittable
 from polysparse.spark.model_params import ModelParams, ModelSetters
@@ -243,12 +242,12 @@ class PolynomialLogisticRegression(
 
 def columns_of(model: InPython, X: Any) -> dict[str, pa.Array]:
     """Return the predictions for rows, on a worker."""
-    scores = model.decision_function(X)
-    raw = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+    scores = model._scores(X)
+    raw = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
     return {
         "rawPrediction": as_vectors(raw),
-        "probability": as_vectors(probabilities(scores, model.n_jobs)),
-        "prediction": pa.array(model.classes_of(scores).astype(np.float64)),
+        "probability": as_vectors(model._response(scores, "predict_proba")),
+        "prediction": pa.array(model._response(scores, "predict").astype(np.float64)),
     }
 
 

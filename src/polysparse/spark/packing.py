@@ -17,7 +17,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from polysparse.clusters.rows import Rows
+from polysparse.clusters.data_blocks import DataBlock
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.spark.schema import column_named
 from polysparse.spark.vectors import VectorFault, as_rows, unless_fault
@@ -52,7 +52,7 @@ def pack_rows(
     names: tuple[str, ...], n_features: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the blocks of a partition, at least one, on a worker."""
-    gathered: list[Rows] = []
+    gathered: list[DataBlock] = []
     number = 0
     try:
         for batch in batches:
@@ -66,7 +66,7 @@ def pack_rows(
     yield _as_row(number, join(gathered, n_features))
 
 
-def read_batch(batch: pa.RecordBatch, names: tuple[str, ...], n_features: int) -> Rows:
+def read_batch(batch: pa.RecordBatch, names: tuple[str, ...], n_features: int) -> DataBlock:
     """Read features, labels and weights; raise VectorFault if some are missing or not finite."""
     x = as_rows(batch.column(0), names[0], n_features)
     columns = [x.data]
@@ -80,10 +80,10 @@ def read_batch(batch: pa.RecordBatch, names: tuple[str, ...], n_features: int) -
     for values, name in zip(columns, names, strict=True):
         if not np.isfinite(values).all():
             raise VectorFault(f"Column {name!r} has a value that is NaN or infinite.")
-    return Rows(x, columns[1], columns[2])
+    return DataBlock(x, columns[1], columns[2])
 
 
-def join(parts: list[Rows], n_features: int) -> Rows:
+def join(parts: list[DataBlock], n_features: int) -> DataBlock:
     """Return the rows of some blocks, one after the other, in a single block."""
     lengths = [np.zeros(1, np.int64), *(np.diff(part.x.indptr) for part in parts)]
 
@@ -97,18 +97,18 @@ def join(parts: list[Rows], n_features: int) -> Rows:
         joined([part.x.data for part in parts], np.float64),
         is_array=True,
     )
-    return Rows(
+    return DataBlock(
         x,
         joined([part.y for part in parts], np.float64),
         joined([part.weights for part in parts], np.float64),
     )
 
 
-def _size(rows: Rows) -> int:
+def _size(rows: DataBlock) -> int:
     return rows.x.indices.nbytes + rows.x.data.nbytes
 
 
-def _as_row(number: int, rows: Rows, fault: str | None = None) -> pa.RecordBatch:
+def _as_row(number: int, rows: DataBlock, fault: str | None = None) -> pa.RecordBatch:
     """Return a block as a row of Arrow's."""
     x = rows.x
     arrays: dict[str, Any] = {NUMBER: pa.array([number], pa.int32())}
@@ -137,7 +137,7 @@ def _narrow_floats(values: NDArray[np.float64]) -> NDArray[Any]:
     return narrow if np.array_equal(narrow, values) else values
 
 
-def unpack(packed: Any, n_features: int) -> Rows:
+def unpack(packed: Any, n_features: int) -> DataBlock:
     """Return the rows of a block, as Spark has it. They were checked before they were packed."""
     _, *parts = packed
     indptr, indices, data, y, weights = (
@@ -150,4 +150,4 @@ def unpack(packed: Any, n_features: int) -> Rows:
         data.astype(np.float64, copy=False),
         is_array=True,
     )
-    return Rows(x, y, weights.astype(np.float64, copy=False))
+    return DataBlock(x, y, weights.astype(np.float64, copy=False))

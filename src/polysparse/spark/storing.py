@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 
 import numpy as np
 
-from polysparse.clusters.rows import Rows
+from polysparse.clusters.data_blocks import DataBlock
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.spark.packing import ARRAYS
 
@@ -24,7 +24,7 @@ def folder_of(fit: str) -> Path | None:
     return None if not folders else Path(folders.split(",")[0], f"polysparse-{fit}")
 
 
-def store(fit: str, block: str, rows: Rows) -> None:
+def store(fit: str, block: str, rows: DataBlock) -> None:
     """Write the rows of a block, whole or not at all: a full disk costs time, and nothing else."""
     folder = folder_of(fit)
     if folder is None or (folder / block).exists():
@@ -43,7 +43,7 @@ def store(fit: str, block: str, rows: Rows) -> None:
             shutil.rmtree(new, ignore_errors=True)
 
 
-def stored(fit: str, block: str, n_features: int) -> Rows | None:
+def stored(fit: str, block: str, n_features: int) -> DataBlock | None:
     """Return the rows of a block, mapped into memory, or None if this executor has no such file."""
     folder = folder_of(fit)
     if folder is None:
@@ -55,7 +55,7 @@ def stored(fit: str, block: str, n_features: int) -> Rows | None:
     except (OSError, ValueError, EOFError):  # not there, or damaged
         return None
     x = CanonicalCsr((len(indptr) - 1, n_features), indptr, indices, data, is_array=True)
-    return Rows(x, y, weights)
+    return DataBlock(x, y, weights)
 
 
 def remove(fit: str) -> None:

@@ -1,12 +1,13 @@
-"""Models on a GPU: fitted to a matrix there, and predictions of its rows.
+"""DeviceRows: the rows of a fit on a GPU, and predictions of rows there.
 
-The solver runs in main memory and sees sums over rows; what all rows contribute to them is made on
-the card, by the functions of `models.contributions` on arrays of CuPy.
+The solver runs in main memory and sees sums over rows. What the rows contribute to them is computed
+on the GPU, by the functions of `models.contributions` with arrays of CuPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,26 +15,23 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.gpu.canonical import DeviceCsr
 from polysparse.gpu.containers import Array, container_of
+from polysparse.gpu.losses import on_device
 from polysparse.gpu.memory import saying_what
 from polysparse.gpu.products import products_of
 from polysparse.gpu.transformers import read_finite, zeros_like
-from polysparse.models.blocks import Block, Function, OneBlock
-from polysparse.models.classes import find_classes
-from polysparse.models.logistic import (
-    PolynomialLogisticRegression,
-    count_outputs,
-    log_probabilities,
-    probabilities,
-)
-from polysparse.models.losses import Sums
-from polysparse.models.shared import as_weights, counter_of
-from polysparse.models.weights import Extent, sums_by_class
+from polysparse.models.local_rows import Block, LocalRows
+from polysparse.models.losses.interface import Loss, LossSums
+from polysparse.models.row_store import Function
+from polysparse.models.sample_weight import as_weights
+from polysparse.models.weights import sums_by_class
+from polysparse.observation.tally import ColumnTally, count_columns
 
 FLOAT64 = np.dtype(np.float64)
-TOGETHER = 8  # directions
+N_TOGETHER = 8  # directions that are multiplied together
 WAY_OUT = "Give fewer rows of X, or a transformer with fewer columns."
 
 
@@ -75,8 +73,8 @@ class DeviceDesign:
         Directions are taken a few at a time, so that their scores need not all be kept.
         """
         out = np.empty(directions.shape)
-        for start in range(0, directions.shape[1], TOGETHER):
-            some = slice(start, start + TOGETHER)
+        for start in range(0, directions.shape[1], N_TOGETHER):
+            some = slice(start, start + N_TOGETHER)
             scores = self.products.apply(cupy.ascontiguousarray(directions[:, some]))
             scores *= weights[:, None]
             out[:, some] = self.products.apply_transposed(scores).get()
@@ -93,71 +91,87 @@ def _as_table(vectors: Array) -> Array:
     return cupy.ascontiguousarray(vectors.reshape(len(vectors), -1))
 
 
-class DeviceBlock(OneBlock):
-    """All rows, on a GPU. What the solver is told of them is in main memory."""
+class DeviceBlock(Block):
+    """A block of rows whose arrays are on a GPU."""
+
+    def weighted_sum(self, rows: Array) -> float:
+        """Return the sum of `weights * rows`."""
+        return float(np.einsum("i,i->", self.weights, rows))
+
+    def weighted_squares(self, rows: Array, shift: float) -> float:
+        """Return the sum of `weights * (rows - shift)**2`."""
+        own = rows - shift
+        return float((self.weights * own * own).sum())
+
+    def weighted(self, rows: Array, shift: float) -> Array:
+        """Return `weights * (rows - shift)`."""
+        return np.multiply(self.weights, rows - shift)
+
+
+class DeviceRows(LocalRows):
+    """Rows whose data are on a GPU. Targets and weights are in main memory until they are encoded.
+
+    Sums are returned in main memory.
+    """
+
+    def count_columns(self, basis: MonomialBasis) -> ColumnTally:
+        """Count in how many rows each column of a basis occurs, in main memory."""
+        return count_columns(basis, self.x.get(), self.n_jobs)  # type: ignore[attr-defined]
+
+    def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
+        """Encode y for a loss, and send it to the GPU."""
+        self._encoded = loss.encode(self.y, self.weights)
+        design = DeviceDesign(columns, self.x)  # type: ignore[arg-type]
+        self.block = DeviceBlock(design, *map(cupy.asarray, self._encoded))
+
+    def weights_by_class(self, n_classes: int) -> NDArray[np.float64]:
+        """Return the sum of the encoded weights of each class."""
+        return sums_by_class(*self._encoded, n_classes)
 
     def keep(self, function: Function, *kept: Any, once: bool = False, **shared: Any) -> Any:
-        """Return the rows themselves."""
+        """Return the result itself, on the GPU."""
         return super().keep(function, *kept, once=once, **_sent(shared))
 
     def total(self, function: Function, *kept: Any, out: Any = None, **shared: Any) -> Any:
-        """Return what the function returns, in main memory."""
+        """Return what the function returns, in main memory; `out` is not used."""
         return tuple(_fetched(each) for each in super().total(function, *kept, **_sent(shared)))
+
+    def add(self, rows: Array, step: float, change: Array, shift: float = 0.0) -> None:
+        """Add `step * (change - shift)` to rows, in place."""
+        rows += step * (change - shift)
 
 
 def _sent(shared: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments with arrays on the card."""
-    return {k: cupy.asarray(v) if isinstance(v, np.ndarray) else v for k, v in shared.items()}
+    """Return arguments with arrays and the loss on the GPU."""
+    sent = {k: cupy.asarray(v) if isinstance(v, np.ndarray) else v for k, v in shared.items()}
+    return sent | ({"loss": on_device(sent["loss"])} if "loss" in sent else {})
 
 
 def _fetched(value: Any) -> Any:
     """Return a sum in main memory."""
-    if isinstance(value, Sums):
+    if isinstance(value, LossSums):
         return replace(value, **{name: _fetched(each) for name, each in vars(value).items()})
     if isinstance(value, cupy.ndarray):
         return value.get() if value.ndim else float(value)
     return value
 
 
-def fit(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Fit a model to a matrix on a GPU."""
+@contextmanager
+def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[DeviceRows]:
+    """Read the rows of a matrix on a GPU."""
     container = container_of(X)
-    model.require_parameters()
-    last = model.forget()
-    n_rows, is_classifier = container.shape[0], isinstance(model, PolynomialLogisticRegression)
-    model.read(zeros_like(container), reset=True)  # scikit-learn's checks
-    y, sample_weight = _here(y), _here(sample_weight)
+    n_rows = container.shape[0]
+    model._read(zeros_like(container), reset=True)  # scikit-learn's checks
+    y, sample_weight = _in_main_memory(y), _in_main_memory(sample_weight)
     rows = np.zeros((n_rows, 1))
-    _, y = type(model)().read(rows, y=y, reset=True, y_numeric=not is_classifier)
+    _, y = type(model)()._read(rows, y=y, reset=True, y_numeric=model._y_numeric)
     weights = as_weights(sample_weight, n_rows)
-    Extent.of(weights).require_valid()
     with container.at_home(), saying_what("The fit", WAY_OUT):
-        x = read_finite(container, FLOAT64)
-        columns = model.make_columns(x.shape[1], lambda b: counter_of(x.get(), model.n_jobs)(b))
-        if not is_classifier:
-            model.require_room(columns)
-            targets = y.astype(np.float64, copy=False)
-            model.fit_blocks(columns, _block(columns, x, targets, weights))
-            return model
-        classes, numbers = find_classes(y)
-        factors = model.class_factors(classes, sums_by_class(numbers, weights, len(classes)))
-        with np.errstate(over="ignore"):
-            weights = weights * factors[numbers]
-        model.require_room(columns, count_outputs(classes))
-        shares = sums_by_class(numbers, weights, len(classes))
-        block = _block(columns, x, numbers, weights)
-        model.fit_blocks(columns, block, classes, shares, last)
-    return model
+        x: Any = read_finite(container, FLOAT64)
+        yield DeviceRows(x, y, weights, model.n_jobs)
 
 
-def _block(
-    columns: ColumnSpace, x: DeviceCsr, targets: NDArray[Any], weights: NDArray[Any]
-) -> DeviceBlock:
-    design: Any = DeviceDesign(columns, x)
-    return DeviceBlock(Block(design, cupy.asarray(targets), cupy.asarray(weights)))
-
-
-def _here(values: Any) -> Any:
+def _in_main_memory(values: Any) -> Any:
     """Return a column in main memory, if it is on a GPU."""
     if hasattr(values, "__cuda_array_interface__"):
         return cupy.asarray(values).get()
@@ -165,7 +179,7 @@ def _here(values: Any) -> Any:
 
 
 def predict(model: Any, X: Any, method: str) -> Any:
-    """Return what a method of a fitted model gives, in main memory."""
+    """Return what a method of a fitted model returns, in main memory."""
     container = container_of(X)
     getattr(model, method)(zeros_like(container))  # scikit-learn's checks
     with container.at_home(), saying_what("The prediction", WAY_OUT):
@@ -173,13 +187,4 @@ def predict(model: Any, X: Any, method: str) -> Any:
         products = products_of(model.column_space_, x)
         scores = products.apply(_as_table(cupy.asarray(model.coef_.T))).get()
     scores = scores.reshape(len(scores), *model.coef_.shape[:-1]) + model.intercept_
-    if not isinstance(model, PolynomialLogisticRegression):
-        return scores
-    scores = scores[:, 0] if scores.shape[1] == 1 else scores
-    made_of: dict[str, Callable[..., Any]] = {
-        "decision_function": lambda scores: scores,
-        "predict": model.classes_of,
-        "predict_proba": lambda scores: probabilities(scores, model.n_jobs),
-        "predict_log_proba": log_probabilities,
-    }
-    return made_of[method](scores)
+    return model._response(scores, method)

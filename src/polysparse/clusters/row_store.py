@@ -1,0 +1,109 @@
+"""ClusterRows: the rows of a fit as blocks that a cluster holds. Each sum over them is a job."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.clusters import data_blocks
+from polysparse.clusters.calls import threads_in_task
+from polysparse.columns.spaces import ColumnSpace
+from polysparse.models.classes import ClassWeights
+from polysparse.models.losses.interface import Loss
+from polysparse.models.objectives import Losses, SquaredErrors
+from polysparse.models.recomputed_rows import RecomputedLosses, RecomputedResiduals
+from polysparse.models.row_store import Function
+from polysparse.models.weights import WeightRange
+from polysparse.observation.tally import ColumnTally
+
+
+class Cluster(Protocol):
+    """Holds blocks of rows, calls functions of them, and adds up what these return."""
+
+    def share(self, value: Any) -> Any:
+        """Send a value to all workers once; return a reference to it for later calls."""
+
+    def keep(self, function: Function, /, *kept: Any, once: bool = False, **shared: Any) -> Any:
+        """Keep function(*kept, **shared) of every block, as `RowStore.keep` does."""
+
+    def total(self, function: Function, /, *kept: Any, **shared: Any) -> tuple[Any, ...]:
+        """Return the sums over all blocks, in their order, as `RowStore.total` does."""
+
+
+class ClusterRows:
+    """Rows that a cluster holds, as a RowStore.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    data : object
+        Its reference to the DataBlock of every block.
+    n_features : int
+        Number of features.
+    n_jobs : int or None
+        Number of threads of a task; by default one.
+    """
+
+    def __init__(self, cluster: Cluster, data: Any, n_features: int, n_jobs: int | None) -> None:
+        self.cluster = cluster
+        self.data = data
+        self.n_features = n_features
+        self.n_jobs = threads_in_task(n_jobs)
+
+    def describe(self) -> tuple[int, WeightRange]:
+        """Return the number of rows and the range of their weights."""
+        n_rows, weights = self.cluster.total(data_blocks.describe, self.data)
+        return n_rows, weights
+
+    def count_classes(self) -> ClassWeights:
+        """Return the classes in y, and their weights; raise ValueError if y has no classes."""
+        (found,) = self.cluster.total(data_blocks.count_classes, self.data)
+        if found.fault is not None:
+            raise ValueError(found.fault)
+        return found  # type: ignore[no-any-return]
+
+    def count_columns(self, basis: MonomialBasis) -> ColumnTally:
+        """Count in how many rows each column of a basis occurs."""
+        (tally,) = self.cluster.total(
+            data_blocks.count_columns, self.data, basis=basis, n_jobs=self.n_jobs
+        )
+        return tally  # type: ignore[no-any-return]
+
+    def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
+        """Encode y for a loss, and send the columns to the workers."""
+        self._encoded = self.cluster.keep(data_blocks.encode_targets, self.data, loss=loss)
+        self._shared = {"columns": self.cluster.share(columns), "n_jobs": self.n_jobs}
+
+    def weights_by_class(self, n_classes: int) -> NDArray[np.float64]:
+        """Return the sum of the encoded weights of each class."""
+        (sums,) = self.cluster.total(
+            data_blocks.weights_by_class, self.data, self._encoded, n_classes=n_classes
+        )
+        return sums  # type: ignore[no-any-return]
+
+    def keep(self, function: Function, *kept: Any, once: bool = False, **shared: Any) -> Any:
+        """Keep function(block, *kept, **shared) of every block."""
+        more = {"contribution": function, **self._shared, **shared}
+        blocks = self.data, self._encoded
+        return self.cluster.keep(data_blocks.contribute, *blocks, *kept, once=once, **more)
+
+    def total(self, function: Function, *kept: Any, out: Any = None, **shared: Any) -> Any:
+        """Return the sums over all blocks; `out` is not used."""
+        more = {"contribution": function, **self._shared, **shared}
+        return self.cluster.total(data_blocks.contribute, self.data, self._encoded, *kept, **more)
+
+    def losses(self, loss: Loss, intercept: Any, n_jobs: int | None) -> Losses:
+        """Return the objective of a loss over these rows."""
+        return RecomputedLosses(self, loss, intercept, n_jobs)
+
+    def squared_errors(self, has_intercept: bool, n_jobs: int | None) -> SquaredErrors:
+        """Return the objective of least squares over these rows."""
+        return RecomputedResiduals(self, has_intercept, n_jobs)
+
+    def run(self, function: Function, *arguments: Any) -> Any:
+        """Call a function that calls `keep` and `total` many times."""
+        return function(*arguments)

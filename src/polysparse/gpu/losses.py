@@ -1,0 +1,87 @@
+"""The logistic losses of rows on a GPU, by array operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polysparse.models.losses.elementwise import ArrayRowLosses, ElementwiseLoss
+from polysparse.models.losses.logistic import LogLoss
+
+
+class BinaryLogLoss(ElementwiseLoss):
+    """The logistic loss of two classes, numbered 0 and 1."""
+
+    def evaluate(self, targets: Any, scores: Any) -> tuple[Any, Any, Any]:
+        """Return the value, the gradient and the curvature of each row."""
+        is_second = targets != 0
+        small = np.exp(-np.abs(scores))
+        share = 1 / (1 + small)
+        wrong = np.where(is_second, -scores, scores)
+        # log(1 + exp(-|score|)), and |score| if the row is on the wrong side
+        values = np.log1p(small) + np.maximum(wrong, 0)
+        error = np.where(wrong > 0, share, small * share)  # 1 - probability of the true class
+        return values, np.where(is_second, -error, error), small * share * share
+
+
+class MultinomialLogLoss:
+    """The logistic loss of several classes, numbered from 0."""
+
+    def of_rows(self, targets: Any, weights: Any, n_jobs: int | None) -> SoftmaxRowLosses:
+        """Return the losses of some rows."""
+        return SoftmaxRowLosses(targets, weights)
+
+
+@dataclass(frozen=True)
+class SoftmaxArrayPoint:
+    """The derivatives of multinomial losses of rows; see `SoftmaxPoint` of the CPU."""
+
+    gradient: Any
+    curvature: Any
+    row_weights: Any
+    probabilities: Any
+
+    def hessian_product(self, change: Any, shift: Any = 0.0, n_jobs: int | None = None) -> Any:
+        """Return the Hessian times `change - shift`."""
+        change = change - shift
+        out = change - (self.probabilities * change).sum(axis=1)[:, None]
+        out *= self.probabilities
+        out *= self.row_weights[:, None]
+        return out
+
+    def intercept_cross(self, change: Any, n_jobs: int | None) -> Any:
+        """Return the sums over rows of the Hessian times `change`."""
+        return self.hessian_product(change).sum(axis=0)
+
+
+class SoftmaxRowLosses(ArrayRowLosses):
+    """The multinomial losses of rows."""
+
+    def _at(self, scores: Any, intercept: Any) -> tuple[Any, SoftmaxArrayPoint]:
+        row_weights = self.weights
+        margins = scores + intercept
+        margins -= margins.max(axis=1, keepdims=True)
+        probabilities = np.exp(margins)
+        sums = probabilities.sum(axis=1)
+        probabilities /= sums[:, None]
+        each = np.arange(len(scores), like=scores)
+        value = (row_weights * (np.log(sums) - margins[each, self.targets])).sum()
+        gradient = row_weights[:, None] * probabilities
+        curvature = gradient * (1 - probabilities)
+        gradient[each, self.targets] -= row_weights
+        return value, SoftmaxArrayPoint(gradient, curvature, row_weights, probabilities)
+
+    def _intercept_sums(self, point: SoftmaxArrayPoint) -> tuple[Any, Any]:
+        probabilities = point.probabilities
+        weighted = point.row_weights[:, None] * probabilities
+        hessian = np.diag(weighted.sum(axis=0)) - np.einsum("ic,id->cd", weighted, probabilities)
+        return hessian, np.einsum("i,ic->c", self.weights, probabilities)
+
+
+def on_device(loss: Any) -> Any:
+    """Return a loss that takes arrays on a GPU: another one if the CPU's runs compiled code."""
+    if isinstance(loss, LogLoss):
+        return BinaryLogLoss() if loss.n_scores == 1 else MultinomialLogLoss()
+    return loss

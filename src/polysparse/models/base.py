@@ -1,0 +1,196 @@
+"""PolynomialModel: what all models share."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from polysparse.basis.degrees import Degree
+from polysparse.columns.spaces import ColumnSpace
+from polysparse.elsewhere import handler_of
+from polysparse.estimators.shared import IntegerRange, read_sparse
+from polysparse.models import newton
+from polysparse.models.columns import require_columns
+from polysparse.models.fitting import fit, open_local_rows
+from polysparse.models.losses.interface import Loss
+from polysparse.models.objectives import Objective
+from polysparse.models.readable import ReadableMixin
+from polysparse.models.row_store import RowStore
+from polysparse.operator.polynomial_operator import PolynomialOperator
+
+
+@dataclass(frozen=True)
+class RealRange:
+    """The valid values of a parameter: finite numbers that are positive, or also 0."""
+
+    may_be_zero: bool
+
+    def require(self, name: str, value: Any) -> None:
+        """Raise ValueError if the value is not valid."""
+        is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+        if is_real and np.isfinite(value) and (value > 0 or (value == 0 and self.may_be_zero)):
+            return
+        limit = "at least 0" if self.may_be_zero else "above 0"
+        raise ValueError(f"{name} must be a finite number {limit}; got {value!r}.")
+
+
+class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
+    """The parameters and attributes that all models have.
+
+    A subclass says which loss it minimizes, by which solver, and what its scores mean. A parameter
+    is stored by `__init__`, checked by `_ranges` or `_bool_parameters`, and documented.
+    """
+
+    n_features_in_: int
+    column_space_: ColumnSpace
+    column_counts_: NDArray[np.int64] | None
+    coef_: NDArray[np.float64]
+    intercept_: Any
+    objective_: float
+
+    _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        "tol": RealRange(may_be_zero=True),
+        "max_iter": IntegerRange(1),
+    }
+    _bool_parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
+    _n_vectors: ClassVar[int] = newton.N_VECTORS  # of coefficients, at the peak of a fit
+    _y_numeric: ClassVar[bool] = True  # whether targets are numbers, not classes
+
+    def __init__(
+        self,
+        degree: Degree,
+        interaction_only: bool,
+        columns: Any,
+        fit_intercept: bool,
+        tol: float,
+        max_iter: int,
+        n_jobs: int | None,
+        verbose: int,
+    ) -> None:
+        self.degree = degree
+        self.interaction_only = interaction_only
+        self.columns = columns
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _require_parameters(self) -> None:
+        """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""
+        for name, allowed in self._ranges.items():
+            allowed.require(name, getattr(self, name))
+        for name in self._bool_parameters:
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        n_jobs: Any = self.n_jobs
+        if n_jobs is not None and not isinstance(n_jobs, Integral):
+            raise ValueError(f"n_jobs must be an int or None; got {n_jobs!r}.")
+        require_columns(self.columns)
+
+    # ---------------------------------------------------------------------------------- fitting
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        backend = handler_of(X)
+        open_rows = open_local_rows if backend is None else backend.open_rows
+        fit(self, partial(open_rows, self, X, y, sample_weight), stacklevel=3)
+        return self
+
+    def _forget(self) -> dict[str, Any]:
+        """Remove the fitted attributes, so that a failed fit leaves none of them; return them."""
+        fitted = {name: v for name, v in vars(self).items() if name.endswith("_")}
+        for name in fitted:
+            delattr(self, name)
+        return fitted
+
+    def _read(self, X: Any, **wanted: Any) -> Any:
+        """Validate X, and y if it is given, as `estimators.shared.read_sparse` does; as float64."""
+        found = read_sparse(self, X, **wanted)
+        x, *y = found if isinstance(found, tuple) else (found,)
+        x = replace(x, data=x.data.astype(np.float64, copy=False))
+        return (x, *y) if y else x
+
+    def _make_loss(self, rows: RowStore) -> Loss:
+        """Return the loss; raise ValueError if the targets are not valid."""
+        raise NotImplementedError
+
+    def _solve(
+        self, columns: ColumnSpace, rows: RowStore, loss: Loss, last: dict[str, Any]
+    ) -> newton.Solution:
+        """Minimize the loss plus half the squared norm of the coefficients.
+
+        `last` has the attributes of the last fit.
+        """
+        intercept = loss.intercept(rows, is_free=bool(self.fit_intercept))
+        losses = rows.losses(loss, intercept, self.n_jobs)
+        return newton.minimize(
+            losses,
+            *self._start(columns, loss, last),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            report=self._reporter(losses),
+        )
+
+    def _start(
+        self, columns: ColumnSpace, loss: Loss, last: dict[str, Any]
+    ) -> tuple[NDArray[np.float64], Any]:
+        """Return the coefficients and the intercept to start with."""
+        if loss.n_scores == 1:
+            return np.zeros(columns.n_columns), 0.0
+        return np.zeros((columns.n_columns, loss.n_scores)), np.zeros(loss.n_scores)
+
+    def _set_solution(self, solution: newton.Solution, loss: Any) -> None:
+        """Set the fitted attributes that depend on the kind of model."""
+        raise NotImplementedError
+
+    def _reporter(self, objective: Objective) -> Any:
+        """Return a function that prints a line for each iteration, if `verbose` is set."""
+        start = time.perf_counter()
+
+        def report(iteration: int, value: float, gradient: float) -> None:
+            if self.verbose:
+                seconds = time.perf_counter() - start
+                print(
+                    f"{type(self).__name__} {iteration:4d}  objective {value:.8g}  "
+                    f"gradient {gradient:.3g}  passes {objective.n_passes:g}  {seconds:.2f} s"
+                )
+
+        return report
+
+    # ------------------------------------------------------------------------------- predicting
+
+    def _predict(self, X: Any, method: str) -> Any:
+        """Return what a public method returns for X, wherever X is."""
+        backend = handler_of(X)
+        if backend is not None:
+            return backend.predict(self, X, method)
+        return self._response(self._scores(X), method)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the expansion of X times the coefficients, plus the intercept."""
+        check_is_fitted(self)
+        x = self._read(X, reset=False)
+        operator = PolynomialOperator.of(self.column_space_, x, n_jobs=self.n_jobs)
+        scores: NDArray[np.float64] = operator @ self.coef_.T
+        scores += self.intercept_
+        return scores
+
+    def _response(self, scores: NDArray[np.float64], method: str) -> Any:
+        """Return what a public method returns, given the scores of rows."""
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,68 @@
+"""The steps of every fit, in one order, wherever the rows are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from polysparse.columns.spaces import HashedColumns
+from polysparse.models import contributions
+from polysparse.models.columns import make_columns, require_memory_for
+from polysparse.models.local_rows import LocalRows
+from polysparse.models.row_store import RowStore
+from polysparse.models.sample_weight import as_weights
+
+
+def fit(
+    model: Any, open_rows: Callable[[], AbstractContextManager[RowStore]], *, stacklevel: int
+) -> None:
+    """Fit a model.
+
+    Parameters
+    ----------
+    model : PolynomialModel
+        The model, whose fitted attributes are set.
+    open_rows : callable
+        Returns a context manager of the rows. It is called when the parameters are known to be
+        valid.
+    stacklevel : int
+        Which caller a warning points to: 1 is the caller of this function.
+    """
+    model._require_parameters()
+    last = model._forget()
+    with open_rows() as rows:
+        n_rows, weights = rows.describe()
+        if n_rows == 0:
+            raise ValueError("X has no rows; at least one is needed to fit a model.")
+        weights.require_valid()
+        loss = model._make_loss(rows)
+        columns = make_columns(model, rows)
+        require_memory_for(columns, loss.n_scores, model._n_vectors)
+        rows.set_targets(columns, loss)
+        solution = rows.run(model._solve, columns, rows, loss, last)
+        column_counts = None
+        if not isinstance(columns, HashedColumns):
+            (column_counts,) = rows.total(contributions.count_rows)
+        model.n_features_in_ = rows.n_features
+    model.column_space_ = columns
+    model.column_counts_ = column_counts
+    model.objective_ = solution.value
+    model._set_solution(solution, loss)
+    if not solution.has_converged:
+        warnings.warn(
+            f"{type(model).__name__} did not converge in max_iter={model.max_iter} iterations: "
+            "raise max_iter or tol, or scale X.",
+            ConvergenceWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+@contextmanager
+def open_local_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[LocalRows]:
+    """Read rows that are in the memory of this process."""
+    x, y = model._read(X, y=y, reset=True, y_numeric=model._y_numeric)
+    yield LocalRows(x, y, as_weights(sample_weight, x.shape[0]), model.n_jobs)

@@ -1,0 +1,62 @@
+"""Objectives whose rows are in one place, where scores and residuals are updated in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polysparse.models import contributions
+from polysparse.models.objectives import Losses, SquaredErrors, Vector
+
+
+class UpdatedLosses(Losses):
+    """Losses whose scores follow the solver's steps."""
+
+    def _scores_along(self, direction: Vector) -> tuple[Any, Any]:
+        change = self.scores(direction)
+        return change, self._intercept_shift(change)
+
+    def add_to_step(self, size: float) -> None:
+        """Add `size` times the last direction to the step."""
+        super().add_to_step(size)
+        if self._change is None:
+            self._change = self._last
+            self._change *= size
+        else:
+            self.rows.add(self._change, size, self._last)
+
+    def _move_scores(self, size: float, coefficients: Vector) -> None:
+        self.rows.add(self._scores, size, self._change)
+
+
+class UpdatedResiduals(SquaredErrors):
+    """Squared errors whose residuals follow the solver's steps."""
+
+    def _set_residuals(self, residuals: Any) -> float:
+        self._residuals, self.intercept = residuals, self._mean(residuals)
+        self._residuals -= self.intercept
+        return self._sum_squares(self._residuals)
+
+    def _sum_squares(self, rows: Any, shift: float = 0.0) -> float:
+        (value,) = self.rows.total(contributions.squares, rows, shift=shift)
+        return float(value)
+
+    def gradient(self, coefficients: Vector, out: Vector | None) -> Vector:
+        """Return half the negative gradient; it is written to `out`, if that is given."""
+        self.n_products += 1
+        (product,) = self.rows.total(contributions.transposed, self._residuals, out=out)
+        return product  # type: ignore[no-any-return]
+
+    def curvature(self, direction: Vector) -> float:
+        """Return half the second derivative along a direction."""
+        self._last = self.scores(direction, once=True)
+        self._shift = self._mean(self._last)
+        return self._sum_squares(self._last, self._shift)
+
+    def move(self, step: float) -> None:
+        """Move by `step` times the last direction."""
+        self.rows.add(self._residuals, -step, self._last, self._shift)
+        self.intercept -= step * self._shift
+
+    def value_at(self, coefficients: Vector) -> float:
+        """Return the squared errors at these coefficients, the current ones."""
+        return self._sum_squares(self._residuals)
