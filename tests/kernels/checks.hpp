@@ -1,4 +1,4 @@
-// What the tests of all rooms share: a check, random bits, guarded arrays.
+// What the tests of all packages share: a check, random bits, guarded arrays.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ struct StopAt {
     bool operator()() { return ++asked == n; }
 };
 
-// One for each room, in a file of its name.
+// One for each package, in a file of its name.
 void test_platform();
 void test_basis();
 void test_matrix();

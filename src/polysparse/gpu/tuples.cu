@@ -164,7 +164,7 @@ POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& bas
     const auto for_degrees = [&](auto visit_degree) {
         int64 before = 0;
         for (int d = int(basis.highest); d >= basis.lowest; --d) {
-            const int64 here = static_cast<int64>(block_size<strict>(d, n));
+            const int64 here = static_cast<int64>(degree_size<strict>(d, n));
             visit_degree(d, max(begin - before, int64(0)), min(end - before, here));
             before += here;
         }
@@ -209,7 +209,7 @@ POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& bas
     if constexpr (strict)
         for_degrees([&](int d, int64 from, int64 to) {
             look_up(table, from, to);
-            table += block_size<true>(d, longest);
+            table += degree_size<true>(d, longest);
         });
     else
         look_up(table, begin, end);

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
-from polysparse.engine.plain_arrays import as_plain
+from polysparse.engine.contiguous import as_contiguous_aligned
 from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.estimators.shared import IntegerRange, read_sparse
@@ -308,7 +308,7 @@ def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
             f"sample_weight has shape {weights.shape}; one weight for each of the {n_rows} rows of "
             "X is needed."
         )
-    return as_plain(weights)
+    return as_contiguous_aligned(weights)
 
 
 def counter_of(x: CanonicalCsr, n_jobs: int | None) -> Callable[[MonomialBasis], ColumnTally]:
