@@ -34,7 +34,8 @@ void test_exponentials() {
           "log at the ends");
 }
 
-/// Rows of k scores, and vectors as long as all of them: the same bits whoever sums, and all stop.
+/// Rows of k scores, and vectors as long as all of them: the same bits for any number of threads,
+/// and all stop.
 void test_scores(int64_t n, int64_t k) {
     subject = std::to_string(n) + " rows of " + std::to_string(k) + " scores";
     std::uniform_real_distribution<double> any(-3, 3);

@@ -13,7 +13,7 @@
 namespace polysparse::tests {
 
 /// Products with an expansion, and with its transpose, of one vector and of several: right, and the
-/// same bits whoever makes them. `by`: which columns there are, the basis for all.
+/// same bits for any number of threads. `by`: which columns there are, the basis for all.
 template <class X, class Index, class Value, class By>
 void check_products(const Basis& basis, const By& by, const X& x,
                     const Matrix<int64_t, Index, Value>& expanded) {

@@ -18,7 +18,7 @@ struct VectorTable {
     Value* operator[](int64_t i) const { return values + i * n_vectors; }
 };
 
-/// How much work there is, and who does it.
+/// How much work there is, and how it is divided.
 struct Effort {
     int64_t n_outputs;  // of the whole expansion, about
     int64_t n_threads;

@@ -6,8 +6,8 @@
 // A product with the transposed expansion is shared out by columns. What a group of neighbouring
 // leads contributes is a strip of the result for each degree. It belongs to one worker, which reads
 // all rows in order: there are neither copies nor locks, and every number is summed in the order of
-// the rows, whoever does it. Where the result is short beside the work, rows are divided as well,
-// into chunks that have a result each. How many there are depends on the matrix alone.
+// the rows, whichever thread adds them. Where the result is short beside the work, rows are divided
+// as well, into chunks that have a result each. How many there are depends on the matrix alone.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 namespace polysparse {
 namespace {
 
-/// Rows, by who makes them: one worker, or all together.
+/// Rows that one worker makes, or all together.
 struct HashedWork {
     HashedWork(const Basis& basis, const Hasher& hasher, int64_t task)
         : can_be_long(basis.highest > 1),

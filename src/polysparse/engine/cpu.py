@@ -197,7 +197,7 @@ def inspect(
         The first fault, or `CsrFault.none`.
     where : int
         Position of the fault.
-    rising : bool
+    increasing : bool
         Whether indices strictly increase within every row.
     stored_zeros : int
         Number of zeros that are stored explicitly.
@@ -306,7 +306,7 @@ class Expansion:
 
         Both are C-contiguous and of the dtype of x: one vector, or a table with a column for each.
         Coefficients have a number for each column of the expansion, `out` has one for each row.
-        `n_outputs` says how large the expansion would be.
+        `n_outputs` is the number of outputs of the expansion.
         """
         how = n_outputs, n_threads, thresholds.TASK_OUTPUTS
         if self._fills_basis(out):

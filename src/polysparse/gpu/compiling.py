@@ -80,7 +80,7 @@ def _full_name(name: str, *template: Any) -> str:
 
 
 def most_shared_bytes() -> int:
-    """Return how much shared memory a block of threads may ask for on the current device.
+    """Return how much shared memory a block of threads may have on the current device.
 
     Some devices have 64 kB. A part is left to what kernels have of fixed size.
     """

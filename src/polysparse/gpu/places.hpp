@@ -146,7 +146,7 @@ POLYSPARSE_DEVICE void unrank_from_end(int d, uint64 q, Place* places) {
 }
 
 /// Makes places those of the tuple that is `step` further on, and returns whether any but the last
-/// one changed. Behind the last tuple of the degree, places have no meaning.
+/// one changed. Behind the last tuple of the degree, places are undefined.
 template <int d, bool strict>
 POLYSPARSE_DEVICE bool step_forward(int* places, int step) {
     places[d - 1] -= step;
