@@ -30,7 +30,7 @@ void check(bool holds, const std::string& what) {
 /// The golden values of tests/columns/test_hash_function.py.
 void test_hashes() {
     struct Golden {
-        std::vector<int64_t> tuple;  // rising
+        std::vector<int64_t> tuple;  // increasing
         uint64_t seed;
         int64_t n_columns, column, sign;
     };

@@ -33,7 +33,7 @@ ALWAYS_GRANTED = 1 / 64
 WORKING_GRANTED = 2**23
 
 # A result whose size is known only once it is computed is counted first if it may have more bytes:
-# Windows sets memory aside when it is asked for, other systems when it is written to.
+# Windows commits memory when it is allocated, other systems when it is written to.
 MOST_SET_ASIDE = 2**26 if sys.platform == "win32" else math.inf
 
 # Bytes of working memory for counting columns, in addition to the counts themselves.
@@ -48,7 +48,7 @@ TALLY_PART = 2
 # Bytes after which a part of a store ends.
 PART_BYTES = 2**26
 
-# Bytes of an array that are moved into an .npz file at a time: the room on the disk that it needs
+# Bytes of an array that are moved into an .npz file at a time: the disk space that it needs
 # beyond its own.
 MOVED_BYTES = 2**23
 

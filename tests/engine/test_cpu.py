@@ -1,4 +1,4 @@
-"""The processor's engine, verb by verb, against the law."""
+"""The CPU engine, function by function, against the reference implementation."""
 
 import gc
 from itertools import product
@@ -22,7 +22,7 @@ BASES = [
 every_basis = pytest.mark.parametrize("parameters", BASES, ids=str)
 
 
-def law(parameters):
+def reference_of(parameters):
     """What the expansion of X is: (values, pattern)."""
     return reference.expand(X.toarray(), **parameters)
 
@@ -52,7 +52,7 @@ def expected(values, stored):
 @every_basis
 def test_count(parameters):
     basis = MonomialBasis(X.shape[1], **parameters)
-    offsets = np.cumsum([0, *law(parameters)[1].sum(axis=1)])
+    offsets = np.cumsum([0, *reference_of(parameters)[1].sum(axis=1)])
     for columns in (AllColumns(basis), HashedColumns(basis, 3, True, 0)):
         np.testing.assert_array_equal(cpu.count(columns, as_canonical_csr(X)), offsets)
 
@@ -60,15 +60,15 @@ def test_count(parameters):
 @every_basis
 def test_fill_all_columns(parameters):
     columns = AllColumns(MonomialBasis(X.shape[1], **parameters))
-    assert filled(columns) == expected(*law(parameters))
-    assert filled(columns, slice(3, 7)) == expected(*law(parameters))[3:7]
+    assert filled(columns) == expected(*reference_of(parameters))
+    assert filled(columns, slice(3, 7)) == expected(*reference_of(parameters))[3:7]
 
 
 @every_basis
 def test_fill_chosen_columns(parameters):
     basis = MonomialBasis(X.shape[1], **parameters)
     ranks = np.arange(0, basis.n_columns, 3)
-    values, stored = law(parameters)
+    values, stored = reference_of(parameters)
     columns = ChosenColumns(basis, ranks)
     wanted = expected(values[:, ranks], stored[:, ranks])
     assert filled(columns) == wanted
@@ -80,14 +80,14 @@ def test_fill_chosen_columns(parameters):
 def test_fill_hashed_columns(parameters, hashing):
     columns = HashedColumns(MonomialBasis(X.shape[1], **parameters), *hashing)
     tuples = reference.monomials(X.shape[1], **parameters)
-    wanted = reference.hashed(law(parameters), tuples, *hashing)
+    wanted = reference.hashed(reference_of(parameters), tuples, *hashing)
     assert filled(columns) == wanted
     assert filled(columns, slice(3, 7)) == wanted[3:7]
 
 
 @every_basis
 def test_fill_dense(parameters):
-    values, _ = law(parameters)
+    values, _ = reference_of(parameters)
     out = np.full(values.shape, np.nan)
     columns = AllColumns(MonomialBasis(X.shape[1], **parameters))
     cpu.fill_dense(columns, X.toarray(), out, 2)
@@ -109,7 +109,7 @@ def test_fill_says_if_the_arrays_are_too_short(kind):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_inner_products_and_norms(parameters, n_threads):
     columns, x = AllColumns(MonomialBasis(X.shape[1], **parameters)), as_canonical_csr(X)
-    values = law(parameters)[0]
+    values = reference_of(parameters)[0]
     own, other, norms = (np.full(s, np.nan) for s in ((N_ROWS, N_ROWS), (N_ROWS, 4), N_ROWS))
     cpu.gram(columns, x, x, own, n_threads)
     cpu.gram(columns, x, x.rows(slice(5, 9)), other, n_threads)
@@ -135,7 +135,7 @@ def test_observe(parameters):
     basis = MonomialBasis(X.shape[1], **parameters)
     tally = cpu.Tally()
     assert cpu.observe(tally, basis, as_canonical_csr(X), slice(0, N_ROWS), 1, 10**6, 2)
-    counts = law(parameters)[1].sum(axis=0)
+    counts = reference_of(parameters)[1].sum(axis=0)
     assert tally.n_entries == np.count_nonzero(counts)
 
 

@@ -8,7 +8,7 @@ import pytest
 pytestmark = pytest.mark.no_sanitizer
 
 # Once the main thread has ended, others no longer get the GIL, but come back from a kernel, or from
-# Python code that a crew calls, and ask for it. It takes a while to end.
+# Python code that a thread pool calls, and request it. It takes a while to end.
 PROGRAM = """
 import threading
 import time

@@ -53,7 +53,7 @@ static void check_simplex() {
 static void check_roots() {
     for (int k = 1; k <= 9; ++k)
         for (int64 e : {1LL, 2LL, 3LL, 10LL, 63LL, 64LL, 65LL, 1000LL, 50000LL, 3000000LL}) {
-            if (block_size_about<false>(k, e + 1) > 0x1p57) continue;
+            if (degree_size_about<false>(k, e + 1) > 0x1p57) continue;
             const uint64 here = simplex(k, e);
             require(root_of_simplex(k, here) == e, "root", k, e, 0);
             require(root_of_simplex(k, here - 1) == e - 1, "root below", k, e, 0);
@@ -65,7 +65,7 @@ template <int d, bool strict>
 static void check_degree(int n) {
     const std::vector<Tuple> all = tuples(n, d, strict);
     const auto size = static_cast<int64>(all.size());
-    require(block_size<strict>(d, n) == all.size(), "block_size", d, n, strict);
+    require(degree_size<strict>(d, n) == all.size(), "degree_size", d, n, strict);
     for (int64 t = 0; t < size; ++t) {
         int places[d];
         unrank_from_end<strict>(d, static_cast<uint64>(size - 1 - t), places);

@@ -39,7 +39,7 @@ void test_some_columns(const Basis& basis) {
         std::vector<int64_t> tuple(basis.highest);
         tuple.resize(basis.unrank(column, tuple.data()));
         if (tuple.empty()) continue;
-        check(std::ranges::is_sorted(tuple), "unrank: rising");
+        check(std::ranges::is_sorted(tuple), "unrank: increasing");
         check(tuple.front() >= 0 && tuple.back() < basis.n_features, "unrank: range");
         check(basis.rank(tuple.data(), std::ssize(tuple)) == column, "round trip");
     }

@@ -41,7 +41,8 @@ inline Basis make_basis(int64_t n, int64_t low, int64_t high, bool interaction_o
     return basis;
 }
 
-/// Calls visit for every rising k-tuple below n (strictly, if distinct), in lexicographic order.
+/// Calls visit for every increasing k-tuple below n (strictly, if distinct), in lexicographic
+/// order.
 template <class Visit>
 void each_tuple(int64_t n, int64_t k, bool distinct, const Visit& visit,
                 std::vector<int64_t>&& tuple = {}) {

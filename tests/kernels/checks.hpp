@@ -1,4 +1,4 @@
-// What the tests of all rooms share: a check, random bits, guarded arrays.
+// What the tests of all packages share: a check, random bits, guarded arrays.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ extern std::string subject;  // of the checks, for their message
 void check(bool holds, const char* what);
 
 /// Of new, since the program began.
-int64_t n_bytes_asked_for();
+int64_t n_bytes_n_calls_for();
 
-/// A poisoned output array between two guard zones that nobody may write. Without guard zones it
+/// A poisoned output array between two guard zones that must stay unwritten. Without guard zones it
 /// lies between the sanitizer's own, which notice reads as well.
 template <class T>
 class Guarded {
@@ -43,14 +43,14 @@ class Guarded {
     std::vector<T> all_;
 };
 
-/// Says "stop" when asked for the n-th time.
+/// Is true at the n-th call.
 struct StopAt {
     int64_t n;
-    int64_t asked = 0;
-    bool operator()() { return ++asked == n; }
+    int64_t n_calls = 0;
+    bool operator()() { return ++n_calls == n; }
 };
 
-// One for each room, in a file of its name.
+// One for each package, in a file of its name.
 void test_platform();
 void test_basis();
 void test_matrix();

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "checks.hpp"
-#include "platform/crew.hpp"
+#include "platform/thread_pool.hpp"
 
 namespace {
 
@@ -60,8 +60,8 @@ int64_t n_bytes_asked_for() {
 int main() {
     using namespace polysparse;
     tests::test_platform();
-    Crew crew;  // for all that follows: qemu keeps some memory of every thread that has ended
-    const OnDuty duty(crew);
+    ThreadPool pool;  // for all that follows: qemu keeps some memory of every thread that has ended
+    const UsePool use(pool);
     tests::test_basis();
     tests::test_matrix();
     tests::test_expand();

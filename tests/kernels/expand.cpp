@@ -79,7 +79,7 @@ bool check_fill(const Basis& basis, const X& x, const Matrix<OutIndex, OutIndex,
     const Slots<OutIndex, Value> out{columns.data(), values.data()};
     const bool whole =
         fill(basis, x.view(), expected.row_offsets.data(), out, n_threads, wanted, std::ref(stop));
-    check(whole ? stop.n < 0 || stop.asked < stop.n : stop.asked == stop.n, "fill: stop");
+    check(whole ? stop.n < 0 || stop.n_calls < stop.n : stop.n_calls == stop.n, "fill: stop");
     columns.check_against(expected.columns, whole, "fill: columns");
     values.check_against(expected.values, whole, "fill: values");
     return whole;

@@ -34,7 +34,8 @@ void test_exponentials() {
           "log at the ends");
 }
 
-/// Rows of k scores, and vectors as long as all of them: the same bits whoever sums, and all stop.
+/// Rows of k scores, and vectors as long as all of them: the same bits for any number of threads,
+/// and all stop.
 void test_scores(int64_t n, int64_t k) {
     subject = std::to_string(n) + " rows of " + std::to_string(k) + " scores";
     std::uniform_real_distribution<double> any(-3, 3);
@@ -56,7 +57,7 @@ void test_scores(int64_t n, int64_t k) {
         const StopRequest never = StopAt{-1};
         const Work work{n_threads, never};
         std::vector<double> residuals(n * k), curvatures(n * k),
-            likely(n * std::max<int64_t>(k, 2));
+            probabilities(n * std::max<int64_t>(k, 2));
         std::vector<double> sums(n_loss_sums(k)), more(sums.size()), range(2), curved(n * k),
             cross(k), singles(3), updated = scores, products(n * k);
         std::vector<double> squares = change, means = scores, raised(n * k), cleared = scores;
@@ -64,15 +65,17 @@ void test_scores(int64_t n, int64_t k) {
         const Change along{change.data(), shifts.data(), 0.5, curvatures.data()};
         bool is_done =
             k == 1 ? fill_two_classes(rows, residuals.data(), curvatures.data(), work) &&
-                         fill_two_probabilities(n, scores.data(), likely.data(), work)
-                   : fill_classes(rows, residuals.data(), curvatures.data(), likely.data(), work);
+                         fill_two_probabilities(n, scores.data(), probabilities.data(), work)
+                   : fill_classes(rows, residuals.data(), curvatures.data(), probabilities.data(),
+                                  work);
         const auto sum = k == 1 ? sum_two_classes : sum_classes;
         is_done = is_done && sum(rows, {}, sums.data(), range.data(), work) &&
                   sum(rows, along, more.data(), range.data(), work);
         if (k > 1) {
-            const LikelyRows own{n, k, likely.data(), weights.data(), change.data(), shifts.data()};
-            is_done = is_done && fill_curved(own, curved.data(), work) &&
-                      sum_curved(own, cross.data(), work);
+            const ProbabilityRows own{
+                n, k, probabilities.data(), weights.data(), change.data(), shifts.data()};
+            is_done = is_done && fill_hessian_products(own, curved.data(), work) &&
+                      sum_hessian_products(own, cross.data(), work);
         }
         is_done = is_done && dot(n * k, scores.data(), change.data(), &singles[0], work) &&
                   weighted_squares(n, weights.data(), scores.data(), 0.5, &singles[1], work) &&
@@ -110,8 +113,8 @@ void test_scores(int64_t n, int64_t k) {
         check(std::abs(sums[sum_lists] - slope) <= 1e-11 * n, "slope");
         check(range[0] == least && range[1] == most, "range");
         const std::vector<std::vector<double>> found{
-            residuals, curvatures, likely,  sums,     more,    range, curved,
-            cross,     singles,    updated, products, squares, means, raised};
+            residuals, curvatures, probabilities, sums,     more,    range, curved,
+            cross,     singles,    updated,       products, squares, means, raised};
         if (n_threads == 1) first = found;
         check(found == first, "losses: same bits");
         const StopRequest at_once = StopAt{1};

@@ -22,15 +22,15 @@ void test_inspect() {
         check(report.fault == fault && report.where == where, "fault and place");
     };
     const CsrReport report = inspected([](X&) {});
-    check(report.fault == CsrFault::none && report.rising && report.stored_zeros == 2, "good");
+    check(report.fault == CsrFault::none && report.increasing && report.stored_zeros == 2, "good");
     check(report.finite, "finite");
     for (const Value value : {Value(INFINITY), Value(-INFINITY), Value(NAN)})
         for (const size_t t : {0, 5})
             check(!inspected([&](X& x) { x.values[t] = value; }).finite, "not finite");
-    check(inspected([](X& x) { x.n_columns = INT64_MAX; }).rising, "wide");
-    check(inspected([](X& x) { x = {0}; }).rising, "empty");
-    check(!inspected([](X& x) { std::swap(x.columns[2], x.columns[3]); }).rising, "unsorted");
-    check(!inspected([](X& x) { x.columns[3] = 4; }).rising, "twice the same");
+    check(inspected([](X& x) { x.n_columns = INT64_MAX; }).increasing, "wide");
+    check(inspected([](X& x) { x = {0}; }).increasing, "empty");
+    check(!inspected([](X& x) { std::swap(x.columns[2], x.columns[3]); }).increasing, "unsorted");
+    check(!inspected([](X& x) { x.columns[3] = 4; }).increasing, "twice the same");
     check_fault(CsrFault::first_offset, 0, [](X& x) { x.row_offsets[0] = -1; });
     check_fault(CsrFault::falling_offset, 2, [](X& x) { x.row_offsets[3] = 1; });
     check_fault(CsrFault::last_offset, 4, [](X& x) { x.row_offsets[4] = 7; });
@@ -47,14 +47,15 @@ void test_shared_inspect() {
     for (int64_t t = share - 3; t < share + 3; ++t)
         for (int64_t column = -1; column <= 9; ++column) {
             const int64_t before = std::exchange(x.columns[t], column);
-            bool rising = true;
+            bool increasing = true;
             for (int64_t r = 0; r < x.n_rows(); ++r)
                 for (int64_t u = x.row_offsets[r] + 1; u < x.row_offsets[r + 1]; ++u)
-                    rising &= x.columns[u - 1] < x.columns[u];
+                    increasing &= x.columns[u - 1] < x.columns[u];
             const CsrReport report = inspect(x.view(), std::ssize(x.columns), 3);
             const bool inside = column >= 0 && column < 9;
             check(report.fault == (inside ? CsrFault::none : CsrFault::column_range), "fault");
-            check(inside ? report.rising == rising : report.where == t, "rising, or place");
+            check(inside ? report.increasing == increasing : report.where == t,
+                  "increasing, or place");
             x.columns[t] = before;
         }
 }

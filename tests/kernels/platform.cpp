@@ -5,17 +5,17 @@
 #include <vector>
 
 #include "checks.hpp"
-#include "platform/crew.hpp"
 #include "platform/slabs.hpp"
+#include "platform/thread_pool.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse::tests {
 namespace {
 
-/// Every task is done once, whoever is on duty: nobody, a crew, one that was ended, one that is at
-/// work for this thread or for another.
-void test_crew() {
-    subject = "crew";
+/// Every task runs once: without a pool, with one, with one that was shut down, and with one that
+/// is running for this thread or for another.
+void test_thread_pool() {
+    subject = "thread pool";
     const auto run_all = [](int64_t n_tasks, const auto& also) {
         std::vector<std::atomic<int64_t>> done(n_tasks);
         run_tasks(n_tasks, 4, [&](int64_t worker, int64_t task) {
@@ -25,11 +25,11 @@ void test_crew() {
         return std::ranges::all_of(done, [](const auto& times) { return times == 1; });
     };
     const auto nothing = [](int64_t, int64_t) {};
-    Crew crew;
+    ThreadPool pool;
     {
-        const OnDuty duty(crew);
+        const UsePool use(pool);
         for (int64_t round = 0; round < 300; ++round) {
-            if (round % 100 == 50) crew.end();
+            if (round % 100 == 50) pool.shutdown();
             if (round == 70)  // longer than threads wait
                 std::this_thread::sleep_for(std::chrono::milliseconds(1100));
             check(run_all(round % 7, nothing), "one piece of work after the other");
@@ -42,22 +42,23 @@ void test_crew() {
                   holds,
               "work within work");
         std::thread other([&] {
-            const OnDuty too(crew);
+            const UsePool same(pool);
             for (int64_t round = 0; round < 100; ++round)
                 if (!run_all(9, nothing)) holds = false;
         });
         for (int64_t round = 0; round < 100; ++round)
             if (!run_all(9, nothing)) holds = false;
         other.join();
-        check(holds && Crew::on_duty() == &crew, "two threads at once");
+        check(holds && ThreadPool::current() == &pool, "two threads at once");
         {
-            Crew inner;
-            const OnDuty for_a_while(inner);
-            check(Crew::on_duty() == &inner && run_all(20, nothing), "a crew in place of another");
+            ThreadPool inner;
+            const UsePool for_a_while(inner);
+            check(ThreadPool::current() == &inner && run_all(20, nothing),
+                  "a pool in place of another");
         }
-        check(Crew::on_duty() == &crew, "the first is on duty again");
+        check(ThreadPool::current() == &pool, "the first pool is current again");
     }
-    check(Crew::on_duty() == nullptr && run_all(50, nothing), "nobody is on duty");
+    check(ThreadPool::current() == nullptr && run_all(50, nothing), "no pool");
 }
 
 /// Arrays of all sizes keep what is written to them, after their arena is gone and others are
@@ -84,7 +85,7 @@ void test_slabs() {
 }  // namespace
 
 void test_platform() {
-    test_crew();
+    test_thread_pool();
     test_slabs();
 }
 

@@ -13,7 +13,7 @@
 namespace polysparse::tests {
 
 /// Products with an expansion, and with its transpose, of one vector and of several: right, and the
-/// same bits whoever makes them. `by`: which columns there are, the basis for all.
+/// same bits for any number of threads. `by`: which columns there are, the basis for all.
 template <class X, class Index, class Value, class By>
 void check_products(const Basis& basis, const By& by, const X& x,
                     const Matrix<int64_t, Index, Value>& expanded) {
@@ -47,9 +47,15 @@ void check_products(const Basis& basis, const By& by, const X& x,
             const Effort effort{n_outputs, n_threads, task};
             const VectorTable<const Value> from{coefficients.data(), k},
                 from_rows{weights.data(), k};
-            return apply<Value>(basis, by, x.view(), from, {out.data(), k}, effort, stop) &&
-                   apply_transposed<Value>(basis, by, x.view(), from_rows, {back.data(), k}, effort,
-                                           stop);
+            const auto both = [&](const auto&... by) {
+                return apply<Value>(basis, by..., x.view(), from, {out.data(), k}, effort, stop) &&
+                       apply_transposed<Value>(basis, by..., x.view(), from_rows, {back.data(), k},
+                                               effort, stop);
+            };
+            if constexpr (std::is_same_v<decltype(by), const Basis&>)
+                return both();
+            else
+                return both(by);
         };
         std::vector<Value> out(weights.size(), -7), back(coefficients.size());
         check(multiply(1, 0, {-1}, out, back), "products: not stopped");

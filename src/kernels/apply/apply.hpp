@@ -18,25 +18,23 @@ struct VectorTable {
     Value* operator[](int64_t i) const { return values + i * n_vectors; }
 };
 
-/// How much work there is, and who does it.
+/// How much work there is, and how it is divided.
 struct Effort {
     int64_t n_outputs;  // of the whole expansion, about
     int64_t n_threads;
     int64_t task;  // outputs of a task; 0 for what suits
 };
 
-/// out = expansion of x, times coefficients. Needs: x inspected and rising; a number for each
-/// column of the basis. The result does not depend on the number of threads. False if stopped.
-/// Throws bad_alloc, while no thread runs.
+/// out = expansion of x, times coefficients. Needs: x inspected, with increasing columns; a number
+/// for each column of the basis. The result does not depend on the number of threads. False if
+/// stopped. Throws bad_alloc, while no thread runs.
 template <class Value>
-bool apply(const Basis& basis, const Basis& all, const CsrView<Value>& x,
-           VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
-           const StopRequest& should_stop);
+bool apply(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> coefficients,
+           VectorTable<Value> out, Effort effort, const StopRequest& should_stop);
 
 /// Adds the transposed expansion of x, times weights of its rows, to `out`. The rest as above.
 template <class Value>
-bool apply_transposed(const Basis& basis, const Basis& all, const CsrView<Value>& x,
-                      VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
-                      const StopRequest& should_stop);
+bool apply_transposed(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
+                      VectorTable<Value> out, Effort effort, const StopRequest& should_stop);
 
 }  // namespace polysparse

@@ -2,10 +2,9 @@
 
 namespace polysparse {
 
-template bool apply(const Basis&, const Basis&, const CsrView<double>&, VectorTable<const double>,
+template bool apply(const Basis&, const CsrView<double>&, VectorTable<const double>,
                     VectorTable<double>, Effort, const StopRequest&);
-template bool apply_transposed(const Basis&, const Basis&, const CsrView<double>&,
-                               VectorTable<const double>, VectorTable<double>, Effort,
-                               const StopRequest&);
+template bool apply_transposed(const Basis&, const CsrView<double>&, VectorTable<const double>,
+                               VectorTable<double>, Effort, const StopRequest&);
 
 }  // namespace polysparse

@@ -2,10 +2,9 @@
 
 namespace polysparse {
 
-template bool apply(const Basis&, const Basis&, const CsrView<float>&, VectorTable<const float>,
+template bool apply(const Basis&, const CsrView<float>&, VectorTable<const float>,
                     VectorTable<float>, Effort, const StopRequest&);
-template bool apply_transposed(const Basis&, const Basis&, const CsrView<float>&,
-                               VectorTable<const float>, VectorTable<float>, Effort,
-                               const StopRequest&);
+template bool apply_transposed(const Basis&, const CsrView<float>&, VectorTable<const float>,
+                               VectorTable<float>, Effort, const StopRequest&);
 
 }  // namespace polysparse

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <span>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -10,7 +11,7 @@
 #include "apply/hashed_lister.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/slots.hpp"
-#include "platform/crew.hpp"
+#include "platform/thread_pool.hpp"
 #include "select/append_rows.hpp"
 #include "select/chosen_row.hpp"
 #include "select/output_piece.hpp"
@@ -89,42 +90,7 @@ void dot_list(ConstSlots<int32_t, Value> list, int64_t n, const Value* coefficie
     });
 }
 
-template <class By, class Value>
-bool dot_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
-                VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
-                const StopRequest& should_stop) {
-    const int64_t k = out.n_vectors;
-    return with_makers(
-        basis, by, x, effort.n_threads, [&]<class Maker>(std::vector<Maker>& makers) {
-            const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
-            std::vector<SlotArrays<int32_t, Value>> rooms;
-            for (size_t worker = 0; worker < makers.size(); ++worker)
-                rooms.emplace_back(cut.largest + lanes);
-            std::vector<Value> parts(cut.tasks.size() * k);  // of tasks that are parts of a row
-            const auto dot_task = [&](int64_t worker, int64_t number) {
-                const AppendTask& task = cut.tasks[number];
-                const Slots<int32_t, Value> room = rooms[worker].slots();
-                for (int64_t r = task.first; r < task.last; ++r) {
-                    const int64_t n = makers[worker].fill(x, r, task.part, task.n_parts, room);
-                    Value* const sums =
-                        task.n_parts > 1 ? parts.data() + number * k : out.values + r * k;
-                    dot_list<Value>(room, n, coefficients.values, k, sums);
-                }
-            };
-            if (!run_tasks(std::ssize(cut.tasks), effort.n_threads, dot_task, should_stop))
-                return false;
-            for (int64_t number = 0; number < std::ssize(cut.tasks); ++number) {
-                const AppendTask& task = cut.tasks[number];
-                for (int64_t c = 0; c < k && task.n_parts > 1; ++c) {
-                    Value& sum = out.values[task.first * k + c];
-                    sum = (task.part == 0 ? Value(0) : sum) + parts[number * k + c];
-                }
-            }
-            return true;
-        });
-}
-
-/// A few numbers, of which the compiler knows that nobody changes them; or where many are.
+/// A copy of a few numbers, which no other code changes, as the compiler knows; or where many are.
 template <class K, class Value>
 class OwnCopy {
   public:
@@ -157,16 +123,16 @@ void add_list(ConstSlots<int32_t, Value> list, int64_t n, const Value* weights, 
     });
 }
 
-/// The tasks of one of several parts, of about as many each.
-std::span<const AppendTask> part_of(std::span<const AppendTask> tasks, int64_t part,
-                                    int64_t n_parts) {
-    const int64_t n = std::ssize(tasks), begin = n * part / n_parts;
-    return tasks.subspan(begin, n * (part + 1) / n_parts - begin);
+/// The tasks of range i of n_ranges, which have about as many each.
+std::span<const AppendTask> range_of(std::span<const AppendTask> tasks, int64_t i,
+                                     int64_t n_ranges) {
+    const int64_t n = std::ssize(tasks), begin = n * i / n_ranges;
+    return tasks.subspan(begin, n * (i + 1) / n_ranges - begin);
 }
 
-/// Which of these parts has a task, of n.
-int64_t part_with(int64_t task, int64_t n, int64_t n_parts) {
-    return ((task + 1) * n_parts - 1) / n;
+/// Which of these ranges has a task, of n.
+int64_t range_with(int64_t task, int64_t n, int64_t n_ranges) {
+    return ((task + 1) * n_ranges - 1) / n;
 }
 
 /// Rows that one worker lists, a task at a time, and then adds.
@@ -174,7 +140,7 @@ template <class Value>
 class ListedTask {
   public:
     /// For any task. Throws bad_alloc.
-    explicit ListedTask(const AppendTasks& cut) : room_(cut.largest + lanes) {
+    explicit ListedTask(const AppendTasks& cut) : buffer_(cut.largest + lanes) {
         for (const AppendTask& task : cut.tasks)
             ends_.resize(std::max<size_t>(ends_.size(), task.last - task.first));
     }
@@ -183,7 +149,7 @@ class ListedTask {
     void list(Maker& maker, const CsrView<Value>& x, const AppendTask& task) {
         int64_t n = 0;
         for (int64_t r = task.first; r < task.last; ++r) {
-            n += maker.fill(x, r, task.part, task.n_parts, room_.slots() + n);
+            n += maker.fill(x, r, task.part, task.n_parts, buffer_.slots() + n);
             ends_[r - task.first] = n;
         }
     }
@@ -193,14 +159,14 @@ class ListedTask {
         int64_t n = 0;
         for (int64_t r = task.first; r < task.last; ++r) {
             const int64_t end = ends_[r - task.first];
-            add_list<Value>(room_.slots() + n, end - n, weights[r], out.n_vectors, out.values);
+            add_list<Value>(buffer_.slots() + n, end - n, weights[r], out.n_vectors, out.values);
             n = end;
         }
     }
 
   private:
-    SlotArrays<int32_t, Value> room_;
-    std::vector<int64_t> ends_;  // of the rows in the room
+    SlotArrays<int32_t, Value> buffer_;
+    std::vector<int64_t> ends_;  // of the rows in the buffer
 };
 
 /// One for each of n workers.
@@ -235,17 +201,17 @@ bool scatter_chunks(std::vector<Maker>& makers, const CsrView<Value>& x, const A
                     int64_t n_threads, const StopRequest& should_stop) {
     const int64_t n_chunks = results.count();
     std::vector<ListedTask<Value>> listed = listed_tasks<Value>(cut, n_threads);
-    // Workers stop between two slabs of tasks, each of some milliseconds.
-    const int64_t n_slabs = std::ssize(cut.tasks) / n_chunks / 32 + 1;
-    for (int64_t slab = 0; slab < n_slabs; ++slab) {
-        const auto add_slab = [&](int64_t worker, int64_t chunk) {
+    // Workers stop between two batches of tasks, each of some milliseconds.
+    const int64_t n_batches = std::ssize(cut.tasks) / n_chunks / 32 + 1;
+    for (int64_t batch = 0; batch < n_batches; ++batch) {
+        const auto add_batch = [&](int64_t worker, int64_t chunk) {
             for (const AppendTask& task :
-                 part_of(part_of(cut.tasks, chunk, n_chunks), slab, n_slabs)) {
+                 range_of(range_of(cut.tasks, chunk, n_chunks), batch, n_batches)) {
                 listed[worker].list(makers[worker], x, task);
                 listed[worker].add(task, weights, results[chunk]);
             }
         };
-        if (!run_tasks(n_chunks, n_threads, add_slab, should_stop)) return false;
+        if (!run_tasks(n_chunks, n_threads, add_batch, should_stop)) return false;
     }
     return results.add(n_threads, should_stop);
 }
@@ -276,7 +242,7 @@ bool scatter_by_ranges(std::vector<Maker>& makers, const CsrView<Value>& x, cons
         };
         const auto add_range = [&](int64_t, int64_t range) {
             for (int64_t i = 0; i < n_pieces; ++i) {
-                const int64_t chunk = part_with(begin + i, n_tasks, results.count());
+                const int64_t chunk = range_with(begin + i, n_tasks, results.count());
                 Value* const out = results[chunk].values;
                 pieces[i].give(range, [&](const int32_t* columns, const Value* values, int64_t n) {
                     for (int64_t t = 0; t < n; ++t) out[columns[t]] += values[t];
@@ -299,69 +265,73 @@ int64_t count_columns(const Hasher& hasher) {
 
 /// How many threads it takes to add one vector by ranges faster than one does by rows. To
 /// distribute outputs takes longer than to hash them, but not than to look them up.
-int64_t least_sharing(const Lookup&) {
-    return 2;
-}
-int64_t least_sharing(const Hasher&) {
-    return 4;
+template <class By>
+constexpr int64_t least_sharing = std::is_same_v<By, Hasher> ? 4 : 2;
+
+}  // namespace
+
+template <class Value, class By>
+bool apply(const Basis& basis, const By& by, const CsrView<Value>& x,
+           VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
+           const StopRequest& should_stop) {
+    const int64_t k = out.n_vectors;
+    return with_makers(
+        basis, by, x, effort.n_threads, [&]<class Maker>(std::vector<Maker>& makers) {
+            const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
+            std::vector<SlotArrays<int32_t, Value>> buffers;
+            for (size_t worker = 0; worker < makers.size(); ++worker)
+                buffers.emplace_back(cut.largest + lanes);
+            std::vector<Value> parts(cut.tasks.size() * k);  // of tasks that are parts of a row
+            const auto dot_task = [&](int64_t worker, int64_t number) {
+                const AppendTask& task = cut.tasks[number];
+                const Slots<int32_t, Value> buffer = buffers[worker].slots();
+                for (int64_t r = task.first; r < task.last; ++r) {
+                    const int64_t n = makers[worker].fill(x, r, task.part, task.n_parts, buffer);
+                    Value* const sums =
+                        task.n_parts > 1 ? parts.data() + number * k : out.values + r * k;
+                    dot_list<Value>(buffer, n, coefficients.values, k, sums);
+                }
+            };
+            if (!run_tasks(std::ssize(cut.tasks), effort.n_threads, dot_task, should_stop))
+                return false;
+            for (int64_t number = 0; number < std::ssize(cut.tasks); ++number) {
+                const AppendTask& task = cut.tasks[number];
+                for (int64_t c = 0; c < k && task.n_parts > 1; ++c) {
+                    Value& sum = out.values[task.first * k + c];
+                    sum = (task.part == 0 ? Value(0) : sum) + parts[number * k + c];
+                }
+            }
+            return true;
+        });
 }
 
-template <class By, class Value>
-bool scatter_listed(const Basis& basis, const By& by, const CsrView<Value>& x,
-                    VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
-                    const StopRequest& should_stop) {
+template <class Value, class By>
+bool apply_transposed(const Basis& basis, const By& by, const CsrView<Value>& x,
+                      VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
+                      const StopRequest& should_stop) {
     const int64_t n_columns = count_columns(by), k = out.n_vectors;
     if (k == 0) return true;
     // Two threads that share ranges are twice as fast as one already, if columns are looked up.
-    const bool has_chunks = k > 1 || least_sharing(by) > 2;
-    // More than two need no more room than the values of the matrix.
+    const bool has_chunks = k > 1 || least_sharing<By> > 2;
+    // More than two need no more memory than the values of the matrix.
     const int64_t n_kept = std::max<int64_t>(x.row_offsets[x.n_rows], k << 16);
     const int64_t n_chunks =
         has_chunks ? count_chunks<Value>(effort.n_outputs, n_columns, k, n_kept) : 1;
-    const bool by_ranges = k == 1 && effort.n_threads >= least_sharing(by) * n_chunks;
+    const bool by_ranges = k == 1 && effort.n_threads >= least_sharing<By> * n_chunks;
     const bool in_turns = k > 1 && n_chunks == 1 && effort.n_threads > 1;
     const int64_t n_threads =
         by_ranges || in_turns ? effort.n_threads : std::min(effort.n_threads, n_chunks);
     return with_makers(basis, by, x, n_threads, [&](auto& makers) {
         const AppendTasks cut = cut_into_tasks(basis, x, makers[0], share_of(effort));
         if (in_turns) return scatter_in_turns(makers, x, cut, weights, out, n_threads, should_stop);
-        const KeptThreads kept;
+        ThreadPool own;
+        const UsePool use(ThreadPool::current() != nullptr ? *ThreadPool::current() : own);
         ChunkResults<Value> results(n_chunks, n_columns, out, n_threads);
         if (by_ranges)
             return scatter_by_ranges(makers, x, cut, ColumnRanges(n_columns), weights.values,
                                      results, n_threads, should_stop);
         return scatter_chunks(makers, x, cut, weights, results, n_threads, should_stop);
     });
-}
-
-}  // namespace
-
-template <class Value>
-bool apply(const Basis& basis, const Lookup& lookup, const CsrView<Value>& x,
-           VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
-           const StopRequest& should_stop) {
-    return dot_listed(basis, lookup, x, coefficients, out, effort, should_stop);
-}
-
-template <class Value>
-bool apply(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
-           VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
-           const StopRequest& should_stop) {
-    return dot_listed(basis, hasher, x, coefficients, out, effort, should_stop);
-}
-
-template <class Value>
-bool apply_transposed(const Basis& basis, const Lookup& lookup, const CsrView<Value>& x,
-                      VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
-                      const StopRequest& should_stop) {
-    return scatter_listed(basis, lookup, x, weights, out, effort, should_stop);
-}
-
-template <class Value>
-bool apply_transposed(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
-                      VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
-                      const StopRequest& should_stop) {
-    return scatter_listed(basis, hasher, x, weights, out, effort, should_stop);
 }
 
 #define POLYSPARSE_PRODUCTS(By, Value)                                                            \

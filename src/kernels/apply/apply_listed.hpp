@@ -10,22 +10,14 @@
 
 namespace polysparse {
 
-/// As `apply`, and `apply_transposed`, for chosen columns and for hashed ones. Throws bad_alloc,
-/// while no thread runs.
-template <class Value>
-bool apply(const Basis& basis, const Lookup& lookup, const CsrView<Value>& x,
+/// As `apply` and `apply_transposed` of apply.hpp. Columns are chosen by a Lookup, or hashed by a
+/// Hasher. Throws bad_alloc, while no thread runs.
+template <class Value, class By>
+bool apply(const Basis& basis, const By& by, const CsrView<Value>& x,
            VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
            const StopRequest& should_stop);
-template <class Value>
-bool apply(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
-           VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
-           const StopRequest& should_stop);
-template <class Value>
-bool apply_transposed(const Basis& basis, const Lookup& lookup, const CsrView<Value>& x,
-                      VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
-                      const StopRequest& should_stop);
-template <class Value>
-bool apply_transposed(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
+template <class Value, class By>
+bool apply_transposed(const Basis& basis, const By& by, const CsrView<Value>& x,
                       VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
                       const StopRequest& should_stop);
 

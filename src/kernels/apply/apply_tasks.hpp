@@ -6,8 +6,8 @@
 // A product with the transposed expansion is shared out by columns. What a group of neighbouring
 // leads contributes is a strip of the result for each degree. It belongs to one worker, which reads
 // all rows in order: there are neither copies nor locks, and every number is summed in the order of
-// the rows, whoever does it. Where the result is short beside the work, rows are divided as well,
-// into chunks that have a result each. How many there are depends on the matrix alone.
+// the rows, whichever thread adds them. Where the result is short beside the work, rows are divided
+// as well, into chunks that have a result each. How many there are depends on the matrix alone.
 #pragma once
 
 #include <algorithm>
@@ -166,14 +166,15 @@ bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Valu
 // -------------------------------------------------------------------------- transposed products
 
 /// Rows [first, last), of whose outputs those are wanted that columns [low, high) lead.
-struct StripTask {
+struct ScatterTask {
     int64_t first, last;
     int64_t low, high;
 };
 
 template <bool is_one, class Index, class Value>
 void scatter_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const Strips& strips,
-                  const StripTask& task, VectorTable<const Value> weights, VectorTable<Value> out) {
+                  const ScatterTask& task, VectorTable<const Value> weights,
+                  VectorTable<Value> out) {
     const auto scatter = [&](int64_t r, const LedRow<Index, Value>& part,
                              bool is_first) POLYSPARSE_INLINE_LAMBDA {
         nest.walk(part, is_first && task.low == 0, ToScatter<Value, is_one>{out, weights[r]});
@@ -220,31 +221,30 @@ template <class Index, bool is_one, class Value>
 bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
                  VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     const int64_t n_columns = basis.n_columns(), n_threads = effort.n_threads, k = out.n_vectors;
-    // Their results need little room beside the matrix, or beside the few vectors that whoever
-    // multiplies has.
+    // Their results need little memory compared to the matrix, or to the few vectors of a solver.
     const int64_t n_kept = std::max<int64_t>(x.row_offsets[x.n_rows] / 4, k << 16);
     const int64_t n_chunks = count_chunks<Value>(effort.n_outputs, n_columns, k, n_kept);
     // As few groups as keep the threads busy: each looks for its leads in every row.
     const std::vector<int64_t> bounds =
         divide_leads(basis, x, effort.n_outputs, (n_threads - 1) / n_chunks + 1);
     const int64_t n_groups = std::ssize(bounds) - 1;
-    // Workers stop between two slabs of rows, which take a tenth of a second at most.
-    const int64_t n_slabs = effort.n_outputs / (int64_t{1} << 23) / n_threads + 1;
-    const int64_t n_strips = n_chunks * n_slabs;
-    const auto first_row = [&](int64_t strip) {
-        if (strip == 0 || strip == n_strips) return strip == 0 ? 0 : x.n_rows;
-        return row_at(x.row_offsets, x.n_rows, static_cast<double>(strip) / n_strips);
+    // Workers stop between two batches of rows, which take a tenth of a second at most.
+    const int64_t n_batches = effort.n_outputs / (int64_t{1} << 23) / n_threads + 1;
+    const int64_t n_ranges = n_chunks * n_batches;
+    const auto first_row = [&](int64_t range) {
+        if (range == 0 || range == n_ranges) return range == 0 ? 0 : x.n_rows;
+        return row_at(x.row_offsets, x.n_rows, static_cast<double>(range) / n_ranges);
     };
 
     std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, n_threads);
     const Strips strips = strips_for(basis, x, effort.n_outputs, k);
     ChunkResults<Value> results(n_chunks, n_columns, out, n_threads);
-    for (int64_t slab = 0; slab < n_slabs; ++slab) {
+    for (int64_t batch = 0; batch < n_batches; ++batch) {
         const auto scatter_task = [&](int64_t worker, int64_t task) {
             const int64_t chunk = task / n_groups, group = task % n_groups;
-            const int64_t strip = chunk * n_slabs + slab;
-            const StripTask rows{first_row(strip), first_row(strip + 1), bounds[group],
-                                 bounds[group + 1]};
+            const int64_t range = chunk * n_batches + batch;
+            const ScatterTask rows{first_row(range), first_row(range + 1), bounds[group],
+                                   bounds[group + 1]};
             scatter_rows<is_one>(nests[worker], x, strips, rows, weights, results[chunk]);
         };
         if (!run_tasks(n_chunks * n_groups, n_threads, scatter_task, should_stop)) return false;
@@ -263,18 +263,16 @@ bool with_kinds(const CsrView<Value>& x, int64_t n_vectors, const F& f) {
 }
 
 template <class Value>
-bool apply(const Basis& basis, const Basis&, const CsrView<Value>& x,
-           VectorTable<const Value> coefficients, VectorTable<Value> out, Effort effort,
-           const StopRequest& should_stop) {
+bool apply(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> coefficients,
+           VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     return with_kinds(x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
         return dot_all<Index, is_one>(basis, x, coefficients, out, effort, should_stop);
     });
 }
 
 template <class Value>
-bool apply_transposed(const Basis& basis, const Basis&, const CsrView<Value>& x,
-                      VectorTable<const Value> weights, VectorTable<Value> out, Effort effort,
-                      const StopRequest& should_stop) {
+bool apply_transposed(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
+                      VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     if (basis.n_columns() == 0 || out.n_vectors == 0) return true;
     return with_kinds(x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
         return scatter_all<Index, is_one>(basis, x, weights, out, effort, should_stop);

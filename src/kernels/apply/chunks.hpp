@@ -38,7 +38,7 @@ class ChunkResults {
           first_(first),
           others_((n_chunks - 1) * n_numbers_) {
         const int64_t n = (n_chunks - 1) * n_numbers_;
-        Parts(n, n_threads).run([&](int64_t, int64_t begin, int64_t end) {
+        EqualRanges(n, n_threads).run([&](int64_t, int64_t begin, int64_t end) {
             std::fill(others_.data() + begin, others_.data() + end, Value(0));
         });
     }

@@ -3,7 +3,7 @@
 // The inner product of two expanded rows is a sum over degrees: that of all monomials of degree d
 // of the products x_j z_j (complete homogeneous symmetric polynomials), or of those of distinct
 // factors (elementary ones). Both follow from their values without one of the products, degree by
-// degree: S_d += x_j z_j * S_{d-1}, with rising d for the first and falling d for the second.
+// degree: S_d += x_j z_j * S_{d-1}, with increasing d for the first and falling d for the second.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace polysparse {
 /// Fills `out`, x.n_rows by z.n_rows, with the inner products of expanded rows. Only the degrees,
 /// the bias and the kind of the basis are read. `is_symmetric` says that z is x, which halves the
 /// work. Sums are of doubles, in the order of columns. False if stopped. Needs: x.n_columns is
-/// z.n_columns and below 2^31, rising columns, no stored zeros. Memory: 4 bytes for each column and
-/// worker, 64 for each stored value of eight rows. Throws bad_alloc before any thread starts.
+/// z.n_columns and below 2^31, increasing columns, no stored zeros. Memory: 4 bytes for each column
+/// and worker, 64 for each stored value of eight rows. Throws bad_alloc before any thread starts.
 template <class Value>
 bool fill_gram(const Basis& basis, const CsrView<Value>& x, const CsrView<Value>& z,
                bool is_symmetric, Value* out, int64_t n_threads, const StopRequest& should_stop);

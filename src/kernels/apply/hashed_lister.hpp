@@ -38,7 +38,7 @@ class HashedLister {
         if (row_size(*basis_, shape) <= 4 * share) return 1;
         return LeadParts::of_about(*basis_, shape, share).count();
     }
-    int64_t part_room(RowShape shape, int64_t n_parts) const {
+    int64_t part_capacity(RowShape shape, int64_t n_parts) const {
         const LeadParts parts(*basis_, shape, n_parts);
         int64_t largest = 0;
         for (int64_t part = 0; part < n_parts; ++part)

@@ -32,7 +32,7 @@ class LeadParts {
     /// In parts of about `share` outputs.
     static LeadParts of_about(const Basis& basis, RowShape shape, int64_t share) {
         LeadParts parts(basis, shape, 1);
-        const int64_t below = parts.size() - block_size(basis, basis.highest, shape);
+        const int64_t below = parts.size() - degree_size(basis, basis.highest, shape);
         const int64_t most = std::max<int64_t>(n_stored(shape), 1);
         parts.count_ = std::clamp<int64_t>(parts.size() / std::max(share, 4 * below), 1, most);
         return parts;

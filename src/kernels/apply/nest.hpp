@@ -1,6 +1,6 @@
 // The outputs of a row as nested runs, for sinks that keep none of them.
 //
-// The recurrence of expand/walk.hpp makes a block from the one before, which must be stored. What
+// The recurrence of expand/walk.hpp makes a degree from the one below, which must be stored. What
 // multiplies outputs with vectors does not need them to be: here each lead of a d-tuple is followed
 // by the (d-1)-tuples of the row behind it, down to pairs, which a sink reads from the row as it is
 // stored. Outputs and their columns are the same, and so is their order within a degree.

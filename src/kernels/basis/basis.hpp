@@ -9,9 +9,9 @@
 
 namespace polysparse {
 
-/// Which monomials there are. Interactions are polynomials with a gap: a strictly rising k-tuple
-/// below n is a weakly rising one below n - (k - 1). So one set of formulas serves both, with
-/// gap(k) subtracted.
+/// Which monomials there are. Interactions are polynomials with a gap: a strictly increasing
+/// k-tuple below n is a weakly increasing one below n - (k - 1). So one set of formulas serves
+/// both, with gap(k) subtracted.
 struct Basis {
     int64_t n_features;
     int64_t lowest;   // lowest degree in the output, at least 1
@@ -33,14 +33,14 @@ struct Basis {
     /// of its degree.
     uint64_t depth(int64_t k, int64_t j) const { return simplex(k, n_features - 1 - j - gap(k)); }
 
-    /// The output column of a rising tuple of k >= 1 columns. Needs: lowest <= k <= highest.
+    /// The output column of a increasing tuple of k >= 1 columns. Needs: lowest <= k <= highest.
     int64_t rank(const int64_t* tuple, int64_t k) const;
 
     /// Writes the tuple of an output column and returns its degree. Needs: the column exists.
     int64_t unrank(int64_t column, int64_t* tuple) const;
 };
 
-/// n tuples, one after the other, each `width` numbers: rising columns, then -1 as padding.
+/// n tuples, one after the other, each `width` numbers: increasing columns, then -1 as padding.
 struct TupleTable {
     const int64_t* data;
     int64_t n, width;

@@ -57,7 +57,7 @@ constexpr uint64_t simplex_of_any(int64_t k, int64_t n) {
 }
 
 /// T_k(n), and 0 for n <= 0. Needs: k >= 1. Exact if it is below 2^64, otherwise meaningless. What
-/// short rows ask for is inlined: a call would take them as long as a run.
+/// short rows need is inlined: a call would take them as long as a run.
 POLYSPARSE_INLINE constexpr uint64_t simplex(int64_t k, int64_t n) {
     if (k == 2 && n >= -1) return triangle(n);
     return simplex_of_any(k, n);

@@ -1,6 +1,7 @@
 #include "apply/apply.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -8,7 +9,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
-#include "platform/crew.hpp"
+#include "platform/thread_pool.hpp"
 
 namespace polysparse {
 namespace {
@@ -73,11 +74,17 @@ class Expansion {
         const auto product = [&]<class Value>(const CsrView<Value>& x) {
             const VectorTable<const Value> from{static_cast<const Value*>(vectors.data()), k};
             const VectorTable<Value> to{static_cast<Value*>(out.data()), k};
-            run_without_gil(false, crew_, [&](const StopRequest& should_stop) {
-                if constexpr (is_transposed)
-                    return apply_transposed(basis_, by, x, from, to, effort, should_stop);
+            run_without_gil(false, pool_, [&](const StopRequest& should_stop) {
+                const auto apply_to = [&](const auto&... by) {
+                    if constexpr (is_transposed)
+                        return apply_transposed(basis_, by..., x, from, to, effort, should_stop);
+                    else
+                        return apply(basis_, by..., x, from, to, effort, should_stop);
+                };
+                if constexpr (std::is_same_v<By, Basis>)
+                    return apply_to();
                 else
-                    return apply(basis_, by, x, from, to, effort, should_stop);
+                    return apply_to(by);
             });
         };
         with_csr(row_offsets_, columns_, values_, basis_.n_features, product);
@@ -86,7 +93,7 @@ class Expansion {
     const Basis& basis_;
     Kept by_;
     In row_offsets_, columns_, values_;
-    mutable Crew crew_;
+    mutable ThreadPool pool_;
 };
 
 template <class By>

@@ -1,8 +1,8 @@
 // The GIL, given up and taken back.
 //
-// Once the interpreter has begun to end, a daemon thread that asks for the GIL never gets it.
+// Once the interpreter has begun to end, a daemon thread that requests the GIL never gets it.
 // Python before 3.14 ends such a thread by unwinding its stack, which ends the process if a
-// destructor, or whoever catches exceptions, is on the way. Here it waits for the end of the
+// destructor or a handler of all exceptions is on the way. Here it waits for the end of the
 // process, as Python 3.14 lets it.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace polysparse {
 
-/// Returns take(), which asks for the GIL; waits for ever if the thread is to be ended.
+/// Returns take(), which acquires the GIL; waits for ever if the thread is to be ended.
 template <class Take>
 auto take_gil(const Take& take) {
     try {
         return take();
     } catch (const std::exception&) {
         throw;
-    } catch (...) {  // nobody throws anything else: the stack is being unwound
+    } catch (...) {  // no code throws anything else: the stack is being unwound
         while (true) std::this_thread::sleep_for(std::chrono::hours(1));
     }
 }

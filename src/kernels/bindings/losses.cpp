@@ -140,15 +140,16 @@ void py_sum_log_losses(InRows scores, InVector intercepts, Classes classes, InVe
 }
 
 void py_fill_log_losses(InRows scores, InVector intercepts, Classes classes, InVector weights,
-                        OutRows residuals, OutRows curvatures, std::optional<OutRows> likely,
+                        OutRows residuals, OutRows curvatures, std::optional<OutRows> probabilities,
                         int64_t n_threads) {
     const ScoredRows rows = scored_rows(scores, intercepts, classes, weights);
-    require(likely.has_value() == (rows.k > 1), "probabilities are of more than two classes");
-    require_same_shape(scores, residuals, curvatures, likely ? *likely : residuals);
+    require(probabilities.has_value() == (rows.k > 1),
+            "probabilities are of more than two classes");
+    require_same_shape(scores, residuals, curvatures, probabilities ? *probabilities : residuals);
     run(n_threads, [&](const Work& work) {
-        return likely
-                   ? fill_classes(rows, residuals.data(), curvatures.data(), likely->data(), work)
-                   : fill_two_classes(rows, residuals.data(), curvatures.data(), work);
+        return probabilities ? fill_classes(rows, residuals.data(), curvatures.data(),
+                                            probabilities->data(), work)
+                             : fill_two_classes(rows, residuals.data(), curvatures.data(), work);
     });
 }
 
@@ -162,31 +163,31 @@ void py_fill_probabilities(InRows scores, OutRows out, int64_t n_threads) {
     });
 }
 
-LikelyRows likely_rows(const InRows& likely, const InVector& weights, const InRows& change,
-                       const InVector& shifts) {
-    require_same_shape(likely, change);
-    require(weights.size() == likely.shape(0) && shifts.size() == likely.shape(1),
+ProbabilityRows probability_rows(const InRows& probabilities, const InVector& weights,
+                                 const InRows& change, const InVector& shifts) {
+    require_same_shape(probabilities, change);
+    require(weights.size() == probabilities.shape(0) && shifts.size() == probabilities.shape(1),
             "rows of unequal shape");
-    return {static_cast<int64_t>(likely.shape(0)),
-            static_cast<int64_t>(likely.shape(1)),
-            likely.data(),
+    return {static_cast<int64_t>(probabilities.shape(0)),
+            static_cast<int64_t>(probabilities.shape(1)),
+            probabilities.data(),
             weights.data(),
             change.data(),
             shifts.data()};
 }
 
-void py_fill_curved(InRows likely, InVector weights, InRows change, InVector shifts, OutRows out,
-                    int64_t n_threads) {
-    const LikelyRows rows = likely_rows(likely, weights, change, shifts);
-    require_same_shape(likely, out);
-    run(n_threads, [&](const Work& work) { return fill_curved(rows, out.data(), work); });
+void py_fill_hessian_products(InRows probabilities, InVector weights, InRows change,
+                              InVector shifts, OutRows out, int64_t n_threads) {
+    const ProbabilityRows rows = probability_rows(probabilities, weights, change, shifts);
+    require_same_shape(probabilities, out);
+    run(n_threads, [&](const Work& work) { return fill_hessian_products(rows, out.data(), work); });
 }
 
-void py_sum_curved(InRows likely, InVector weights, InRows change, InVector shifts, OutVector sums,
-                   int64_t n_threads) {
-    const LikelyRows rows = likely_rows(likely, weights, change, shifts);
+void py_sum_hessian_products(InRows probabilities, InVector weights, InRows change, InVector shifts,
+                             OutVector sums, int64_t n_threads) {
+    const ProbabilityRows rows = probability_rows(probabilities, weights, change, shifts);
     require_same_size(shifts, sums);
-    run(n_threads, [&](const Work& work) { return sum_curved(rows, sums.data(), work); });
+    run(n_threads, [&](const Work& work) { return sum_hessian_products(rows, sums.data(), work); });
 }
 
 }  // namespace
@@ -217,14 +218,14 @@ void bind_losses(nb::module_& m) {
     m.def("fill_log_losses", &py_fill_log_losses, nb::arg("scores").noconvert(),
           nb::arg("intercepts").noconvert(), nb::arg("classes").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("residuals").noconvert(),
-          nb::arg("curvatures").noconvert(), nb::arg("likely").noconvert().none(),
+          nb::arg("curvatures").noconvert(), nb::arg("probabilities").noconvert().none(),
           nb::arg("n_threads"));
     m.def("fill_probabilities", &py_fill_probabilities, nb::arg("scores").noconvert(),
           nb::arg("out").noconvert(), nb::arg("n_threads"));
-    m.def("fill_curved", &py_fill_curved, nb::arg("likely").noconvert(),
+    m.def("fill_hessian_products", &py_fill_hessian_products, nb::arg("probabilities").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("change").noconvert(),
           nb::arg("shifts").noconvert(), nb::arg("out").noconvert(), nb::arg("n_threads"));
-    m.def("sum_curved", &py_sum_curved, nb::arg("likely").noconvert(),
+    m.def("sum_hessian_products", &py_sum_hessian_products, nb::arg("probabilities").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("change").noconvert(),
           nb::arg("shifts").noconvert(), nb::arg("sums").noconvert(), nb::arg("n_threads"));
 }

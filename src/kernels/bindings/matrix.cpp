@@ -17,7 +17,7 @@ std::tuple<CsrFault, int64_t, bool, int64_t, bool> py_inspect(In row_offsets, In
     return with_csr(row_offsets, columns, values, n_columns, [&](const auto& x) {
         const WithoutGil released;
         const CsrReport report = inspect(x, size_of(columns), n_threads);
-        return std::tuple{report.fault, report.where, report.rising, report.stored_zeros,
+        return std::tuple{report.fault, report.where, report.increasing, report.stored_zeros,
                           report.finite};
     });
 }

@@ -4,7 +4,7 @@ NB_MODULE(_kernels, m) {
     m.doc() = "Native kernels of polysparse; see src/kernels. Not a public interface.";
     // A daemon thread that Python ends, or a fork leaves behind, keeps what it holds.
     nanobind::set_leak_warnings(false);
-    polysparse::bind_crew(m);
+    polysparse::bind_thread_pool(m);
     polysparse::bind_basis(m);
     polysparse::bind_matrix(m);
     polysparse::bind_expand(m);

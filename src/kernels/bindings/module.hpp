@@ -1,11 +1,11 @@
-// What the module holds, a function for each room.
+// The contents of the module, a function for each package.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace polysparse {
 
-void bind_crew(nanobind::module_& m);
+void bind_thread_pool(nanobind::module_& m);
 void bind_basis(nanobind::module_& m);
 void bind_matrix(nanobind::module_& m);
 void bind_expand(nanobind::module_& m);

@@ -47,16 +47,16 @@ template <class Value>
 struct ToRow {
     Value* out;
 
-    static constexpr bool holds_blocks = true;
+    static constexpr bool holds_degrees = true;
 
     void bias() const { *out = 1; }
 
-    template <class Block>
-    void first(Block, const DenseRow<Value>& row, NoKeys, int64_t from, Value* to) const {
+    template <class Role>
+    void first(Role, const DenseRow<Value>& row, NoKeys, int64_t from, Value* to) const {
         for (int64_t j = from; j < row.basis.n_features; ++j) *to++ = row.scale(j);
     }
-    template <class Block>
-    POLYSPARSE_INLINE void run(Block, const Value* __restrict tail, int64_t n, NoKeys::Lead,
+    template <class Role>
+    POLYSPARSE_INLINE void run(Role, const Value* __restrict tail, int64_t n, NoKeys::Lead,
                                Value scale, Value* __restrict to) const {
         for (int64_t t = 0; t < n; ++t) to[t] = tail[t] * scale;
     }
@@ -101,12 +101,12 @@ struct ToColumns {
     Value* bias_column;
     int64_t height;
 
-    static constexpr bool holds_blocks = true;
+    static constexpr bool holds_degrees = true;
 
     void bias() const { std::fill_n(bias_column, height, Value(1)); }
 
-    template <class Block>
-    void first(Block, const DensePanel<Value>& panel, NoKeys, int64_t from,
+    template <class Role>
+    void first(Role, const DensePanel<Value>& panel, NoKeys, int64_t from,
                Columns<Value> to) const {
         for (int64_t j = from; j < panel.basis.n_features; ++j) {
             const Feature<Value> feature = panel.scale(j);
@@ -114,8 +114,8 @@ struct ToColumns {
             to = to + 1;
         }
     }
-    template <class Block>
-    POLYSPARSE_INLINE void run(Block, Columns<Value> tail, int64_t n, NoKeys::Lead,
+    template <class Role>
+    POLYSPARSE_INLINE void run(Role, Columns<Value> tail, int64_t n, NoKeys::Lead,
                                Feature<Value> scale, Columns<Value> to) const {
         for (int64_t t = 0; t < n; ++t) {
             const Value* __restrict from = (tail + t).values;
@@ -129,13 +129,13 @@ struct ToColumns {
 template <class Value>
 POLYSPARSE_PER_PROCESSOR void fill_dense_rows(const Basis& basis, DenseView<const Value> x,
                                               DenseView<Value> out, int64_t first, int64_t last,
-                                              Value* scratch, Rooms rooms) {
+                                              Value* scratch, BufferSizes buffers) {
     for (int64_t r = first; r < last; ++r) {
         const DenseRow<Value> row{basis, x.at(r, 0), x.column_stride};
         const ToRow<Value> sink{out.at(r, 0)};
         const Layout<Value*> layout{first_held<ToRow<Value>>(basis),
                                     out.at(r, 0) + basis.include_bias, scratch,
-                                    scratch + rooms.even};
+                                    scratch + buffers.even};
         walk_row(basis, row, NoKeys{}, layout, sink);
     }
 }
@@ -144,14 +144,14 @@ POLYSPARSE_PER_PROCESSOR void fill_dense_rows(const Basis& basis, DenseView<cons
 template <class Value>
 POLYSPARSE_PER_PROCESSOR void fill_dense_columns(const Basis& basis, DenseView<const Value> x,
                                                  DenseView<Value> out, int64_t first, int64_t last,
-                                                 Value* scratch, Rooms rooms) {
+                                                 Value* scratch, BufferSizes buffers) {
     const int64_t height = last - first;
     const DensePanel<Value> panel{basis, x, first};
     const ToColumns<Value> sink{out.at(first, 0), height};
     const Columns<Value> even{scratch, height};
     const Columns<Value> held{out.at(first, basis.include_bias), out.column_stride};
     const Layout<Columns<Value>> layout{first_held<ToColumns<Value>>(basis), held, even,
-                                        even + rooms.even};
+                                        even + buffers.even};
     walk_row(basis, panel, NoKeys{}, layout, sink);
 }
 
@@ -164,15 +164,15 @@ bool fill_dense(const Basis& basis, DenseView<const Value> x, DenseView<Value> o
     constexpr int64_t share = int64_t{1} << 18;  // values that one task fills, about
     const int64_t rows_of_a_share = share / std::max<int64_t>(basis.n_columns(), 1) + 1;
     const int64_t height = by_rows ? rows_of_a_share : std::clamp<int64_t>(rows_of_a_share, 8, 512);
-    const Rooms rooms = rooms_for<NoKeys, ToRow<Value>>(basis, dense_shape(basis));
+    const BufferSizes buffers = buffers_for<NoKeys, ToRow<Value>>(basis, dense_shape(basis));
     const int64_t scratch_rows = by_rows ? 1 : std::min(height, n_rows);
     std::vector<std::vector<Value>> scratch(n_threads);
-    for (auto& one : scratch) one.resize(rooms.total() * scratch_rows);
+    for (auto& one : scratch) one.resize(buffers.total() * scratch_rows);
 
     const auto fill_task = [&](int64_t worker, int64_t task) {
         const int64_t first = task * height, last = std::min(first + height, n_rows);
         const auto fill_panel = by_rows ? &fill_dense_rows<Value> : &fill_dense_columns<Value>;
-        fill_panel(basis, x, out, first, last, scratch[worker].data(), rooms);
+        fill_panel(basis, x, out, first, last, scratch[worker].data(), buffers);
     };
     return run_tasks((n_rows + height - 1) / height, n_threads, fill_task, should_stop);
 }

@@ -21,7 +21,7 @@ namespace polysparse {
 template <class Index, class Value, class OutIndex>
 POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>& x,
                                         const OutIndex* out_offsets, Slots<OutIndex, Value> out,
-                                        Layout<Slots<OutIndex, Value>> rooms, int64_t first,
+                                        Layout<Slots<OutIndex, Value>> buffers, int64_t first,
                                         int64_t last, int64_t longest) {
     const Indices row_offsets = x.row_offsets;
     const ConstSlots<Index, Value> stored{x.columns.template as<Index>(), x.values};
@@ -39,9 +39,9 @@ POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>
         if (out_offsets[r + 1] - start > longest) continue;
         const Row<Index, Value> row{stored + row_start, row_offsets[r + 1] - row_start};
         if (r < last_spilling)
-            fill_row<true>(basis, row, out + start, rooms);
+            fill_row<true>(basis, row, out + start, buffers);
         else
-            fill_row<false>(basis, row, out + start, rooms);
+            fill_row<false>(basis, row, out + start, buffers);
     }
 }
 
@@ -86,9 +86,9 @@ struct Fill {
             RowShape largest;  // of the rows that are not long
             bool has_long = false;
         };
-        const Parts parts(x.n_rows, n_threads);
-        std::vector<Seen> seen(parts.size());
-        parts.run([&](int64_t part, int64_t begin, int64_t end) {
+        const EqualRanges ranges(x.n_rows, n_threads);
+        std::vector<Seen> seen(ranges.size());
+        ranges.run([&](int64_t i, int64_t begin, int64_t end) {
             Seen here;
             for (int64_t r = begin; r < end; ++r) {
                 if (is_long(r))
@@ -96,7 +96,7 @@ struct Fill {
                 else
                     here.largest = larger(here.largest, shape_of(x.row_offsets, r));
             }
-            seen[part] = here;
+            seen[i] = here;
         });
         Seen all;
         for (const Seen& here : seen) {

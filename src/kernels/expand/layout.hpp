@@ -1,8 +1,8 @@
-// Where the blocks of a row are while it is walked.
+// Where the degrees of a row are stored while it is walked.
 //
-// A sink that holds its blocks has them one behind the other from the lowest degree of the basis
-// up, at their final place. Other blocks are stored only as tails, in two rooms: each is made from
-// the one before, so even and odd degrees take turns.
+// A sink that holds its degrees has them one behind the other from the lowest degree of the basis
+// up, at their final place. Other degrees are stored only as tails, in two buffers: each is made
+// from the one before, so even and odd degrees take turns.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace polysparse {
 
 template <class Place>
 struct Layout {
-    int64_t first_held;  // the lowest degree that is not in a room
+    int64_t first_held;  // the lowest degree that is not in a buffer
     Place held;          // where that degree begins
-    Place even, odd;     // the rooms
+    Place even, odd;     // the buffers
 
     /// Where P_d begins, if P_{d-1} ends at `end`.
     POLYSPARSE_INLINE Place next(int64_t d, Place end) const {
@@ -32,39 +32,39 @@ struct Layout {
     /// Where P_d begins, for any d.
     Place begin(const Basis& basis, int64_t d, RowShape shape) const {
         Place place = held;
-        for (int64_t e = first_held; e < d; ++e) place = place + block_size(basis, e, shape);
+        for (int64_t e = first_held; e < d; ++e) place = place + degree_size(basis, e, shape);
         return next(d, place);
     }
     Place end(const Basis& basis, int64_t d, RowShape shape) const {
-        return begin(basis, d, shape) + block_size(basis, d, shape);
+        return begin(basis, d, shape) + degree_size(basis, d, shape);
     }
 };
 
 template <class Sink>
 int64_t first_held(const Basis& basis) {
-    return Sink::holds_blocks ? basis.lowest : std::numeric_limits<int64_t>::max();
+    return Sink::holds_degrees ? basis.lowest : std::numeric_limits<int64_t>::max();
 }
 
-/// Tuples that the rooms must hold.
-struct Rooms {
+/// Tuples that the buffers must hold.
+struct BufferSizes {
     int64_t even = 0, odd = 0;
     int64_t total() const { return even + odd; }
 };
 
-/// For rows up to a shape. A P_1 that is stored has room even if no other degree is made from it.
+/// For rows up to a shape. A P_1 that is stored has space even if no other degree is made from it.
 template <class Keys, class Sink>
-Rooms rooms_for(const Basis& basis, RowShape shape) {
-    const int64_t last = Sink::holds_blocks ? std::min(basis.lowest - 1, basis.highest)
-                                            : std::max<int64_t>(basis.highest - 1, 1);
-    Rooms rooms;
+BufferSizes buffers_for(const Basis& basis, RowShape shape) {
+    const int64_t last = Sink::holds_degrees ? std::min(basis.lowest - 1, basis.highest)
+                                             : std::max<int64_t>(basis.highest - 1, 1);
+    BufferSizes buffers;
     for (int64_t d = Keys::first_stored; d <= last; ++d) {
-        int64_t& room = d % 2 == 0 ? rooms.even : rooms.odd;
-        room = std::max(room, block_size(basis, d, shape));
+        int64_t& size = d % 2 == 0 ? buffers.even : buffers.odd;
+        size = std::max(size, degree_size(basis, d, shape));
     }
-    return rooms;
+    return buffers;
 }
 
-/// The rooms of a sink whose places are Slots, with lanes behind each for groups that go past the
+/// The buffers of a sink whose places are Slots, with lanes behind each for groups that go past the
 /// end. The basis must outlive it. Throws bad_alloc.
 template <class Keys, class Sink>
 class Scratch {
@@ -72,28 +72,28 @@ class Scratch {
     using Place = typename Sink::Place;
 
     Scratch(const Basis& basis, RowShape largest)
-        : basis_(&basis), rooms_(rooms_for<Keys, Sink>(basis, largest)), arrays_(size()) {}
+        : basis_(&basis), buffers_(buffers_for<Keys, Sink>(basis, largest)), arrays_(size()) {}
 
     static uint64_t bytes(const Basis& basis, RowShape largest) {
-        return Place::Arrays::bytes(size(rooms_for<Keys, Sink>(basis, largest)));
+        return Place::Arrays::bytes(size(buffers_for<Keys, Sink>(basis, largest)));
     }
 
     /// Sets every slot to zero, so that no group reads values that are slow to multiply.
     void clear() { arrays_.clear(size()); }
 
-    int64_t size() const { return size(rooms_); }
+    int64_t size() const { return size(buffers_); }
 
-    /// The layout of a row whose held blocks begin at `held`.
+    /// The layout of a row whose held degrees begin at `held`.
     Layout<Place> layout(Place held = {}) const {
         const Place even = arrays_.slots();
-        return {first_held<Sink>(*basis_), held, even, even + rooms_.even + lanes};
+        return {first_held<Sink>(*basis_), held, even, even + buffers_.even + lanes};
     }
 
   private:
-    static int64_t size(Rooms rooms) { return rooms.total() + 2 * lanes; }
+    static int64_t size(BufferSizes buffers) { return buffers.total() + 2 * lanes; }
 
     const Basis* basis_;
-    Rooms rooms_;
+    BufferSizes buffers_;
     typename Place::Arrays arrays_;
 };
 

@@ -24,7 +24,7 @@ POLYSPARSE_PER_PROCESSOR void fill_part(const Basis& basis, int64_t d, Row<Index
     walk_part(basis, d, row, keys, tail_end, begin, end, to, sink);
 }
 
-/// Its blocks are filled one degree after the other, each in parts.
+/// Its degrees are filled one after the other, each in parts.
 template <class Index, class Value, class OutIndex>
 class LongRow {
   public:
@@ -36,10 +36,10 @@ class LongRow {
     /// Goes on to degree d, the one above the last; from 1 up. Returns what there is to share out:
     /// degree 1, with the bias, is one piece.
     int64_t start(int64_t d) {
-        const int64_t size = block_size(*basis_, d, shape_of(row_));
+        const int64_t size = degree_size(*basis_, d, shape_of(row_));
         below_end_ = end_;
         begin_ = layout().next(d, end_);
-        end_ = d == 1 && layout().first_held > 1 ? begin_ : begin_ + size;  // P_1 has no room
+        end_ = d == 1 && layout().first_held > 1 ? begin_ : begin_ + size;  // P_1 is not stored
         return d == 1 ? 1 : size;
     }
 

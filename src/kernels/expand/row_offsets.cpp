@@ -41,8 +41,8 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
 
 void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
                       const OutIndices& out_offsets, int64_t n_threads) {
-    const Parts parts(n_rows, n_threads);
-    std::vector<int64_t> before(parts.size() + 1);  // outputs before each part
+    const EqualRanges ranges(n_rows, n_threads);
+    std::vector<int64_t> before(ranges.size() + 1);  // outputs before each range
     row_offsets.visit([&](const auto* offsets) {
         out_offsets.visit([&]<class Offset>(Offset* out) {
             const auto sum_up = [&](int64_t begin, int64_t end, int64_t total, const auto& put) {
@@ -53,14 +53,14 @@ void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_
                 }
                 return total;
             };
-            if (parts.size() > 1)
-                parts.run([&](int64_t part, int64_t begin, int64_t end) {
-                    before[part + 1] = sum_up(begin, end, 0, [](int64_t, int64_t) {});
+            if (ranges.size() > 1)
+                ranges.run([&](int64_t i, int64_t begin, int64_t end) {
+                    before[i + 1] = sum_up(begin, end, 0, [](int64_t, int64_t) {});
                 });
             std::partial_sum(before.begin(), before.end(), before.begin());
             out[0] = 0;
-            parts.run([&](int64_t part, int64_t begin, int64_t end) {
-                sum_up(begin, end, before[part],
+            ranges.run([&](int64_t i, int64_t begin, int64_t end) {
+                sum_up(begin, end, before[i],
                        [&](int64_t r, int64_t total) { out[r + 1] = static_cast<Offset>(total); });
             });
         });

@@ -10,8 +10,8 @@
 
 namespace polysparse {
 
-/// The distinct row lengths and how often each occurs, in rising order. A plan needs no more of the
-/// data, because a RowShape is a length.
+/// The distinct row lengths and how often each occurs, in increasing order. A plan needs no more of
+/// the data, because a RowShape is a length.
 std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_offsets,
                                                            int64_t n_rows);
 

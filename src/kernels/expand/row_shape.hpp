@@ -1,4 +1,4 @@
-// How large a row's blocks are, and the runs they are made of.
+// How large a row's degrees are, and the runs they are made of.
 //
 // P_d is a row's tuples of degree d, in order. A run of P_d is the tuples led by one stored value.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace polysparse {
 
-/// All that the sizes of a row's blocks depend on. Only this header looks inside.
+/// All that the sizes of a row's degrees depend on. Only this header looks inside.
 struct RowShape {
     int64_t n_stored = 0;
 };
@@ -86,7 +86,7 @@ struct Runs {
         return static_cast<int64_t>(simplex(d, last - first) - simplex(d, last - a));
     }
 
-    /// The run that tuple t of the block is in.
+    /// The run that tuple t of the degree is in.
     int64_t holding(int64_t t) const {
         return largest_where(first, last - 1, [&](int64_t a) { return start(a) <= t; });
     }
@@ -102,7 +102,7 @@ POLYSPARSE_INLINE Runs<Degree> runs_of(const Basis& basis, Degree d, RowShape sh
 
 /// Tuples of P_d: the row's outputs of that degree or, below the lowest, what longer tuples are
 /// made from.
-inline int64_t block_size(const Basis& basis, int64_t d, RowShape shape) {
+inline int64_t degree_size(const Basis& basis, int64_t d, RowShape shape) {
     return static_cast<int64_t>(simplex(d, shape.n_stored - skipped(basis, d) - basis.gap(d)));
 }
 
@@ -110,7 +110,7 @@ inline int64_t block_size(const Basis& basis, int64_t d, RowShape shape) {
 inline int64_t row_size(const Basis& basis, RowShape shape) {
     int64_t size = basis.include_bias;
     if (is_empty(shape)) return size;
-    for (int64_t d = basis.lowest; d <= basis.highest; ++d) size += block_size(basis, d, shape);
+    for (int64_t d = basis.lowest; d <= basis.highest; ++d) size += degree_size(basis, d, shape);
     return size;
 }
 

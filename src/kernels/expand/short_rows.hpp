@@ -30,12 +30,12 @@ inline bool fills_short_rows(const Basis& basis, int64_t longest) {
 /// What the outputs of a row of one length are made of.
 template <class Number>
 struct ShortRow {
-    static constexpr int64_t room = (most_in_eight + 7) / 8 * 8;
+    static constexpr int64_t capacity = (most_in_eight + 7) / 8 * 8;
 
     int64_t n_outputs = 0;  // without the bias
-    alignas(64) Pick<Number> leads[room] = {};
-    alignas(64) Pick<Number> tails[room] = {};
-    uint8_t has_lead[room / 8] = {};  // a bit for each output: those of degree 1 have none
+    alignas(64) Pick<Number> leads[capacity] = {};
+    alignas(64) Pick<Number> tails[capacity] = {};
+    uint8_t has_lead[capacity / 8] = {};  // a bit for each output: those of degree 1 have none
 
     constexpr ShortRow() = default;
     constexpr ShortRow(int64_t n, bool has_first, int64_t gap) {

@@ -53,29 +53,29 @@ struct ToSlots {
 
     Place out;  // the first slot of the row
 
-    static constexpr bool holds_blocks = true;
+    static constexpr bool holds_degrees = true;
 
     POLYSPARSE_INLINE void bias() const {
         *out.columns = 0;
         *out.values = 1;
     }
-    template <class Block, class Row, class Keys>
-    POLYSPARSE_INLINE void first(Block block, const Row& row, const Keys& keys, int64_t,
+    template <class Role, class Row, class Keys>
+    POLYSPARSE_INLINE void first(Role role, const Row& row, const Keys& keys, int64_t,
                                  Place to) const {
-        if (block.is_output) scale_shift<spill>(row.begin, row.n, keys.first_shift(), Value(1), to);
+        if (role.is_output) scale_shift<spill>(row.begin, row.n, keys.first_shift(), Value(1), to);
     }
-    template <class Block, class Tail>
-    POLYSPARSE_INLINE void run(Block, Tail tail, int64_t n, uint64_t shift, Value scale,
+    template <class Role, class Tail>
+    POLYSPARSE_INLINE void run(Role, Tail tail, int64_t n, uint64_t shift, Value scale,
                                Place to) const {
         scale_shift<spill>(tail, n, shift, scale, to);
     }
 };
 
-/// Room for the degrees below the lowest.
+/// Buffers for the degrees below the lowest.
 template <class Index, class Value>
 using LowerDegrees = Scratch<RankKeys<Index>, ToSlots<true, Index, Value>>;
 
-/// All of one row, at `out`. Of the layout only the rooms are used. `spill`: see ToSlots.
+/// All of one row, at `out`. Of the layout, only the buffers are used. `spill`: see ToSlots.
 template <bool spill, class Index, class Value, class OutIndex>
 POLYSPARSE_INLINE void fill_row(const Basis& basis, Row<Index, Value> row,
                                 Slots<OutIndex, Value> out, Layout<Slots<OutIndex, Value>> layout) {

@@ -16,13 +16,13 @@ int64_t length_of(int64_t k) {
 /// `lists` has three such panels, of slopes, what is expected, and cross; `line` has k numbers of a
 /// row.
 struct Panels {
-    double *likely, *margins, *change, *lists, *line;
+    double *probabilities, *margins, *change, *lists, *line;
 };
 
 /// The panels of each worker.
-class Room {
+class Buffers {
   public:
-    Room(int64_t n_workers, int64_t k) : k_(k), numbers_(n_workers * size()) {}
+    Buffers(int64_t n_workers, int64_t k) : k_(k), numbers_(n_workers * size()) {}
 
     Panels of(int64_t worker) {
         double* const first = &numbers_[worker * size()];
@@ -59,10 +59,10 @@ POLYSPARSE_INLINE void for_groups(int64_t begin, int64_t end, const Group& group
 /// Makes margins, less the largest of each row, from scores plus intercepts, and probabilities.
 /// Writes the logarithm of the sum of exponentials of such margins for each row.
 template <int64_t width>
-POLYSPARSE_INLINE void make_likely(int64_t k, const double* intercepts, const Panels& own,
-                                   double* logs) {
+POLYSPARSE_INLINE void make_probabilities(int64_t k, const double* intercepts, const Panels& own,
+                                          double* logs) {
     double* const __restrict margins = own.margins;
-    double* const __restrict likely = own.likely;
+    double* const __restrict probabilities = own.probabilities;
     double highest[width], sums[width];
     for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
         highest[u] = -std::numeric_limits<double>::infinity();
@@ -79,12 +79,12 @@ POLYSPARSE_INLINE void make_likely(int64_t k, const double* intercepts, const Pa
     for (int64_t c = 0; c < k; ++c)
         for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
             margins[c * lanes + u] -= highest[u];
-            likely[c * lanes + u] = exp_of_minus(-margins[c * lanes + u]);
-            sums[u] += likely[c * lanes + u];
+            probabilities[c * lanes + u] = exp_of_minus(-margins[c * lanes + u]);
+            sums[u] += probabilities[c * lanes + u];
         });
     for (int64_t c = 0; c < k; ++c)
         for_rows<width>([&](int64_t u)
-                            POLYSPARSE_INLINE_LAMBDA { likely[c * lanes + u] /= sums[u]; });
+                            POLYSPARSE_INLINE_LAMBDA { probabilities[c * lanes + u] /= sums[u]; });
     for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA { logs[u] = log_of(sums[u]); });
 }
 
@@ -118,23 +118,23 @@ POLYSPARSE_PER_PROCESSOR void sum_block(const ScoredRows& rows, const Change& ch
                 margins[c * lanes + u] = z;
             }
         double logs[width], means[width] = {};
-        make_likely<width>(k, rows.intercepts, own, logs);
+        make_probabilities<width>(k, rows.intercepts, own, logs);
         const double* const __restrict weights = rows.weights + r;
         const int64_t* const __restrict classes = rows.classes + r;
-        const double* const __restrict likely = own.likely;
+        const double* const __restrict probabilities = own.probabilities;
         for (int64_t u = 0; u < width; ++u)
             total.value.parts[lane + u] += weights[u] * (logs[u] - margins[classes[u] * lanes + u]);
         if constexpr (has_change)
             for (int64_t c = 0; c < k; ++c)
                 for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
-                    means[u] += likely[c * lanes + u] * moved[c * lanes + u];
+                    means[u] += probabilities[c * lanes + u] * moved[c * lanes + u];
                 });
         for (int64_t c = 0; c < k; ++c) {
             double* const __restrict slopes = own.lists + c * lanes + lane;
             double* const __restrict expected = own.lists + (k + c) * lanes + lane;
             double* const __restrict cross = own.lists + (2 * k + c) * lanes + lane;
             for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
-                const double p = likely[c * lanes + u], weighted = weights[u] * p;
+                const double p = probabilities[c * lanes + u], weighted = weights[u] * p;
                 const double residual = weighted - select(classes[u] == c, weights[u], 0);
                 expected[u] += weighted;
                 slopes[u] += residual;
@@ -152,7 +152,7 @@ POLYSPARSE_PER_PROCESSOR void sum_block(const ScoredRows& rows, const Change& ch
             });
         }
         for (int64_t u = 0; u < width; ++u) {
-            for (int64_t c = 0; c < k; ++c) line[c] = likely[c * lanes + u];
+            for (int64_t c = 0; c < k; ++c) line[c] = probabilities[c * lanes + u];
             for (int64_t c = 0; c < k; ++c) {
                 const double weighted = weights[u] * line[c];
                 for (int64_t d = c; d < k; ++d) hessian[c * k + d] -= weighted * line[d];
@@ -172,7 +172,7 @@ POLYSPARSE_PER_PROCESSOR void sum_block(const ScoredRows& rows, const Change& ch
 
 POLYSPARSE_PER_PROCESSOR void fill_block(const ScoredRows& rows, const Panels& own, int64_t begin,
                                          int64_t end, double* residuals, double* curvatures,
-                                         double* likely) {
+                                         double* probabilities) {
     const int64_t k = rows.k;
     for_groups(begin, end, [&](int64_t r, int64_t, auto is_width) POLYSPARSE_INLINE_LAMBDA {
         constexpr int64_t width = is_width;
@@ -180,13 +180,13 @@ POLYSPARSE_PER_PROCESSOR void fill_block(const ScoredRows& rows, const Panels& o
             for (int64_t c = 0; c < k; ++c)
                 own.margins[c * lanes + u] = rows.scores[(r + u) * k + c];
         double logs[width];
-        make_likely<width>(k, rows.intercepts, own, logs);
+        make_probabilities<width>(k, rows.intercepts, own, logs);
         for (int64_t u = 0; u < width; ++u) {
             const int64_t first = (r + u) * k;
             const double weight = rows.weights == nullptr ? 1 : rows.weights[r + u];
             for (int64_t c = 0; c < k; ++c) {
-                const double p = own.likely[c * lanes + u], weighted = weight * p;
-                likely[first + c] = p;
+                const double p = own.probabilities[c * lanes + u], weighted = weight * p;
+                probabilities[first + c] = p;
                 if (residuals == nullptr) continue;
                 residuals[first + c] = weighted;
                 curvatures[first + c] = weighted * (1 - p);
@@ -196,14 +196,17 @@ POLYSPARSE_PER_PROCESSOR void fill_block(const ScoredRows& rows, const Panels& o
     });
 }
 
-/// Calls take(place, value) for what becomes of the change of a row.
+/// Calls take(c, value) for each class of a row: its Hessian times (change - shifts).
 template <class Take>
-POLYSPARSE_INLINE void curve_row(const LikelyRows& rows, int64_t r, const Take& take) {
-    const double *const likely = rows.likely + r * rows.k, *const change = rows.change + r * rows.k;
+POLYSPARSE_INLINE void hessian_product_of_row(const ProbabilityRows& rows, int64_t r,
+                                              const Take& take) {
+    const double *const probabilities = rows.probabilities + r * rows.k, *const change =
+                                                                             rows.change +
+                                                                             r * rows.k;
     double mean = 0;
-    for (int64_t c = 0; c < rows.k; ++c) mean += likely[c] * (change[c] - rows.shifts[c]);
+    for (int64_t c = 0; c < rows.k; ++c) mean += probabilities[c] * (change[c] - rows.shifts[c]);
     for (int64_t c = 0; c < rows.k; ++c)
-        take(c, (change[c] - rows.shifts[c] - mean) * likely[c] * rows.weights[r]);
+        take(c, (change[c] - rows.shifts[c] - mean) * probabilities[c] * rows.weights[r]);
 }
 
 }  // namespace
@@ -212,11 +215,11 @@ bool sum_classes(const ScoredRows& rows, const Change& change, double* sums, dou
                  const Work& work) {
     const int64_t k = rows.k, n_sums = n_loss_sums(k);
     Ranges ranges(work.n_threads);
-    Room room(work.n_threads, k);
+    Buffers buffers(work.n_threads, k);
     std::fill_n(sums, n_sums, 0.0);
     const auto sum = change.scores != nullptr ? &sum_block<true> : &sum_block<false>;
     const auto add = [&](int64_t worker, int64_t begin, int64_t end, double* own) {
-        sum(rows, change, room.of(worker), begin, end, own, ranges.of(worker));
+        sum(rows, change, buffers.of(worker), begin, end, own, ranges.of(worker));
     };
     const bool is_done = sum_blocks(rows.n, length_of(k), work, n_sums, sums, add);
     ranges.write(range);
@@ -228,12 +231,12 @@ bool sum_classes(const ScoredRows& rows, const Change& change, double* sums, dou
     return is_done;
 }
 
-bool fill_classes(const ScoredRows& rows, double* residuals, double* curvatures, double* likely,
-                  const Work& work) {
-    Room room(work.n_threads, rows.k);
+bool fill_classes(const ScoredRows& rows, double* residuals, double* curvatures,
+                  double* probabilities, const Work& work) {
+    Buffers buffers(work.n_threads, rows.k);
     return for_blocks(
         rows.n, length_of(rows.k), work, [&](int64_t worker, int64_t begin, int64_t end) {
-            fill_block(rows, room.of(worker), begin, end, residuals, curvatures, likely);
+            fill_block(rows, buffers.of(worker), begin, end, residuals, curvatures, probabilities);
         });
 }
 
@@ -241,19 +244,21 @@ bool fill_probabilities(int64_t n, int64_t k, const double* scores, double* out,
     return fill_classes({n, k, scores, nullptr, nullptr, nullptr}, nullptr, nullptr, out, work);
 }
 
-bool fill_curved(const LikelyRows& rows, double* out, const Work& work) {
+bool fill_hessian_products(const ProbabilityRows& rows, double* out, const Work& work) {
     return for_blocks(rows.n, length_of(rows.k), work, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r)
-            curve_row(rows, r, [&](int64_t c, double value) { out[r * rows.k + c] = value; });
+            hessian_product_of_row(rows, r,
+                                   [&](int64_t c, double value) { out[r * rows.k + c] = value; });
     });
 }
 
-bool sum_curved(const LikelyRows& rows, double* sums, const Work& work) {
+bool sum_hessian_products(const ProbabilityRows& rows, double* sums, const Work& work) {
     std::fill_n(sums, rows.k, 0.0);
     return sum_blocks(rows.n, length_of(rows.k), work, rows.k, sums,
                       [&](int64_t, int64_t begin, int64_t end, double* own) {
                           for (int64_t r = begin; r < end; ++r)
-                              curve_row(rows, r, [&](int64_t c, double value) { own[c] += value; });
+                              hessian_product_of_row(
+                                  rows, r, [&](int64_t c, double value) { own[c] += value; });
                       });
 }
 

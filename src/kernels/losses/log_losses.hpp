@@ -25,7 +25,7 @@ struct Change {
     const double* old_curvatures;  // to compare curvatures with
 };
 
-/// What there are sums of, in this order; models/losses.py says what they mean.
+/// What there are sums of, in this order; models/losses.py explains them.
 enum LossSum : int64_t {
     sum_value,
     sum_along,
@@ -46,24 +46,24 @@ bool sum_classes(const ScoredRows& rows, const Change& change, double* sums, dou
                  const Work& work);
 
 /// Writes how the loss of each row changes with its scores, and how that changes with them, each
-/// score for itself; `likely`: probabilities of classes, if there are more than two.
+/// score for itself; `probabilities`: of classes, if there are more than two.
 bool fill_two_classes(const ScoredRows& rows, double* residuals, double* curvatures,
                       const Work& work);
-bool fill_classes(const ScoredRows& rows, double* residuals, double* curvatures, double* likely,
-                  const Work& work);
+bool fill_classes(const ScoredRows& rows, double* residuals, double* curvatures,
+                  double* probabilities, const Work& work);
 
 /// Rows of probabilities of k classes, and how their scores change.
-struct LikelyRows {
+struct ProbabilityRows {
     int64_t n, k;
-    const double* likely;
+    const double* probabilities;
     const double* weights;
     const double* change;
-    const double* shifts;  // that the change is less than said, k of them
+    const double* shifts;  // subtracted from the change, k of them
 };
 
 /// Writes the Hessian of the losses times the change; or only its sums over rows, k of them.
-bool fill_curved(const LikelyRows& rows, double* out, const Work& work);
-bool sum_curved(const LikelyRows& rows, double* sums, const Work& work);
+bool fill_hessian_products(const ProbabilityRows& rows, double* out, const Work& work);
+bool sum_hessian_products(const ProbabilityRows& rows, double* sums, const Work& work);
 
 /// Writes the probabilities of both classes for each score; of k classes for each k scores.
 bool fill_two_probabilities(int64_t n, const double* scores, double* out, const Work& work);

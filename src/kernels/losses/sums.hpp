@@ -12,7 +12,7 @@
 
 namespace polysparse {
 
-/// How many threads may work, and who may stop them.
+/// How many threads may work, and what stops them.
 struct Work {
     int64_t n_threads;
     const StopRequest& should_stop;

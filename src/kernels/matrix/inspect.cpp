@@ -83,12 +83,11 @@ POLYSPARSE_PER_PROCESSOR int64_t count_at_row_starts(const Offset* row_offsets, 
 /// The first row whose end is before its beginning; n_rows if there is none.
 template <class Offset>
 int64_t first_fall(const Offset* row_offsets, int64_t n_rows, int64_t n_threads) {
-    const Parts parts(n_rows, n_threads);
-    std::vector<int64_t> first(parts.size(), n_rows);
-    parts.run([&](int64_t part, int64_t begin, int64_t end) {
+    const EqualRanges ranges(n_rows, n_threads);
+    std::vector<int64_t> first(ranges.size(), n_rows);
+    ranges.run([&](int64_t i, int64_t begin, int64_t end) {
         if (has_fall(row_offsets, begin, end))
-            for (first[part] = begin; row_offsets[first[part]] <= row_offsets[first[part] + 1];)
-                ++first[part];
+            for (first[i] = begin; row_offsets[first[i]] <= row_offsets[first[i] + 1];) ++first[i];
     });
     return *std::min_element(first.begin(), first.end());
 }

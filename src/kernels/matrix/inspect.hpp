@@ -12,7 +12,7 @@ enum class CsrFault { none, first_offset, falling_offset, last_offset, column_ra
 struct CsrReport {
     CsrFault fault;
     int64_t where;         // the row or the stored value at fault
-    bool rising;           // columns strictly rise within every row: sorted and unique
+    bool increasing;       // columns strictly increase within every row: sorted and unique
     int64_t stored_zeros;  // stored values that are zero
     bool finite;           // no stored value is infinite or NaN
 };

@@ -54,8 +54,8 @@ class MonomialCounter {
   public:
     struct Over {};  // thrown when the watch says so
 
-    /// Only monomials in at least `least` rows are found. This worker asks `should_stop`, unless it
-    /// is null. All references must outlive it.
+    /// Only monomials in at least `least` rows are found. This worker calls `should_stop`, unless
+    /// it is null. All references must outlive it.
     MonomialCounter(const Basis& basis, const Transposed<Column>& x, const Index* columns,
                     int64_t least, Watch& watch, const StopRequest* should_stop)
         : basis_(&basis),

@@ -90,7 +90,7 @@ bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* 
 
 /// A run of all columns that at least `least` of the rows' expansions have. `wanted`: stored values
 /// per task; 0 for what suits. False if stopped. Throws bad_alloc, while no thread runs, also if
-/// more than `most` columns are found. Needs: rows inspected and rising, and that they
+/// more than `most` columns are found. Needs: rows inspected and increasing, and that they
 /// can_be_observed; columns that int64 can number.
 template <class Count>
 bool observe(const Basis& basis, const CsrPattern& rows, int64_t least, int64_t most,

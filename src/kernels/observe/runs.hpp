@@ -97,9 +97,9 @@ class RunReader {
 template <class Count>
 void merge(RunReader<Count>& a, RunReader<Count>& b, Run<Count>& out) {
     constexpr uint64_t most = std::numeric_limits<Count>::max();
-    Chunk<Count> room;
-    room.columns.resize(2 * chunk_size);  // a step may write two entries
-    room.counts.resize(2 * chunk_size);
+    Chunk<Count> buffer;
+    buffer.columns.resize(2 * chunk_size);  // a step may write two entries
+    buffer.counts.resize(2 * chunk_size);
     SlabArena arena;
     const auto put = [&](const int64_t* columns, const Count* counts, int64_t n) {
         out.push_back(Chunk<Count>::copy(columns, counts, n, arena));
@@ -112,17 +112,17 @@ void merge(RunReader<Count>& a, RunReader<Count>& b, Run<Count>& out) {
             const bool take_a = from_a <= from_b, take_b = from_b <= from_a;
             const uint64_t sum =
                 (take_a ? a.counts()[i] : uint64_t{0}) + (take_b ? b.counts()[j] : uint64_t{0});
-            room.columns[n] = take_a ? from_a : from_b;
-            room.counts[n] = static_cast<Count>(std::min(sum, most));
+            buffer.columns[n] = take_a ? from_a : from_b;
+            buffer.counts[n] = static_cast<Count>(std::min(sum, most));
             if (sum > most) {  // the rest is a second entry
                 ++n;
-                room.columns[n] = from_a;
-                room.counts[n] = static_cast<Count>(sum - most);
+                buffer.columns[n] = from_a;
+                buffer.counts[n] = static_cast<Count>(sum - most);
             }
             i += take_a;
             j += take_b;
         }
-        put(room.columns.data(), room.counts.data(), n);
+        put(buffer.columns.data(), buffer.counts.data(), n);
         a.advance(i);
         b.advance(j);
     }

@@ -132,8 +132,8 @@ void number_columns(Transposed<Column>& x, int64_t n, int64_t n_threads) {
     });
 }
 
-/// Needs: rows inspected and rising, fewer than 2^32 stored values. Takes 28 bytes per stored value
-/// (36 for columns of 64 bits), of which it frees 12 (20). Throws bad_alloc.
+/// Needs: rows inspected and increasing, fewer than 2^32 stored values. Takes 28 bytes per stored
+/// value (36 for columns of 64 bits), of which it frees 12 (20). Throws bad_alloc.
 template <class Index, class Column = std::make_unsigned_t<Index>>
 Transposed<Column> transpose(const Indices& row_offsets, int64_t n_rows, const Index* columns,
                              int64_t n_threads) {

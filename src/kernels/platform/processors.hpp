@@ -1,5 +1,5 @@
-// What the kernels ask of the compiler: inlining, vector lanes, and one copy of a function for each
-// generation of processors. Compiler extensions are used here and nowhere else.
+// What the kernels need of the compiler: inlining, vector lanes, and one copy of a function for
+// each generation of processors. Compiler extensions are used here and nowhere else.
 #pragma once
 
 #include <cfloat>

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "platform/crew.hpp"
+#include "platform/thread_pool.hpp"
 
 namespace polysparse {
 
@@ -28,11 +28,11 @@ bool run_tasks(int64_t n_tasks, int64_t n_threads,
             }
         }
     };
-    Crew* const crew = Crew::on_duty();
+    ThreadPool* const pool = ThreadPool::current();
     if (n_workers == 1)
         work_through(0);
-    else if (crew == nullptr || !crew->work(n_workers, work_through))
-        Crew().work(n_workers, work_through);
+    else if (pool == nullptr || !pool->run(n_workers, work_through))
+        ThreadPool().run(n_workers, work_through);
     return !stopped;
 }
 

@@ -7,8 +7,8 @@
 
 namespace polysparse {
 
-/// Asked from time to time, by the thread that called the kernel only. Once it has answered true
-/// the kernel gives up.
+/// Called from time to time, only by the thread that called the kernel, which returns early once
+/// the result is true.
 using StopRequest = std::function<bool()>;
 
 /// `apart`: each worker starts with a stretch of tasks of its own, in order, and then helps with
@@ -17,37 +17,37 @@ using StopRequest = std::function<bool()>;
 enum class Order { apart, in_order };
 
 /// Calls work(worker, task) once for every task below n_tasks, with 0 <= worker < n_threads. The
-/// calling thread is worker 0. It asks should_stop after each of its tasks; if that says so no
-/// further task starts, and the answer is false. `work` must not throw. If the system refuses to
-/// start a thread the others do its work.
+/// calling thread is worker 0. It calls should_stop after each of its tasks; once that is
+/// true no further task starts, and false is returned. `work` must not throw. If the system refuses
+/// to start a thread the others do its work.
 bool run_tasks(int64_t n_tasks, int64_t n_threads,
                const std::function<void(int64_t worker, int64_t task)>& work,
                const StopRequest& should_stop, Order order = Order::apart);
 
-/// The same where nobody can ask to stop.
+/// The same, for work that cannot be stopped.
 void run_tasks(int64_t n_tasks, int64_t n_threads,
                const std::function<void(int64_t worker, int64_t task)>& work);
 
-/// A cheap pass over n things in equal parts: as many as are worth a thread each.
-class Parts {
+/// A cheap pass over n things, in equal ranges: as many as are worth a thread each.
+class EqualRanges {
   public:
-    Parts(int64_t n, int64_t n_threads)
-        : n_(n), n_parts_(std::clamp<int64_t>(n / worth_a_thread, 1, n_threads)) {}
+    EqualRanges(int64_t n, int64_t n_threads)
+        : n_(n), n_ranges_(std::clamp<int64_t>(n / worth_a_thread, 1, n_threads)) {}
 
-    int64_t size() const { return n_parts_; }
-    int64_t begin(int64_t part) const { return n_ * part / n_parts_; }
+    int64_t size() const { return n_ranges_; }
+    int64_t begin(int64_t i) const { return n_ * i / n_ranges_; }
 
-    /// Calls work(part, begin, end) for every part, each on a thread of its own.
+    /// Calls work(i, begin, end) for every range, each on a thread of its own.
     template <class Work>
     void run(const Work& work) const {
-        run_tasks(n_parts_, n_parts_,
-                  [&](int64_t, int64_t part) { work(part, begin(part), begin(part + 1)); });
+        run_tasks(n_ranges_, n_ranges_,
+                  [&](int64_t, int64_t i) { work(i, begin(i), begin(i + 1)); });
     }
 
   private:
     static constexpr int64_t worth_a_thread = int64_t{1} << 16;
 
-    int64_t n_, n_parts_;
+    int64_t n_, n_ranges_;
 };
 
 }  // namespace polysparse

@@ -18,7 +18,7 @@
 
 namespace polysparse {
 
-/// Where rows are appended: n_slots at most; offsets tell them apart.
+/// Where rows are appended: n_slots at most; offsets separate them.
 template <class Value>
 struct AppendTo {
     OutIndices offsets;
@@ -34,7 +34,7 @@ constexpr int64_t task_size(int64_t wanted) {
 enum class Appending { whole, stopped, full };
 
 /// Workers pass one at a time, in the order of their tasks. Tasks must be started in order, so that
-/// nobody waits for one that has not started.
+/// no task waits for one that has not started.
 class Turns {
   public:
     /// Waits for the tasks before this one.
@@ -74,7 +74,7 @@ class WholeRows {
     /// Into how many parts, of about `share` outputs, to divide a row.
     int64_t n_parts(RowShape, int64_t) const { return 1; }
     /// No part of such a row has more outputs.
-    int64_t part_room(RowShape shape, int64_t) const {
+    int64_t part_capacity(RowShape shape, int64_t) const {
         return std::min(row_size(*basis_, shape), n_columns_);
     }
 
@@ -89,12 +89,12 @@ int64_t most_in_task(const Division& division, std::span<const RowsOfShape> rows
     int64_t most = 0, all = 0, largest = 0;  // all: of rows that stay whole, up to what matters
     for (const auto& [shape, n_rows] : rows) {
         const int64_t n_parts = division.n_parts(shape, share);
-        const int64_t room = division.part_room(shape, n_parts);
+        const int64_t capacity = division.part_capacity(shape, n_parts);
         if (n_parts > 1) {
-            most = std::max(most, room);
+            most = std::max(most, capacity);
         } else {
-            largest = std::max(largest, room);
-            all += std::min(n_rows, share) * room;
+            largest = std::max(largest, capacity);
+            all += std::min(n_rows, share) * capacity;
         }
     }
     return std::max(most, std::min(all, share + largest));
@@ -120,7 +120,7 @@ AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const Di
             end_task(r);
             for (int64_t part = 0; part < n_parts; ++part)
                 out.tasks.push_back({r, r + 1, part, n_parts, 0});
-            out.largest = std::max(out.largest, maker.part_room(shape, n_parts));
+            out.largest = std::max(out.largest, maker.part_capacity(shape, n_parts));
             first = r + 1;
             continue;
         }
@@ -133,13 +133,13 @@ AppendTasks cut_into_tasks(const Basis& basis, const CsrView<Value>& x, const Di
     return out;
 }
 
-/// Bytes of the room in which append_rows has a task, for each maker.
+/// Bytes of the buffer in which append_rows makes a task, for each maker.
 template <class Value, class Division>
 uint64_t task_bytes(const Division& division, std::span<const RowsOfShape> rows, int64_t share) {
     return SlotArrays<int32_t, Value>::bytes(most_in_task(division, rows, share) + 1);
 }
 
-/// Bytes of n workers. More than a petabyte each is as good as a petabyte: nobody has it.
+/// Bytes of n workers. More than a petabyte each counts as a petabyte: no machine has it.
 inline uint64_t bytes_of_workers(uint64_t each, int64_t n) {
     return std::min(each, uint64_t{1} << 50) * n;
 }
@@ -171,8 +171,8 @@ Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<R
                       const AppendTo<Value>& out, int64_t wanted, const StopRequest& should_stop) {
     const auto n_threads = static_cast<int64_t>(makers.size());
     AppendTasks cut = cut_into_tasks(basis, x, makers[0], task_size(wanted));
-    std::vector<SlotArrays<int32_t, Value>> rooms;
-    for (int64_t worker = 0; worker < n_threads; ++worker) rooms.emplace_back(cut.largest + 1);
+    std::vector<SlotArrays<int32_t, Value>> buffers;
+    for (int64_t worker = 0; worker < n_threads; ++worker) buffers.emplace_back(cut.largest + 1);
 
     Turns turns;
     int64_t end_of_all = 0;  // belongs to the task whose turn it is
@@ -181,11 +181,11 @@ Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<R
         AppendTask& task = cut.tasks[number];
         // A single worker makes rows in place while there is room for a whole task.
         const bool is_direct = n_threads == 1 && end_of_all + cut.largest < out.n_slots;
-        const Slots<int32_t, Value> room =
-            is_direct ? out.slots + end_of_all : rooms[worker].slots();
+        const Slots<int32_t, Value> buffer =
+            is_direct ? out.slots + end_of_all : buffers[worker].slots();
         for (int64_t r = task.first; r < task.last && !is_full; ++r) {
             const int64_t n =
-                makers[worker].fill(x, r, task.part, task.n_parts, room + task.n_outputs);
+                makers[worker].fill(x, r, task.part, task.n_parts, buffer + task.n_outputs);
             if (task.n_parts == 1) out.offsets.set(r + 1, n);
             task.n_outputs += n;
         }
@@ -195,8 +195,8 @@ Appending append_rows(const Basis& basis, const CsrView<Value>& x, std::vector<R
         turns.pass();
         if (begin + task.n_outputs > out.n_slots) is_full = true;
         if (is_full || is_direct) return;
-        std::memcpy(out.slots.columns + begin, room.columns, task.n_outputs * sizeof(int32_t));
-        std::memcpy(out.slots.values + begin, room.values, task.n_outputs * sizeof(Value));
+        std::memcpy(out.slots.columns + begin, buffer.columns, task.n_outputs * sizeof(int32_t));
+        std::memcpy(out.slots.values + begin, buffer.values, task.n_outputs * sizeof(Value));
     };
     if (!run_tasks(std::ssize(cut.tasks), n_threads, append_task, should_stop, Order::in_order))
         return Appending::stopped;

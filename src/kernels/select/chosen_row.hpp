@@ -34,12 +34,12 @@ class DividedRows {
     int64_t n_parts(RowShape shape, int64_t share) const {
         if (basis_->highest < 2 || row_size(*basis_, shape) <= 4 * share) return 1;
         const int64_t least = std::max(share, 8 * row_size(below_, shape));
-        return std::max<int64_t>(1, block_size(*basis_, basis_->highest, shape) / least);
+        return std::max<int64_t>(1, degree_size(*basis_, basis_->highest, shape) / least);
     }
 
-    int64_t part_room(RowShape shape, int64_t n_parts) const {
+    int64_t part_capacity(RowShape shape, int64_t n_parts) const {
         if (n_parts == 1) return std::min(row_size(*basis_, shape), n_columns_);
-        const int64_t top = block_size(*basis_, basis_->highest, shape);
+        const int64_t top = degree_size(*basis_, basis_->highest, shape);
         return std::min(row_size(below_, shape) + top / n_parts + n_parts, n_columns_);
     }
 
@@ -59,13 +59,13 @@ class ChosenRow : public DividedRows {
         : DividedRows(basis, lookup.n_columns()),
           lookup_(&lookup),
           row_(largest),
-          all_(room(basis, largest)),
+          all_(capacity(basis, largest)),
           lower_(basis, largest) {}
 
     /// What one takes: 16 bytes per output of a degree below the highest, and little besides.
     static uint64_t bytes(const Basis& basis, RowShape largest) {
         return RowCopy<Value>::bytes(largest) +
-               SlotArrays<int64_t, Value>::bytes(room(basis, largest)) +
+               SlotArrays<int64_t, Value>::bytes(capacity(basis, largest)) +
                LowerDegrees<int64_t, Value>::bytes(basis, largest);
     }
 
@@ -81,20 +81,20 @@ class ChosenRow : public DividedRows {
   private:
     static constexpr int64_t piece_size = int64_t{1} << 14;  // outputs made between look-ups
 
-    static int64_t room(const Basis& basis, RowShape largest) {
+    static int64_t capacity(const Basis& basis, RowShape largest) {
         const int64_t all = row_size(basis, largest) + lanes;
         if (basis.highest <= 1) return all;
-        const int64_t top = block_size(basis, basis.highest, largest);
+        const int64_t top = degree_size(basis, basis.highest, largest);
         return all - top + lanes + std::min(top, piece_size);
     }
 
-    /// Behind `row`, `all` and the layout's rooms there are lanes to spill into.
+    /// Behind `row`, `all` and the layout's buffers there are lanes to spill into.
     POLYSPARSE_PER_PROCESSOR static int64_t fill_whole(const Basis& basis, const Lookup& lookup,
                                                        Row<int64_t, Value> row,
                                                        Slots<int64_t, Value> all,
-                                                       Layout<Slots<int64_t, Value>> rooms,
+                                                       Layout<Slots<int64_t, Value>> buffers,
                                                        Slots<int32_t, Value> out) {
-        fill_row<true>(basis, row, all, rooms);
+        fill_row<true>(basis, row, all, buffers);
         return lookup.template choose<Value>(all, row_size(basis, shape_of(row)), out);
     }
 
@@ -115,7 +115,7 @@ class ChosenRow : public DividedRows {
             n = fill_whole(below(), *lookup_, row, all, layout, out);
         else
             fill_row<false>(below(), row, all, layout);
-        const int64_t top = block_size(basis(), d, shape_of(row)), size = top / n_parts;
+        const int64_t top = degree_size(basis(), d, shape_of(row)), size = top / n_parts;
         const int64_t last = part + 1 == n_parts ? top : size * (part + 1);
         Slots<int64_t, Value> tail_end{};
         if (d > 2) tail_end = layout.end(basis(), d - 1, shape_of(row));

@@ -13,7 +13,7 @@
 namespace polysparse {
 
 /// Appends the chosen outputs of all rows, at their new columns, sorted. Needs: x inspected and
-/// rising, a lookup for this basis. See append_rows.
+/// increasing, a lookup for this basis. See append_rows.
 template <class Value>
 Appending fill_chosen(const Basis& basis, const Lookup& lookup, const CsrView<Value>& x,
                       const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,

@@ -9,7 +9,7 @@
 namespace polysparse {
 namespace {
 
-/// Rows, by who makes them: one worker, or all together.
+/// Rows that one worker makes, or all together.
 struct HashedWork {
     HashedWork(const Basis& basis, const Hasher& hasher, int64_t task)
         : can_be_long(basis.highest > 1),
@@ -67,12 +67,12 @@ Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Va
     while (true) {
         int64_t last = first;
         while (last < x.n_rows && !work.is_long(shape_of(x.row_offsets, last))) ++last;
-        Appending done = append(last, [&](const AppendTo<Value>& room) {
-            return append_rows(basis, rows_of(x, first, last), makers, room, wanted, should_stop);
+        Appending done = append(last, [&](const AppendTo<Value>& to) {
+            return append_rows(basis, rows_of(x, first, last), makers, to, wanted, should_stop);
         });
         if (done != Appending::whole || last == x.n_rows) return done;
-        done = append(last + 1, [&](const AppendTo<Value>& room) {
-            return long_maker.fill(x, last, room, should_stop);
+        done = append(last + 1, [&](const AppendTo<Value>& to) {
+            return long_maker.fill(x, last, to, should_stop);
         });
         if (done != Appending::whole) return done;
     }

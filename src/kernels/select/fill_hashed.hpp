@@ -13,7 +13,7 @@
 namespace polysparse {
 
 /// Appends the hashed rows of x: sorted, unique buckets and summed values. Needs: x inspected and
-/// rising. See append_rows.
+/// increasing. See append_rows.
 template <class Value>
 Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
                       const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,

@@ -1,8 +1,8 @@
 // The hash function: every monomial goes to one of n_columns buckets, with a sign. It is frozen:
 // models depend on it.
 //
-// A monomial is its rising tuple of columns, read from the last to the first. On 64-bit unsigned
-// integers, modulo 2^64:
+// A monomial is its increasing tuple of columns, read from the last to the first. On 64-bit
+// unsigned integers, modulo 2^64:
 //
 //     mix(z)     = z ^= z >> 30, z *= 0xBF58476D1CE4E5B9, z ^= z >> 27, z *= 0x94D049BB133111EB,
 //                  z ^= z >> 31 (the finaliser of splitmix64)
@@ -47,7 +47,7 @@ struct Hasher {
     uint64_t sign_of(uint64_t h) const { return (h ^ (h >> 16)) & sign_bit; }
     bool is_negative(uint64_t h) const { return sign_of(h) != 0; }
 
-    /// h of a rising tuple of k columns.
+    /// h of a increasing tuple of k columns.
     uint64_t operator()(const int64_t* tuple, int64_t k) const {
         uint64_t h = salt;
         while (k > 0) h = lead(mix(static_cast<uint64_t>(tuple[--k])), h);

@@ -68,7 +68,7 @@ class LongHashedRow {
         ToBuckets<Value, HashedSums<Value>> sink{hasher_, sums()};
         const Place tail_end =
             walk_lower(*basis_, row, HashKeys{mixed_.get()}, scratch_.layout(), sink);
-        const int64_t size = block_size(*basis_, basis_->highest, shape_of(row));
+        const int64_t size = degree_size(*basis_, basis_->highest, shape_of(row));
         const int64_t stretch = piece_size_ * std::max<int64_t>(1, std::ssize(pieces_));
         for (int64_t begin = 0; begin < size; begin += stretch)
             if (!sum_stretch(row, tail_end, begin, std::min(begin + stretch, size), should_stop))

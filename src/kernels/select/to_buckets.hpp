@@ -94,7 +94,7 @@ struct ToBuckets {
     Hasher hasher;  // a copy, which no store can change
     Outputs outputs;
 
-    static constexpr bool holds_blocks = false;
+    static constexpr bool holds_degrees = false;
 
     POLYSPARSE_INLINE void bias() {
         uint64_t h[lanes];
@@ -104,9 +104,8 @@ struct ToBuckets {
         put(h, values, 1);
     }
 
-    template <class Block, class Row>
-    POLYSPARSE_INLINE void first(Block block, const Row& row, HashKeys keys, int64_t from,
-                                 Place to) {
+    template <class Role, class Row>
+    POLYSPARSE_INLINE void first(Role role, const Row& row, HashKeys keys, int64_t from, Place to) {
         const int64_t n = row.n - from, n_outputs = row.n_leads() - from;
         const uint64_t* const mixed = keys.mixed + from;
         for (int64_t a = 0; a < n; ++a) to.values[a] = row.begin.values[from + a];
@@ -118,12 +117,12 @@ struct ToBuckets {
             });
             std::copy_n(h, lanes, to.columns + a);
             std::copy_n(to.values + a, lanes, values);
-            if (block.is_output && a < n_outputs) put(h, values, n_outputs - a);
+            if (role.is_output && a < n_outputs) put(h, values, n_outputs - a);
         }
     }
 
-    template <class Block>
-    POLYSPARSE_INLINE void run(Block block, Place tail, int64_t n, uint64_t lead, Value scale,
+    template <class Role>
+    POLYSPARSE_INLINE void run(Role role, Place tail, int64_t n, uint64_t lead, Value scale,
                                Place to) {
         for (int64_t t = 0; t < n; t += lanes) {
             uint64_t h[lanes];
@@ -133,11 +132,11 @@ struct ToBuckets {
             });
             for_lanes([&](int64_t u)
                           POLYSPARSE_INLINE_LAMBDA { values[u] = tail.values[t + u] * scale; });
-            if (block.is_tail) {
+            if (role.is_tail) {
                 std::copy_n(h, lanes, to.columns + t);
                 std::copy_n(values, lanes, to.values + t);
             }
-            if (block.is_output) put(h, values, n - t);
+            if (role.is_output) put(h, values, n - t);
         }
     }
 

@@ -40,8 +40,8 @@ inline double strtod_in_c(const char* p, char** stop) {
 #endif
 }
 
-/// As std::from_chars, for a word. A number that is too small is no error, but zero. strtod would
-/// also read blanks, a plus sign and hexadecimal digits: these are refused.
+/// As std::from_chars, for a word. A number that is too small is not an error, but zero. strtod
+/// would also read blanks, a plus sign and hexadecimal digits: these are refused.
 inline std::from_chars_result read_decimal(const char* p, const char*, double& out) {
     const char* const digits = p + (*p == '-');
     const bool is_number = is_digit(*digits) || *digits == '.';

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.engine.plain_arrays import as_plain
+from polysparse.engine.contiguous import as_contiguous_aligned
 
 LAST = np.iinfo(np.int64).max
 
@@ -46,7 +46,7 @@ def as_columns(columns: Any, n_columns: int) -> NDArray[np.int64]:
         raise ValueError(
             f"column {column} is not in the basis, which has columns [0, {n_columns:,})."
         )
-    return as_plain(array)
+    return as_contiguous_aligned(array)
 
 
 def as_rows(tuples: Any) -> tuple[NDArray[np.int64], bool]:

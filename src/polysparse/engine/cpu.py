@@ -35,13 +35,13 @@ try:
         combine,
         divide,
         dot,
-        fill_curved,
+        fill_hessian_products,
         fill_log_losses,
         fill_probabilities,
         multiply,
         raise_shifted,
         rescale,
-        sum_curved,
+        sum_hessian_products,
         sum_log_losses,
         svmlight_layout,
         svmlight_skip,
@@ -70,8 +70,8 @@ __all__ = [
     "divide",
     "dot",
     "fill",
-    "fill_curved",
     "fill_dense",
+    "fill_hessian_products",
     "fill_log_losses",
     "fill_probabilities",
     "filling_bytes",
@@ -86,7 +86,7 @@ __all__ = [
     "rank",
     "rescale",
     "row_norms",
-    "sum_curved",
+    "sum_hessian_products",
     "sum_log_losses",
     "svmlight_layout",
     "svmlight_skip",
@@ -103,7 +103,7 @@ __all__ = [
 def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
     """Return the kernels' counterpart of a basis.
 
-    With `has_columns=False` it can only be asked for the sizes of rows.
+    With `has_columns=False` it only has the sizes of rows.
     """
     ends = basis.degree_ends() if has_columns else [0] * (basis.highest + 1)
     return _kernels.Basis(
@@ -142,15 +142,15 @@ def _hasher(function: HashFunction) -> _kernels.Hasher:
 
 @contextmanager
 def keeping_threads() -> Iterator[Callable[..., Any]]:
-    """Give call(function, *arguments), between whose calls threads wait and are not started anew.
+    """Give call(function, *arguments), whose calls share a thread pool.
 
-    They end with the context. A fork, or a call during another, has threads of its own.
+    The threads end with the context. A fork, or a call during another, has threads of its own.
     """
-    crew = _kernels.Crew()
+    pool = _kernels.ThreadPool()
     try:
-        yield crew.call
+        yield pool.call
     finally:
-        crew.end()
+        pool.shutdown()
 
 
 # ------------------------------------------------------------------------------------- on tuples
@@ -197,7 +197,7 @@ def inspect(
         The first fault, or `CsrFault.none`.
     where : int
         Position of the fault.
-    rising : bool
+    increasing : bool
         Whether indices strictly increase within every row.
     stored_zeros : int
         Number of zeros that are stored explicitly.
@@ -306,7 +306,7 @@ class Expansion:
 
         Both are C-contiguous and of the dtype of x: one vector, or a table with a column for each.
         Coefficients have a number for each column of the expansion, `out` has one for each row.
-        `n_outputs` says how large the expansion would be.
+        `n_outputs` is the number of outputs of the expansion.
         """
         how = n_outputs, n_threads, thresholds.TASK_OUTPUTS
         if self._fills_basis(out):

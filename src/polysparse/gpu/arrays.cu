@@ -1,8 +1,7 @@
 // What the kernels take, how they round, and tables of tuples. All texts of kernels are joined
-// behind places.hpp and compiled at first use, one instantiation at a time.
+// behind places.hpp and compiled at first use, one instantiation at a time. compiling.py puts
+// constants in front of them that Python uses, too: block_threads, pair_lanes, ...
 namespace polysparse {
-
-constexpr int block_threads = 256;
 
 template <class Index, class Value>
 struct Rows {
@@ -59,12 +58,6 @@ constexpr int place_bits = highest <= 2   ? 16
 template <int highest>
 constexpr int no_place = (1 << place_bits<highest>)-1;
 
-/// A number that the compiler knows.
-template <int n>
-struct Number {
-    static constexpr int value = n;
-};
-
 template <int highest>
 struct Ends {
     uint64 last[highest + 1];  // [d]: the last column of degree d, modulo 2^64
@@ -90,7 +83,7 @@ __global__ void make_table(int longest, uint64 size, typename EntryOf<highest>::
     uint64 q = t;
     int d = highest;
     if (strict)
-        for (; d > 0 && q >= block_size<true>(d, longest); --d) q -= block_size<true>(d, longest);
+        for (; d > 0 && q >= degree_size<true>(d, longest); --d) q -= degree_size<true>(d, longest);
     int places[highest];
     for (int j = 0; j < highest; ++j) places[j] = no_place<highest>;
     unrank_from_end<strict>(d, q, places + (highest - d));

@@ -1,4 +1,4 @@
-"""The door for input on a GPU: arrays that the kernels can trust."""
+"""The single entry point for input on a GPU: arrays that the kernels can trust."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ import numpy as np
 
 from polysparse.engine.cpu import CsrFault
 from polysparse.engine.descriptions import Basis
-from polysparse.gpu.compiling import Struct, kernel, launch, launch_blocks, struct
+from polysparse.gpu.compiling import (
+    REPORT_BYTES,
+    ROWS_EACH,
+    THREADS,
+    Struct,
+    kernel,
+    launch,
+    launch_blocks,
+    struct,
+)
 from polysparse.gpu.containers import Array, Container
 from polysparse.matrix.canonical import CanonicalCsr, value_dtype
 from polysparse.matrix.checking import index_dtype_of, refuse_fault, require_lengths
 from polysparse.matrix.row_profile import RowProfile
 
 # Rows and stored values that a block of threads looks at, at most.
-ROWS_EACH, VALUES_EACH = 1024, 8192
-
-N_FOUND = 8  # numbers that are reported
+MOST_ROWS, MOST_VALUES = ROWS_EACH * THREADS, 8192
 
 # More outputs in all than this are not counted one by one.
 MOST_COUNTED = 2.0**58
@@ -101,9 +108,9 @@ def read(
     wanted = dtype or value_dtype(np.dtype(X.data.dtype))
     if X.data.ndim != 1:
         raise ValueError(f"X.data has {X.data.ndim} dimensions: the matrix is malformed.")
-    data = as_plain(X.data, wanted)
-    indices = as_plain(X.indices, index_dtype_of(X.indices, "X.indices"))
-    given = as_plain(X.indptr, index_dtype_of(X.indptr, "X.indptr"))
+    data = as_contiguous_aligned(X.data, wanted)
+    indices = as_contiguous_aligned(X.indices, index_dtype_of(X.indices, "X.indices"))
+    given = as_contiguous_aligned(X.indptr, index_dtype_of(X.indptr, "X.indptr"))
     require_lengths(given, indices, data, X.shape[0], "row")
     indptr, starts, found = _inspect(given, indices, data, X.shape, basis, offset_dtype)
     if found.fault:
@@ -112,11 +119,11 @@ def read(
         refuse_fault(kind, where, indptr, indices, len(data), X.shape[1], "column")
     if found.n_stored < len(data):
         indices, data = indices[: found.n_stored], data[: found.n_stored]
-    is_settled = found.out_of_order == 0 and found.stored_zeros == 0
-    if not is_settled:
-        indptr, indices, data = _settle(indptr, indices, data, X.shape[0])
+    is_canonical = found.out_of_order == 0 and found.stored_zeros == 0
+    if not is_canonical:
+        indptr, indices, data = _canonicalize(indptr, indices, data, X.shape[0])
     x = DeviceCsr(X.shape, indptr, indices, data, found.nans > 0, found.infinities > 0)
-    if basis is None or is_settled:
+    if basis is None or is_canonical:
         return x, found.offsets(starts)
     return x, count(basis, x, offset_dtype)
 
@@ -130,7 +137,7 @@ def count(basis: Basis, x: DeviceCsr, offset_dtype: np.dtype[Any] = INT64) -> Of
     return found.offsets(starts)
 
 
-def as_plain(array: Array, dtype: np.dtype[Any]) -> Array:
+def as_contiguous_aligned(array: Array, dtype: np.dtype[Any]) -> Array:
     """Return a contiguous and aligned array of a dtype; the same one if it is."""
     if array.data.ptr % array.itemsize:  # no kernel may read it
         if not array.flags.c_contiguous:
@@ -167,37 +174,37 @@ def _inspect(
     basis: Basis | None,
     offset_dtype: np.dtype[Any],
 ) -> tuple[Array, Array, Found]:
-    """Look at arrays, and wait for the end of it.
+    """Inspect arrays, and wait for the result.
 
-    Return a copy of the offsets of rows as int64, which nobody can change after they were looked
-    at; the offsets of outputs; and what was found. Without indices, only offsets are looked at.
+    Return a copy of the offsets of rows as int64, which cannot change after they were inspected;
+    the offsets of outputs; and what was found. Without indices, only offsets are looked at.
     """
     n_rows, n_stored = shape[0], len(data)
     n_looked = 0 if indices is None else n_stored
-    n_blocks = max(1, -(-n_rows // ROWS_EACH), -(-n_looked // VALUES_EACH))
+    n_blocks = max(1, -(-n_rows // MOST_ROWS), -(-n_looked // MOST_VALUES))
     values_each = -(-n_looked // n_blocks // 4) * 4
     offsets, starts = cupy.ndarray(n_rows + 1, INT64), cupy.ndarray(n_rows + 1, offset_dtype)
-    begun = cupy.cuda.alloc(8 * (N_FOUND + 2 + n_blocks))
-    begun.memset_async(0, 8 * (N_FOUND + 2 + n_blocks))
-    told = cupy.cuda.alloc_pinned_memory(8 * N_FOUND)
+    n_bytes = REPORT_BYTES + 8 * (2 + n_blocks)
+    report = cupy.cuda.alloc(n_bytes)
+    report.memset_async(0, n_bytes)
+    report_out = cupy.cuda.alloc_pinned_memory(REPORT_BYTES)
     numbers = (0, 1, 0, 0)  # no degree
     if basis is not None:
         numbers = basis.n_features, basis.lowest, basis.highest, int(basis.include_bias)
-    report = begun.ptr
     arguments = struct(
         *(given, 0 if indices is None else indices, data, n_rows, n_stored, shape[1], *numbers),
         *(-(-n_rows // n_blocks), values_each, offsets, starts),
-        *(report, told.ptr, *(report + 8 * (N_FOUND + k) for k in range(3))),
+        *(report.ptr, report_out.ptr, *(report.ptr + REPORT_BYTES + 8 * k for k in range(3))),
     )
     index_dtype = np.dtype(np.int32) if indices is None else indices.dtype
     strict = basis is not None and basis.interaction_only
     inspect = kernel("inspect", given.dtype, index_dtype, data.dtype, offset_dtype, strict)
     launch_blocks(inspect, n_blocks, arguments)
     cupy.cuda.get_current_stream().synchronize()
-    return offsets, starts, Found(*unpack_from("7qd", told))
+    return offsets, starts, Found(*unpack_from("7qd", report_out))
 
 
-def _settle(indptr: Array, indices: Array, data: Array, n_rows: int) -> tuple[Array, ...]:
+def _canonicalize(indptr: Array, indices: Array, data: Array, n_rows: int) -> tuple[Array, ...]:
     """Return copies with sorted columns, without repeats and zeros.
 
     Entries that are stored more than once are summed in the order in which they are stored.

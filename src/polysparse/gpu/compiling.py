@@ -35,7 +35,20 @@ TEXTS = (
     "inner_products.cu",
 )
 
-THREADS = 256
+THREADS = 256  # of a block
+PAIR_LANES = 4  # threads of a row whose pairs are multiplied
+ROWS_EACH = 4  # that a thread inspects
+REPORT_BYTES = 64  # Report of inspect.cu
+START_BYTES = 16  # Start of inspect.cu
+
+# Numbers that the kernels share with Python. They check the sizes of structs against them.
+CONSTANTS = {
+    "block_threads": THREADS,
+    "pair_lanes": PAIR_LANES,
+    "rows_each": ROWS_EACH,
+    "report_bytes": REPORT_BYTES,
+    "start_bytes": START_BYTES,
+}
 
 Array = cupy.ndarray
 
@@ -43,7 +56,9 @@ Array = cupy.ndarray
 @lru_cache
 def _source() -> str:
     folder = files("polysparse.gpu")
-    return "".join((folder / name).read_text() for name in TEXTS)
+    constants = "".join(f"constexpr int {name} = {n};\n" for name, n in CONSTANTS.items())
+    texts = ((folder / name).read_text() for name in TEXTS)
+    return "".join((f"namespace polysparse {{\n{constants}}}\n", *texts))
 
 
 @cache
@@ -65,7 +80,7 @@ def _full_name(name: str, *template: Any) -> str:
 
 
 def most_shared_bytes() -> int:
-    """Return how much shared memory a block of threads may ask for on the current device.
+    """Return how much shared memory a block of threads may have on the current device.
 
     Some devices have 64 kB. A part is left to what kernels have of fixed size.
     """

@@ -51,7 +51,7 @@ class Container:
 
 
 def container_of(X: Any) -> Container:
-    """Read a container; raise TypeError if it is no CSR matrix on a GPU."""
+    """Read a container; raise TypeError if it is not a CSR matrix on a GPU."""
     if type(X).__module__.partition(".")[0] == "torch":
         return _of_torch(X)
     if getattr(X, "format", "csr") != "csr":

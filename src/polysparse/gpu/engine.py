@@ -12,6 +12,7 @@ import numpy as np
 from polysparse.engine.descriptions import Basis
 from polysparse.gpu.canonical import DeviceCsr, offsets_of, rows_of, sum_between
 from polysparse.gpu.compiling import (
+    START_BYTES,
     Struct,
     kernel,
     launch,
@@ -83,7 +84,8 @@ def _fill_all(basis: Basis, x: DeviceCsr, starts: Array, indices: Array, data: A
         *(*_basis_numbers(basis), *_ends(basis), table, longest, *capacity, indices, data),
     )
     dtypes = x.dtype, x.indices.dtype, indices.dtype, starts.dtype
-    fill_all = kernel("fill_all", *dtypes, highest, strict, tile)
+    struct_bytes = _run_bytes(*sizes, highest), _slot_bytes(*sizes, highest)
+    fill_all = kernel("fill_all", *dtypes, highest, strict, tile, *struct_bytes)
     launch_blocks(fill_all, n_tiles, arguments, shared_bytes=shared_bytes)
 
 
@@ -149,7 +151,7 @@ def _fill_hashed(
 def _tiles(basis: Basis, x: DeviceCsr, starts: Array, total: int, tile: int) -> tuple[Any, int]:
     """Return where every tile begins, its row and run, in memory, and how many tiles there are."""
     n_tiles, n_rows = -(-total // tile), x.shape[0]
-    tile_starts = cupy.cuda.alloc(16 * (n_tiles + 1))
+    tile_starts = cupy.cuda.alloc(START_BYTES * (n_tiles + 1))
     arguments = struct(
         *(x.indptr, starts, total, n_rows, *_basis_numbers(basis), tile, n_tiles, tile_starts.ptr)
     )
@@ -186,13 +188,13 @@ def hasher_struct(columns: Any) -> Struct:
 
 
 def _run_bytes(value: int, word: int, highest: int) -> int:
-    """Return the size of what a run's outputs share: Shared of fill_by_runs.cu."""
+    """Return the size of Shared of fill_by_runs.cu, which checks it."""
     size = -(-(max(highest - 1, 1) * value + 4) // word) * word + word
     return 16 if size <= 16 else -(-size // 8) * 8
 
 
 def _slot_bytes(value: int, word: int, highest: int) -> int:
-    """Return the size of a Slot of fill_by_table.cu."""
+    """Return the size of a Slot of fill_by_table.cu, which checks it."""
     unit = max(value, word)
     return unit * (-(-(unit + highest * word) // unit) | 1)
 

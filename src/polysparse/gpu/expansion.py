@@ -190,7 +190,7 @@ def _plan(columns: ColumnSpace, x: DeviceCsr) -> ExpansionPlan:
 def _limit(max_bytes: int | str | None, ways_out: Sequence[str], needed: int | None) -> MemoryLimit:
     """Return the limit of a result on the current device; none if CuPy keeps enough for reuse.
 
-    To ask the device takes longer.
+    A query of the device takes longer.
     """
     kept = cupy.get_default_memory_pool().free_bytes()
     is_kept = max_bytes == "available" and needed is not None and needed <= kept

@@ -38,9 +38,12 @@ struct Filling {
 
 /// All columns, by table if there is one.
 template <class Value, class Index, class Out, class OutOffset, int highest, bool strict,
-          int tile_outputs>
+          int tile_outputs, int run_bytes, int slot_bytes>
 __global__ void __launch_bounds__(block_threads, blocks_together<Value, highest, tile_outputs>)
     fill_all(const Filling<Value, Index, Out, OutOffset, highest> all) {
+    using Word = typename WordOf<Out>::type;
+    static_assert(sizeof(Shared<Value, Word, highest>) == run_bytes);  // as in engine.py
+    static_assert(Slot<Value, Word, highest>::size == slot_bytes);
     extern __shared__ __align__(16) char memory[];
     __shared__ Mark marks[tile_outputs / 32];
     const int64 begin = static_cast<int64>(blockIdx.x) * tile_outputs;

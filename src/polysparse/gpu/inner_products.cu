@@ -1,5 +1,5 @@
 // Inner products of expanded rows with all columns of a basis, by closed form, in the order and
-// with the bits of the processor's: src/kernels/apply/gram.hpp says how.
+// bit-identical to the CPU: src/kernels/apply/gram.hpp describes it.
 namespace polysparse {
 
 /// Sums of the monomials of each degree of some values.

@@ -8,6 +8,7 @@ struct Report {
     int64 stored_zeros, nans, infinities, n_stored, n_outputs;
     double n_outputs_about;  // of rows that have so many that n_outputs may be wrong
 };
+static_assert(sizeof(Report) == report_bytes);
 
 /// Arrays to look at, and where to write what is made of them. Only offsets are looked at if there
 /// are no columns.
@@ -21,13 +22,13 @@ struct Inspected {
     int64 rows_each, values_each;  // of a block of threads
     int64* offsets;                // of stored values, copied
     OutOffset* out_offsets;        // of outputs
-    Report *report, *told;         // on the device, and in main memory at the end
+    Report *report, *report_out;   // on the device, and in main memory at the end
     uint64* n_begun;               // blocks
     uint64* n_done;
     uint64* sums;  // outputs of each block's rows * 4 + 1, or, with those before, * 4 + 2; else 0
 };
 
-POLYSPARSE_DEVICE void tell_fault(Report* report, uint64 kind, int64 where) {
+POLYSPARSE_DEVICE void report_fault(Report* report, uint64 kind, int64 where) {
     atomicMax(&report->fault, ~(kind << 60 | static_cast<uint64>(where)));
 }
 
@@ -101,7 +102,7 @@ POLYSPARSE_DEVICE void inspect_four(const Index* columns, const Value* values, i
         found->down += columns[v] <= (v == 0 ? before : columns[v > 0 ? v - 1 : 0]);
     }
     for (int v = 0; is_out && v < count; ++v)
-        if (static_cast<Word>(columns[v]) >= limit) tell_fault(report, 4, t + v);
+        if (static_cast<Word>(columns[v]) >= limit) report_fault(report, 4, t + v);
     for (int v = 0; is_any_special && v < count; ++v) {
         found->zeros += is_zero(values[v]);
         if (!isfinite(values[v])) ++(isnan(values[v]) ? found->nans : found->infinities);
@@ -129,60 +130,54 @@ POLYSPARSE_DEVICE void inspect_stored(const Index* columns, const Value* values,
     }
 }
 
-/// Looks at arrays once, each block at some rows and at as large a part of the stored values.
-/// Kinds of faults of offsets: 1 (first), 2 (falling), 3 (last).
-template <class Offset, class Index, class Value, class OutOffset, bool strict>
-__global__ void __launch_bounds__(block_threads, 5)
-    inspect(const Inspected<Offset, Index, Value, OutOffset> x) {
-    constexpr int warps = block_threads / 32, each = 4;  // rows of a thread
-    __shared__ uint64 number;
-    __shared__ int64 known[64], before[each * block_threads], warp_sums[warps], outputs_before;
-    __shared__ int totals[4];
-    const Basis& basis = x.basis;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const bool is_small = basis.highest <= 6;  // no number of such rows has too many outputs
-    if (threadIdx.x < 64 && is_small)
-        known[threadIdx.x] = static_cast<int64>(row_size<strict>(basis, threadIdx.x));
-    if (threadIdx.x < 4) totals[threadIdx.x] = 0;
-    if (threadIdx.x == block_threads - 1)
-        number = atomicAdd(x.n_begun, 1);  // in the order in which they begin
-    __syncthreads();
-    const auto block = static_cast<int64>(number);
-    Found found;
-
-    // Rows: a few for each thread, which counts the outputs before each of them.
-    const int64 first = block * x.rows_each, last = min(first + x.rows_each, x.n_rows);
-    for (int64 r = first + threadIdx.x; r < last; r += block_threads) x.offsets[r] = x.given[r];
-    const int64 own_first = first + each * threadIdx.x;
-    int64 sum = 0;
-    if (own_first < last) {
-        int64 ends[each + 1];
+/// Looks at the offsets of a thread's rows, from `first` on: kind of fault 2 (falling). Takes back
+/// the steps down where rows begin. Writes how many outputs its rows before each have; returns that
+/// of all of them. `known`: outputs of rows of fewer than 64 values, or nullptr.
+template <bool strict, class Offset, class Index, class Value, class OutOffset>
+POLYSPARSE_DEVICE int64 count_own_rows(const Inspected<Offset, Index, Value, OutOffset>& x,
+                                       int64 first, int64 last, const int64* known, int64* before,
+                                       Found* found) {
+    if (first >= last) return 0;
+    int64 ends[rows_each + 1];
 #pragma unroll
-        for (int v = 0; v <= each; ++v) ends[v] = x.given[min(own_first + v, last)];
+    for (int v = 0; v <= rows_each; ++v) ends[v] = x.given[min(first + v, last)];
 #pragma unroll
-        for (int v = 0; v < each; ++v) {
-            const int64 begin = ends[v];
-            if (x.columns != nullptr && begin > 0 && begin < ends[v + 1] && begin < x.n_stored)
-                found.down -= x.columns[begin] <= x.columns[begin - 1];
-        }
-        double about = 0;
-#pragma unroll
-        for (int v = 0; v < each; ++v) {
-            const int64 n = ends[v + 1] - ends[v];
-            if (own_first + v >= last) break;
-            if (ends[v + 1] < ends[v]) tell_fault(x.report, 2, own_first + v);  // n may overflow
-            before[each * threadIdx.x + v] = sum;
-            if (is_small && static_cast<uint64>(n) < 64) {
-                sum += known[n];
-            } else {
-                const Size size = size_of_long_row<strict>(basis, n);
-                sum += size.exact;
-                about += size.about;
-            }
-        }
-        if (about > 0x1p32) atomicAdd(&x.report->n_outputs_about, about);
+    for (int v = 0; v < rows_each; ++v) {
+        const int64 begin = ends[v];
+        if (x.columns != nullptr && begin > 0 && begin < ends[v + 1] && begin < x.n_stored)
+            found->down -= x.columns[begin] <= x.columns[begin - 1];
     }
-    const int64 own = sum;
+    int64 sum = 0;
+    double about = 0;
+#pragma unroll
+    for (int v = 0; v < rows_each; ++v) {
+        const int64 n = ends[v + 1] - ends[v];
+        if (first + v >= last) break;
+        if (ends[v + 1] < ends[v]) report_fault(x.report, 2, first + v);  // n may overflow
+        before[v] = sum;
+        if (known != nullptr && static_cast<uint64>(n) < 64) {
+            sum += known[n];
+        } else {
+            const Size size = size_of_long_row<strict>(x.basis, n);
+            sum += size.exact;
+            about += size.about;
+        }
+    }
+    if (about > 0x1p32) atomicAdd(&x.report->n_outputs_about, about);
+    return sum;
+}
+
+/// The sum of the threads before one in its block, and of all threads of the block.
+struct BlockSum {
+    int64 before, total;
+};
+
+/// Sums a number of each thread. All threads of the block call it once.
+POLYSPARSE_DEVICE BlockSum sum_of_block(int64 own) {
+    constexpr int warps = block_threads / 32;
+    __shared__ int64 warp_sums[warps];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int64 sum = own;
     for (int step = 1; step < 32; step *= 2) {
         const int64 other = __shfl_up_sync(0xffffffffu, sum, step);
         if (lane >= step) sum += other;
@@ -190,14 +185,79 @@ __global__ void __launch_bounds__(block_threads, 5)
     if (lane == 31) warp_sums[warp] = sum;
     sum -= own;  // of the threads before, in the warp
     __syncthreads();
-    int64 in_block = 0;
+    int64 total = 0;
     for (int w = 0; w < warps; ++w) {
-        if (w == warp) sum += in_block;
-        in_block += warp_sums[w];
+        if (w == warp) sum += total;
+        total += warp_sums[w];
     }
+    return {sum, total};
+}
+
+/// Adds what the threads of a block found to its totals.
+POLYSPARSE_DEVICE void add_found(const Found& found, int* totals) {
+    const int counts[] = {found.down, found.zeros, found.nans, found.infinities};
 #pragma unroll
-    for (int v = 0; v < each; ++v) before[each * threadIdx.x + v] += sum;
-    if (threadIdx.x == 0) atomicExch(x.sums + block, static_cast<uint64>(in_block) * 4 + 1);
+    for (int k = 0; k < 4; ++k) {
+        const int count = sum_of_warp(counts[k]);
+        if (threadIdx.x % 32 == 0 && count != 0) atomicAdd(totals + k, count);
+    }
+}
+
+/// Publishes the outputs of a block with those before it, and returns the latter. The last block
+/// writes the totals; kinds of faults: 1 (first), 3 (last). All threads of one warp call it.
+template <class Offset, class Index, class Value, class OutOffset>
+POLYSPARSE_DEVICE int64 publish_sum(const Inspected<Offset, Index, Value, OutOffset>& x,
+                                    int64 block, int64 in_block) {
+    const int64 before = sum_before(x.sums, block);
+    if (threadIdx.x % 32 != 0) return before;
+    atomicExch(x.sums + block, static_cast<uint64>(before + in_block) * 4 + 2);
+    if (block == gridDim.x - 1) {
+        const int64 n_stored = x.given[x.n_rows];
+        if (x.given[0] != 0) report_fault(x.report, 1, 0);
+        if (n_stored > x.n_stored) report_fault(x.report, 3, x.n_rows);
+        x.offsets[x.n_rows] = x.report->n_stored = n_stored;
+        x.report->n_outputs = before + in_block;
+        x.out_offsets[x.n_rows] = static_cast<OutOffset>(before + in_block);
+    }
+    return before;
+}
+
+/// Copies the report to main memory, if this block is the last one to end. One thread calls it.
+template <class Offset, class Index, class Value, class OutOffset>
+POLYSPARSE_DEVICE void copy_report(const Inspected<Offset, Index, Value, OutOffset>& x) {
+    __threadfence();
+    if (atomicAdd(x.n_done, 1) != gridDim.x - 1) return;
+    __threadfence();
+    const auto* const from = reinterpret_cast<const uint64*>(x.report);
+    for (int k = 0; k < int(sizeof(Report) / 8); ++k)
+        reinterpret_cast<uint64*>(x.report_out)[k] = __ldcg(from + k);
+}
+
+/// Looks at arrays once, each block at some rows and at as large a part of the stored values.
+template <class Offset, class Index, class Value, class OutOffset, bool strict>
+__global__ void __launch_bounds__(block_threads, 5)
+    inspect(const Inspected<Offset, Index, Value, OutOffset> x) {
+    __shared__ uint64 number;
+    __shared__ int64 known[64], before[rows_each * block_threads], outputs_before;
+    __shared__ int totals[4];
+    const bool is_small = x.basis.highest <= 6;  // no number of such rows has too many outputs
+    if (threadIdx.x < 64 && is_small)
+        known[threadIdx.x] = static_cast<int64>(row_size<strict>(x.basis, threadIdx.x));
+    if (threadIdx.x < 4) totals[threadIdx.x] = 0;
+    if (threadIdx.x == block_threads - 1)
+        number = atomicAdd(x.n_begun, 1);  // in the order in which they begin
+    __syncthreads();
+    const auto block = static_cast<int64>(number);
+    Found found;
+
+    const int64 first = block * x.rows_each, last = min(first + x.rows_each, x.n_rows);
+    for (int64 r = first + threadIdx.x; r < last; r += block_threads) x.offsets[r] = x.given[r];
+    int64* const own_before = before + rows_each * threadIdx.x;
+    const BlockSum sum = sum_of_block(count_own_rows<strict>(
+        x, first + rows_each * threadIdx.x, last, is_small ? known : nullptr, own_before, &found));
+#pragma unroll
+    for (int v = 0; v < rows_each; ++v) own_before[v] += sum.before;
+    if (threadIdx.x == 0) atomicExch(x.sums + block, static_cast<uint64>(sum.total) * 4 + 1);
 
     if (x.columns != nullptr) {
         const int64 end = min(static_cast<int64>(x.given[x.n_rows]), x.n_stored);
@@ -205,26 +265,10 @@ __global__ void __launch_bounds__(block_threads, 5)
         inspect_stored(x.columns, x.values, from, min(from + x.values_each, end), x.n_columns,
                        x.report, &found);
     }
-    const int counts[] = {found.down, found.zeros, found.nans, found.infinities};
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        const int count = sum_of_warp(counts[k]);
-        if (lane == 0 && count != 0) atomicAdd(totals + k, count);
-    }
-    if (warp == 0) {
-        const int64 sum_here = sum_before(x.sums, block);
-        if (lane == 0) {
-            atomicExch(x.sums + block, static_cast<uint64>(sum_here + in_block) * 4 + 2);
-            outputs_before = sum_here;
-            if (block == gridDim.x - 1) {
-                const int64 n_stored = x.given[x.n_rows];
-                if (x.given[0] != 0) tell_fault(x.report, 1, 0);
-                if (n_stored > x.n_stored) tell_fault(x.report, 3, x.n_rows);
-                x.offsets[x.n_rows] = x.report->n_stored = n_stored;
-                x.report->n_outputs = sum_here + in_block;
-                x.out_offsets[x.n_rows] = static_cast<OutOffset>(sum_here + in_block);
-            }
-        }
+    add_found(found, totals);
+    if (threadIdx.x < 32) {
+        const int64 of_others = publish_sum(x, block, sum.total);
+        if (threadIdx.x == 0) outputs_before = of_others;
     }
     __syncthreads();
     for (int64 r = first + threadIdx.x; r < last; r += block_threads)
@@ -233,13 +277,7 @@ __global__ void __launch_bounds__(block_threads, 5)
         atomicAdd(reinterpret_cast<uint64*>(&x.report->out_of_order) + threadIdx.x,
                   static_cast<uint64>(static_cast<int64>(totals[threadIdx.x])));
     __syncthreads();
-    if (threadIdx.x != 0) return;
-    __threadfence();
-    if (atomicAdd(x.n_done, 1) != gridDim.x - 1) return;
-    __threadfence();
-    const auto* const from = reinterpret_cast<const uint64*>(x.report);
-    for (int k = 0; k < int(sizeof(Report) / 8); ++k)
-        reinterpret_cast<uint64*>(x.told)[k] = __ldcg(from + k);
+    if (threadIdx.x == 0) copy_report(x);
 }
 
 // ------------------------------------------------------------------------------------------- tiles
@@ -261,6 +299,7 @@ POLYSPARSE_DEVICE int64 last_at_most(const Number* numbers, int64 low, int64 hig
 struct Start {
     int64 row, run;
 };
+static_assert(sizeof(Start) == start_bytes);
 
 /// Where tiles begin, of rows whose outputs go to `out`.
 template <class OutOffset>

@@ -16,7 +16,7 @@ from polysparse.machine import format_bytes
 def require_free(n: int, what: str, way_out: str) -> None:
     """Raise MemoryError if n bytes are not free on the current device."""
     if n <= cupy.get_default_memory_pool().free_bytes():
-        return  # to ask the device takes longer
+        return  # a query of the device takes longer
     free = free_bytes()
     if n > free:
         raise MemoryError(

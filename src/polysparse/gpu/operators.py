@@ -19,7 +19,7 @@ from polysparse.columns.arguments import (
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.elsewhere import handler_of
 from polysparse.gpu import inner_products, norms
-from polysparse.gpu.canonical import DeviceCsr, as_canonical, as_plain
+from polysparse.gpu.canonical import DeviceCsr, as_canonical, as_contiguous_aligned
 from polysparse.gpu.containers import Array, Container, container_of
 from polysparse.gpu.expansion import expand_columns
 from polysparse.gpu.memory import require_dense_room, require_free, saying_what
@@ -115,7 +115,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
             own = cupy.asarray(v)  # a copy of what is on another device
             if own.dtype.kind == "c":
                 return self._multiply(apply, own.real) + 1j * self._multiply(apply, own.imag)
-            return apply(as_plain(own, self.dtype))
+            return apply(as_contiguous_aligned(own, self.dtype))
 
     def _require_room_for_coefficients(self, k: int) -> None:
         """Raise MemoryError if k vectors with an entry for each column do not fit."""
@@ -141,7 +141,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
         They are of shape (n_rows,) or (n_rows, k), and none of them is negative.
         """
         with self._x.data.device:
-            weights = as_plain(cupy.asarray(w), self.dtype)
+            weights = as_contiguous_aligned(cupy.asarray(w), self.dtype)
             require_weights(weights, self.shape[0])
             several = weights[:, None] if weights.ndim == 1 else weights
             self._require_room_for_coefficients(several.shape[1])

@@ -80,13 +80,13 @@ POLYSPARSE_DEVICE Word simplex_word(Word n) {
 
 /// The number of tuples of degree d of a row, by the number of its stored values.
 template <bool strict>
-POLYSPARSE_DEVICE uint64 block_size(int d, int64 n) {
+POLYSPARSE_DEVICE uint64 degree_size(int d, int64 n) {
     return simplex(d, strict ? n - (d - 1) : n);
 }
 
 /// The same in floating point, which cannot overflow.
 template <bool strict>
-POLYSPARSE_DEVICE double block_size_about(int d, int64 n) {
+POLYSPARSE_DEVICE double degree_size_about(int d, int64 n) {
     double size = 1;
     for (int i = 1; i <= d; ++i)
         size *= (strict ? static_cast<double>(n) - d + i : static_cast<double>(n) + i - 1) / i;
@@ -146,7 +146,7 @@ POLYSPARSE_DEVICE void unrank_from_end(int d, uint64 q, Place* places) {
 }
 
 /// Makes places those of the tuple that is `step` further on, and returns whether any but the last
-/// one changed. Behind the last tuple of the degree, places have no meaning.
+/// one changed. Behind the last tuple of the degree, places are undefined.
 template <int d, bool strict>
 POLYSPARSE_DEVICE bool step_forward(int* places, int step) {
     places[d - 1] -= step;
@@ -204,7 +204,7 @@ POLYSPARSE_DEVICE uint64 row_size(const Basis& basis, int64 n) {
     if (n == 0 || basis.highest < basis.lowest) return size;
     if (!strict)
         return size + simplex(int(basis.highest), n + 1) - simplex(int(basis.lowest) - 1, n + 1);
-    for (int d = int(basis.lowest); d <= basis.highest; ++d) size += block_size<true>(d, n);
+    for (int d = int(basis.lowest); d <= basis.highest; ++d) size += degree_size<true>(d, n);
     return size;
 }
 
@@ -223,7 +223,8 @@ POLYSPARSE_DEVICE int64 count_outputs(const Basis& basis, int64 n) {
 template <bool strict>
 POLYSPARSE_DEVICE double row_size_about(const Basis& basis, int64 n) {
     double size = basis.include_bias != 0;
-    for (int d = int(basis.lowest); d <= basis.highest; ++d) size += block_size_about<strict>(d, n);
+    for (int d = int(basis.lowest); d <= basis.highest; ++d)
+        size += degree_size_about<strict>(d, n);
     return size;
 }
 
@@ -237,7 +238,7 @@ struct Place {
 template <bool strict>
 POLYSPARSE_DEVICE Place place_from_end(const Basis& basis, int64 n, uint64 q) {
     for (int d = int(basis.highest); d >= basis.lowest; --d) {
-        const uint64 size = block_size<strict>(d, n);
+        const uint64 size = degree_size<strict>(d, n);
         if (q < size) return {d, q};
         q -= size;
     }
@@ -263,7 +264,7 @@ POLYSPARSE_DEVICE uint64 count_runs(const Basis& basis, int64 n) {
     if constexpr (strict) {
         uint64 count = 0;
         for (int d = int(basis.lowest); d <= basis.highest; ++d)
-            count += block_size<true>(d - 1, n - 1);
+            count += degree_size<true>(d - 1, n - 1);
         return count;
     }
     const uint64 left_out = basis.lowest <= 1 ? 0 : simplex(int(basis.lowest) - 2, n + 1);
@@ -277,7 +278,7 @@ POLYSPARSE_DEVICE uint64 run_from_end(const Basis& basis, int64 n, uint64 q) {
     if (place.degree == 0) return count_runs<strict>(basis, n) - is_bias_in_run<strict>(basis);
     uint64 run = 0;
     for (int d = int(basis.highest); strict && d > place.degree; --d)
-        run += block_size<true>(d - 1, n - 1);
+        run += degree_size<true>(d - 1, n - 1);
     uint64 rest = strict ? place.from_end : q;
     for (int k = strict ? place.degree : int(basis.highest); k > 1; --k) {
         const int64 e = root_of_simplex(k, rest);

@@ -2,7 +2,6 @@
 namespace polysparse {
 
 constexpr int most_staged = 63;  // values of a row
-constexpr int pair_lanes = 4;    // threads of a row of pairs
 
 /// Adds up what the columns of a tuple of degree d contribute; places are counted from `last`.
 template <int d, bool strict, class Word, class Index, class P>
@@ -133,10 +132,10 @@ __global__ void __launch_bounds__(block_threads)
         if (strict) {
             int64 before = 0;
             for (int d = highest; d >= basis.lowest; --d) {
-                const int64 here = static_cast<int64>(block_size<true>(d, n));
+                const int64 here = static_cast<int64>(degree_size<true>(d, n));
                 add(table, static_cast<int>(max(begin - before, int64(0))),
                     static_cast<int>(min(end - before, here)));
-                table += block_size<true>(d, longest);
+                table += degree_size<true>(d, longest);
                 before += here;
             }
         } else {
@@ -145,7 +144,7 @@ __global__ void __launch_bounds__(block_threads)
     } else {
         int64 before = 0;
         for (int d = highest; d >= basis.lowest; --d) {
-            const int64 here = static_cast<int64>(block_size<strict>(d, n));
+            const int64 here = static_cast<int64>(degree_size<strict>(d, n));
             sum += dot_long<highest, highest, strict>(
                 d, max(begin - before, int64(0)), min(end - before, here), x.columns + row_end - 1,
                 x.values + row_end - 1, basis.n_features, ends_of, coefficients, stride);
@@ -160,7 +159,7 @@ __global__ void __launch_bounds__(block_threads)
 /// an odd number, so that rows are staged in different banks. `pair_lanes` neighbouring threads
 /// have a row. A lane has the pairs whose second value is the j-th, and those whose is the j-th
 /// from the end: that is equally many for each.
-template <class Value, class Index, class Out, bool strict, int vectors>
+template <class Value, class Index, class Out, bool strict, int vectors, int stored_bytes>
 __global__ void __launch_bounds__(block_threads)
     dot_pairs(Rows<Index, Value> x, Basis basis, Ends<2> ends, int longest,
               const Value* __restrict__ coefficients, int64 stride, Value* __restrict__ out,
@@ -170,6 +169,7 @@ __global__ void __launch_bounds__(block_threads)
         Value value;
         Word shift;  // as the first of a pair
     };
+    static_assert(sizeof(Stored) == stored_bytes);  // as in products.py
     constexpr int n_groups = block_threads / pair_lanes;
     extern __shared__ __align__(16) char memory[];
     const int lane = threadIdx.x % pair_lanes;

@@ -1,8 +1,9 @@
 """Products of an expansion with vectors on a GPU, and of its transpose.
 
 Sums are made in an order that depends on the matrix alone. A product with the transposed expansion
-is shared out by columns of X: what begins with a column is a strip of the result, which a few
-threads own, who read the rows one after the other. Rows are divided into chunks with a result each.
+is shared out by columns of X: what begins with a column is a strip of the result, which belongs to
+a few threads. They read the rows one after the other. Rows are divided into chunks, each with a
+result of its own.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ColumnSpace
 from polysparse.gpu import engine
 from polysparse.gpu.canonical import DeviceCsr, rows_of
-from polysparse.gpu.compiling import THREADS, kernel, launch_blocks, most_shared_bytes, struct
+from polysparse.gpu.compiling import (
+    PAIR_LANES,
+    THREADS,
+    kernel,
+    launch_blocks,
+    most_shared_bytes,
+    struct,
+)
 from polysparse.gpu.containers import Array
 from polysparse.gpu.parts import RowParts
 from polysparse.gpu.tuple_products import TupleProducts
 
-# Of products of pairs: values of a row at most, its threads, and vectors multiplied together.
+# Of products of pairs: values of a row at most, and vectors multiplied together.
 MOST_PAIRED = 64
-PAIR_LANES = 4
 VECTORS = 4
 
 # Columns of a basis, of which some are chosen, whose coefficients are kept at most; and the highest
@@ -96,9 +103,13 @@ class Products:
 
     @property
     def _pair_bytes(self) -> int:
-        """What a block of threads needs to multiply pairs: a value and a column of each."""
-        stored_bytes = 2 * max(self.x.dtype.itemsize, self._word.itemsize)
-        return THREADS // PAIR_LANES * (self._longest | 1) * stored_bytes
+        """Shared memory in which a block of threads multiplies pairs."""
+        return THREADS // PAIR_LANES * (self._longest | 1) * self._stored_bytes
+
+    @property
+    def _stored_bytes(self) -> int:
+        """A value and a column: Stored of products.cu, which checks it."""
+        return 2 * max(self.x.dtype.itemsize, self._word.itemsize)
 
     @property
     def _word(self) -> np.dtype[Any]:
@@ -114,7 +125,7 @@ class Products:
         x, basis = self.x, self.basis
         kinds = x.dtype, x.indices.dtype, self._word, basis.interaction_only, together
         launch_blocks(
-            kernel("dot_pairs", *kinds),
+            kernel("dot_pairs", *kinds, self._stored_bytes),
             -(-x.shape[0] // (THREADS // PAIR_LANES)),
             *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis)),
             *(np.int32(self._longest | 1), coefficients, np.int64(stride), out, np.int64(stride)),
@@ -195,7 +206,7 @@ class ByColumns:
 
     @property
     def strip_bytes(self) -> int:
-        """What a block of threads needs to add up in shared memory."""
+        """Shared memory in which a block of threads adds up."""
         itemsize: int = self.x.dtype.itemsize
         return THREADS // self.lanes * self.x.shape[1] * itemsize
 

@@ -61,7 +61,7 @@ POLYSPARSE_DEVICE void add_tuples(int64 e, Value scale, const Index* columns, co
     if constexpr (d >= 2) {
         add_tuples<d - 1, highest, strict, lanes>(e, scale, columns, values, basis, ends, lead, to);
         if (d < basis.lowest) return;
-        const int64 size = static_cast<int64>(block_size<strict>(d - 1, strict ? e : e + 1));
+        const int64 size = static_cast<int64>(degree_size<strict>(d - 1, strict ? e : e + 1));
         int64 q = size - 1 - threadIdx.x % lanes;
         if (q < 0) return;
         const uint64 first = ends.last[d] + shift_of<d, strict, uint64>(basis.n_features, lead);

@@ -164,7 +164,7 @@ POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& bas
     const auto for_degrees = [&](auto visit_degree) {
         int64 before = 0;
         for (int d = int(basis.highest); d >= basis.lowest; --d) {
-            const int64 here = static_cast<int64>(block_size<strict>(d, n));
+            const int64 here = static_cast<int64>(degree_size<strict>(d, n));
             visit_degree(d, max(begin - before, int64(0)), min(end - before, here));
             before += here;
         }
@@ -209,7 +209,7 @@ POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& bas
     if constexpr (strict)
         for_degrees([&](int d, int64 from, int64 to) {
             look_up(table, from, to);
-            table += block_size<true>(d, longest);
+            table += degree_size<true>(d, longest);
         });
     else
         look_up(table, begin, end);
@@ -259,11 +259,11 @@ __global__ void __launch_bounds__(block_threads)
 //
 // Sums of integers do not depend on their order. Each column has a scale of its own: with the
 // largest of its terms below 2^E, a term is a whole number of 2^(E - term_bits), but for a
-// remainder of half of that. They are added to a word of 64 bits. Whoever makes it wrap around sees
-// that, and counts it: a sum is 2^64 for each wrap, and the word. There is room for 2^36 terms. So
-// a sum of n terms is off by n * 2^-58 times the largest of them at most, before it is rounded: a
-// sum in floating point may be off by n * 2^-53 times the sum of all of them. Terms that are not
-// finite are added in floating point, which gives the same in any order, too.
+// remainder of half of that. They are added to a word of 64 bits. The thread that makes it wrap
+// around sees that, and counts it: a sum is 2^64 for each wrap, and the word. There is room for
+// 2^36 terms. So a sum of n terms is off by n * 2^-58 times the largest of them at most, before it
+// is rounded: a sum in floating point may be off by n * 2^-53 times the sum of all of them. Terms
+// that are not finite are added in floating point, which gives the same in any order, too.
 
 constexpr int term_bits = 58;
 

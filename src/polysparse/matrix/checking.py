@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
-from polysparse.engine.plain_arrays import as_plain
+from polysparse.engine.contiguous import as_contiguous_aligned
 from polysparse.machine import threads_for
 
 INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
@@ -28,7 +28,7 @@ Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # indptr, indices, dat
 def as_index(array: Any, argument: str) -> NDArray[Any]:
     """Read a contiguous and aligned array of int32 or int64; a copy only if it must be one."""
     array = np.asarray(array)
-    return as_plain(array, index_dtype_of(array, argument))
+    return as_contiguous_aligned(array, index_dtype_of(array, argument))
 
 
 def index_dtype_of(array: Any, argument: str) -> np.dtype[Any]:
@@ -48,7 +48,7 @@ def as_values(array: Any, dtype: np.dtype[Any], n_dimensions: int = 1) -> NDArra
     values = np.asarray(array, dtype)
     if values.ndim != n_dimensions:
         raise ValueError(f"X.data has {values.ndim} dimensions: the matrix is malformed.")
-    return as_plain(values)
+    return as_contiguous_aligned(values)
 
 
 def compressed_arrays(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from polysparse.engine.plain_arrays import as_plain
+from polysparse.engine.contiguous import as_contiguous_aligned
 
 
 def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
@@ -28,4 +28,4 @@ def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
             f"sample_weight has shape {weights.shape}; one weight for each of the {n_rows} rows of "
             "X is needed."
         )
-    return as_plain(weights)
+    return as_contiguous_aligned(weights)

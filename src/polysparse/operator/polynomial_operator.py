@@ -17,7 +17,7 @@ from polysparse.columns.arguments import (
 )
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.elsewhere import handler_of
-from polysparse.engine.plain_arrays import as_plain
+from polysparse.engine.contiguous import as_contiguous_aligned
 from polysparse.expansion.planning import plan_expansion
 from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.machine import available_if_less, format_bytes, require_memory
@@ -195,7 +195,7 @@ class PolynomialOperator(PlainVectorOperator):
             parts = self._multiply(apply, np.hstack([np.real(table), np.imag(table)]))
             real, imaginary = np.hsplit(parts, 2)
             return (real + 1j * imaginary).reshape(len(parts), *v.shape[1:])
-        return apply(as_plain(v, self.dtype))
+        return apply(as_contiguous_aligned(v, self.dtype))
 
     def _require_room_for_coefficients(self, k: int) -> None:
         """Raise MemoryError if k vectors with an entry for each column do not fit."""
@@ -266,7 +266,7 @@ class PolynomialOperator(PlainVectorOperator):
         >>> A.weighted_column_norms([1.0, 0.0])
         array([1., 0., 4.])
         """
-        weights = as_plain(w, self.dtype)
+        weights = as_contiguous_aligned(w, self.dtype)
         require_weights(weights, self.shape[0])
         several = weights if weights.ndim == 2 else weights[:, np.newaxis]
         self._require_room_for_coefficients(several.shape[1])

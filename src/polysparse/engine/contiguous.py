@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def as_plain(array: Any, dtype: np.dtype[Any] | type | None = None) -> NDArray[Any]:
+def as_contiguous_aligned(array: Any, dtype: np.dtype[Any] | type | None = None) -> NDArray[Any]:
     """Return a contiguous and aligned array; a copy only if it must be one.
 
     numpy.require takes ten times as long.
     """
-    plain: NDArray[Any] = np.ascontiguousarray(array, dtype)
-    return plain if plain.flags.aligned else plain.copy()
+    out: NDArray[Any] = np.ascontiguousarray(array, dtype)
+    return out if out.flags.aligned else out.copy()

@@ -1,4 +1,4 @@
-"""Arrays that are not aligned are copied before the engine reads them, at every door."""
+"""Arrays that are not aligned are copied before the engine reads them, at every entry point."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def with_coefficients(model, change):
     return model
 
 
-DOORS = {
+ENTRY_POINTS = {
     "expand": lambda change: expand(change(dense)),
     "columns": lambda change: expand(X, columns=change(np.arange(7))).toarray(),
     "rank": lambda change: basis.rank(change(np.array([[0, 1], [2, 2]]))),
@@ -80,11 +80,11 @@ DOORS = {
 
 
 @pytest.mark.parametrize("change", [shifted, in_a_packed_record])
-@pytest.mark.parametrize("door", DOORS)
-def test_arrays_are_aligned_at_every_door(door, change, monkeypatch):
-    expected = DOORS[door](np.asarray)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_arrays_are_aligned_at_every_entry_point(entry_point, change, monkeypatch):
+    expected = ENTRY_POINTS[entry_point](np.asarray)
     forbid_unaligned(monkeypatch)
-    np.testing.assert_array_equal(DOORS[door](change), expected)
+    np.testing.assert_array_equal(ENTRY_POINTS[entry_point](change), expected)
 
 
 @pytest.mark.parametrize("change", [shifted, in_a_packed_record])
