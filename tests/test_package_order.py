@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "polysparse"
 PACKAGES = """
 thresholds    numbers that tests lower
 machine       memory and cores of this process
-elsewhere     who handles data that are not in this process
+dispatch      who computes if X is a Dask array or on a GPU
 engine        who computes: count, fill, observe
 basis         which monomials, in which order
 columns       which output columns: all, chosen, hashed

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from polysparse.basis.degrees import Degree
 from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, HashedColumns
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import sample_of
 from polysparse.engine import cpu
 from polysparse.estimators.hashed_products import (
     Candidate,
@@ -148,9 +148,7 @@ class HashedPolynomialFeatures(
         self : object
             Fitted transformer.
         """
-        if (away := handler_of(X)) is not None:
-            X = away.sample_of(X)
-        x = self.read_sparse(X, reset=True)
+        x = self.read_sparse(sample_of(X), reset=True)
         self.column_space(x.shape[1])
         return self
 
@@ -169,10 +167,8 @@ class HashedPolynomialFeatures(
         self : object
             Fitted transformer.
         """
-        if (away := handler_of(X)) is not None:
-            X = away.sample_of(X)
         is_first = not hasattr(self, "n_features_in_")
-        x = self.read_sparse(X, reset=is_first, min_samples=0)
+        x = self.read_sparse(sample_of(X), reset=is_first, min_samples=0)
         self.column_space(x.shape[1])
         return self
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import backend_of, sample_of
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
 from polysparse.files.archive import damage
 from polysparse.files.vocabulary import Vocabulary
@@ -192,14 +192,13 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         is_first = not self.__sklearn_is_fitted__()
         if not is_first:
             self._learnt.require_counts()
-        away = handler_of(X)
-        here = X if away is None else away.sample_of(X)
-        x = self.read_sparse(here, reset=is_first, min_samples=min_samples)
-        fresh = ColumnTally(self._indexable_basis(x.shape[1]))
-        if away is None:
-            fresh.count(x, self.n_jobs, None, int(self.min_count) if is_final else 1)
-        else:
-            fresh.take(away.count(self, X, fresh.basis))
+        x = self.read_sparse(sample_of(X), reset=is_first, min_samples=min_samples)
+        basis = self._indexable_basis(x.shape[1])
+        backend = backend_of(X)
+        if backend is not None:
+            return self._add(backend.count(self, X, basis))
+        fresh = ColumnTally(basis)
+        fresh.count(x, self.n_jobs, None, int(self.min_count) if is_final else 1)
         return self._add(fresh)
 
     def _add(self, fresh: ColumnTally) -> ObservedPolynomialFeatures:

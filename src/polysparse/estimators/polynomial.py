@@ -13,7 +13,7 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import AllColumns
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import dispatch, sample_of
 from polysparse.estimators.shared import (
     PolynomialMixin,
     as_checked,
@@ -119,9 +119,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         """
         self.__dict__.pop("basis_", None)  # so that a failed fit does not leave a mixed state
         self.require_parameters()
-        if (away := handler_of(X)) is not None:
-            X = away.sample_of(X)
-        super().fit(as_checked(X, self.n_jobs), y)
+        super().fit(as_checked(sample_of(X), self.n_jobs), y)
         self.basis_ = self.make_basis(self.n_features_in_)
         return self
 
@@ -148,6 +146,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         self.require_parameters()
         return AllColumns(self.make_basis(n_features))
 
+    @dispatch("transform")
     def transform(self, X: Any) -> Any:
         """Transform data to polynomial features.
 
@@ -162,10 +161,8 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             The features: CSC for CSC input, CSR for other sparse input, otherwise a dense array.
             For a dask array a lazy one, whose blocks are such.
         """
-        require_fitted(self)
-        if (away := handler_of(X)) is not None:
-            return away.transform(self, X)
         if _is_foreign_array(X):
+            require_fitted(self)
             return _SklearnPolynomialFeatures.transform(self, X)
         return self.transform_rows(X, min_samples=1)
 
@@ -184,6 +181,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         XP : {ndarray, sparse matrix} of shape (n_samples, n_output_features_)
             The features.
         """
+        require_fitted(self)
         x = read_faultless(self, X, min_samples)
         if x is not None:
             return self._expand(x)

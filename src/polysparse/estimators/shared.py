@@ -24,7 +24,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.names import find_clash
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of, require_here
+from polysparse.dispatch import dispatch, require_in_memory
 from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.matrix.canonical import (
     VALUE_DTYPES,
@@ -145,6 +145,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         """
         return read_sparse(self, X, reset=reset, ensure_min_samples=min_samples)  # type: ignore[no-any-return]
 
+    @dispatch("transform")
     def transform(self, X: Any) -> Any:
         """Transform data to polynomial features.
 
@@ -159,9 +160,6 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             The features in CSR format, in the container family of X; a dense array if
             `sparse_output` is False. For a dask array a lazy one, whose blocks are such.
         """
-        require_fitted(self)
-        if (away := handler_of(X)) is not None:
-            return away.transform(self, X)
         return self.transform_rows(X, min_samples=1)
 
     def transform_rows(self, X: Any, *, min_samples: int) -> Any:
@@ -179,6 +177,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         XP : {sparse matrix, ndarray} of shape (n_samples, n_columns)
             The features.
         """
+        require_fitted(self)
         x = self.read_sparse(X, reset=False, min_samples=min_samples)
         columns = self.column_space(x.shape[1])
         if not self.sparse_output:
@@ -294,7 +293,7 @@ def as_checked(X: Any, n_jobs: int | None) -> Any:
     could crash them. CSR of floats is not converted, and is inspected once, later. TypeError is
     raised if X is not in this process: scikit-learn would fetch it.
     """
-    require_here(X)
+    require_in_memory(X)
     if not sparse.issparse(X) or X.ndim != 2 or (X.format == "csr" and X.dtype in VALUE_DTYPES):
         return X
     dtype = np.dtype(np.float64) if X.dtype == object else None  # as scikit-learn converts it

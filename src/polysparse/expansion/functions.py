@@ -13,7 +13,7 @@ from polysparse.columns.arguments import (
     as_column_space,
 )
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import dispatch
 from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.whole import expand_columns
@@ -27,6 +27,7 @@ WAYS_OUT = (
 )
 
 
+@dispatch("plan")
 def plan(
     X: Any,
     degree: Degree = DEGREE,
@@ -63,20 +64,13 @@ def plan(
     >>> polysparse.plan(identity(1000, format="csr"), degree=4).nbytes
     88008
     """
-    if (away := handler_of(X)) is not None:
-        return away.plan(  # type: ignore[no-any-return]
-            X,
-            columns,
-            degree=degree,
-            interaction_only=interaction_only,
-            include_bias=include_bias,
-        )
     x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
     planned = plan_expansion(space, x)
     return count_stored(planned, x.as_sparse(), n_jobs) if planned.is_upper_bound else planned
 
 
+@dispatch("expand")
 def expand(
     X: Any,
     degree: Degree = DEGREE,
@@ -178,18 +172,6 @@ def expand(
     >>> XP.toarray()
     array([[1., 0., 2., 3., 0., 0., 0., 4., 6., 9.]])
     """
-    if (away := handler_of(X)) is not None:
-        if out is not None:
-            raise ValueError("out cannot be given if the values of X are elsewhere.")
-        return away.expand(
-            X,
-            columns,
-            n_jobs=n_jobs,
-            max_bytes=max_bytes,
-            degree=degree,
-            interaction_only=interaction_only,
-            include_bias=include_bias,
-        )
     x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
     if out is not None:
@@ -198,6 +180,7 @@ def expand(
     return expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, ways_out=WAYS_OUT, out=out)
 
 
+@dispatch("iter_expand")
 def iter_expand(
     X: Any,
     degree: Degree = DEGREE,
@@ -250,17 +233,6 @@ def iter_expand(
     slice(499, 998, None) 1497
     slice(998, 1000, None) 6
     """
-    if (away := handler_of(X)) is not None:
-        return away.iter_expand(  # type: ignore[no-any-return]
-            X,
-            columns,
-            n_jobs=n_jobs,
-            max_bytes=max_bytes,
-            reuse=reuse,
-            degree=degree,
-            interaction_only=interaction_only,
-            include_bias=include_bias,
-        )
     x = as_canonical(X, n_jobs)
     space, x = _settle(x, columns, degree, interaction_only, include_bias)
     return iter_expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, reuse=reuse)

@@ -9,8 +9,10 @@ from typing import Any
 import cupy
 import numpy as np
 
+from polysparse.basis.degrees import Degree
 from polysparse.columns.arguments import as_column_space
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.dispatch import require_no_out
 from polysparse.expansion.by_blocks import count_in_blocks
 from polysparse.expansion.functions import WAYS_OUT
 from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, as_byte_limit
@@ -27,10 +29,12 @@ AT_A_TIME = 2**27
 Arrays = tuple[Array, Array, Array]
 
 
-def plan(X: Any, columns: Any, **parameters: Any) -> ExpansionPlan:
+def plan(
+    X: Any, degree: Degree, *, columns: Any, n_jobs: int | None, **flags: Any
+) -> ExpansionPlan:
     """Describe what `expand` would return."""
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], **parameters)
+    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
     with container.at_home():
         x = as_canonical(container)
         planned = _plan(space, x)
@@ -43,11 +47,19 @@ def plan(X: Any, columns: Any, **parameters: Any) -> ExpansionPlan:
 
 
 def expand(
-    X: Any, columns: Any, *, n_jobs: int | None, max_bytes: int | str | None, **parameters: Any
+    X: Any,
+    degree: Degree,
+    *,
+    columns: Any,
+    n_jobs: int | None,
+    max_bytes: int | str | None,
+    out: Any,
+    **flags: Any,
 ) -> Any:
     """Return the expansion, of the kind of X."""
+    require_no_out(X, out)
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], **parameters)
+    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
     with container.at_home():
         x, offsets = read(container, None, space.basis, _offset_dtype(space))
         space.require_indexable()
@@ -92,11 +104,18 @@ def _expand(
 
 
 def iter_expand(
-    X: Any, columns: Any, *, n_jobs: int | None, max_bytes: int, reuse: bool, **parameters: Any
+    X: Any,
+    degree: Degree,
+    *,
+    columns: Any,
+    n_jobs: int | None,
+    max_bytes: int,
+    reuse: bool,
+    **flags: Any,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield blocks of the expansion. CuPy's pool reuses the memory of blocks that are dropped."""
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], **parameters)
+    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
     with container.at_home():
         x = as_canonical(container)
         _plan(space, x).require_countable()

@@ -1,4 +1,8 @@
-"""What other rooms hand over to the GPU: a function for each of their functions and methods."""
+"""The backend of matrices on a GPU: what `dispatch.Backend` describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from polysparse.gpu.expansion import expand, iter_expand, plan
 from polysparse.gpu.models import fit, predict
@@ -16,3 +20,9 @@ __all__ = [
     "sample_of",
     "transform",
 ]
+
+if TYPE_CHECKING:
+    from polysparse.dispatch import Backend
+    from polysparse.gpu import handler
+
+    _is_backend: Backend = handler

@@ -10,14 +10,9 @@ import numpy as np
 from cupyx.scipy.sparse.linalg import LinearOperator
 
 from polysparse.basis.degrees import Degree
-from polysparse.columns.arguments import (
-    DEGREE,
-    INCLUDE_BIAS,
-    INTERACTION_ONLY,
-    as_column_space,
-)
+from polysparse.columns.arguments import as_column_space
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import backend_of
 from polysparse.gpu import inner_products, norms
 from polysparse.gpu.canonical import DeviceCsr, as_canonical, as_plain
 from polysparse.gpu.containers import Array, Container, container_of
@@ -37,24 +32,18 @@ from polysparse.operator.arguments import (
 
 
 def operator(
+    cls: type,
     X: Any,
-    degree: Degree = DEGREE,
+    degree: Degree,
     *,
-    interaction_only: bool = INTERACTION_ONLY,
-    include_bias: bool = INCLUDE_BIAS,
-    columns: Any = None,
-    dtype: Any = None,
-    n_jobs: int | None = None,
+    columns: Any,
+    dtype: Any,
+    n_jobs: int | None,
+    **flags: Any,
 ) -> DeviceOperator:
     """Return the operator of a matrix on a GPU, with the parameters of PolynomialOperator."""
     container = container_of(X)
-    space = as_column_space(
-        columns,
-        container.shape[1],
-        degree=degree,
-        interaction_only=interaction_only,
-        include_bias=include_bias,
-    )
+    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
     wanted = None if dtype is None else as_value_dtype(dtype)
     return DeviceOperator(space, _read(container, wanted), container)
 
@@ -160,7 +149,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
             return inner_products.gram(self.columns, self._x, z)
 
     def _read_others(self, Z: Any) -> DeviceCsr:
-        if handler_of(Z) is None:
+        if backend_of(Z) is None:
             raise TypeError(
                 f"Z is a {type(Z).__name__} in main memory, and X is on a GPU: give "
                 "cupyx.scipy.sparse.csr_matrix(Z)."

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import backend_of
 from polysparse.engine import cpu
 from polysparse.estimators.shared import IntegerRange
 from polysparse.machine import threads_for
@@ -160,7 +160,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         self : object
             Fitted model.
         """
-        if (away := handler_of(X)) is not None:
+        if (away := backend_of(X)) is not None:
             return away.fit(self, X, y, sample_weight)  # type: ignore[no-any-return]
         self.require_parameters()
         last = self.forget()
@@ -311,7 +311,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
             With two classes, the log odds of the second one.
         """
-        if (away := handler_of(X)) is not None:
+        if (away := backend_of(X)) is not None:
             return away.predict(self, X, "decision_function")  # type: ignore[no-any-return]
         scores = self.scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -329,7 +329,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of shape (n_samples,)
             The most probable class of each row.
         """
-        if (away := handler_of(X)) is not None:
+        if (away := backend_of(X)) is not None:
             return away.predict(self, X, "predict")  # type: ignore[no-any-return]
         return self.classes_of(self.decision_function(X))
 
@@ -362,7 +362,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        if (away := handler_of(X)) is not None:
+        if (away := backend_of(X)) is not None:
             return away.predict(self, X, "predict_proba")  # type: ignore[no-any-return]
         return probabilities(self.decision_function(X), self.n_jobs)
 
@@ -379,7 +379,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples, n_classes)
             Logarithms of probabilities, in the order of `classes_`.
         """
-        if (away := handler_of(X)) is not None:
+        if (away := backend_of(X)) is not None:
             return away.predict(self, X, "predict_log_proba")  # type: ignore[no-any-return]
         return log_probabilities(self.decision_function(X))
 

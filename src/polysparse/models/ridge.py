@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import backend_of
 from polysparse.engine import cpu
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models import least_squares
@@ -141,7 +141,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         self : object
             Fitted model.
         """
-        if (away := handler_of(X)) is not None:
+        if (away := backend_of(X)) is not None:
             return away.fit(self, X, y, sample_weight)  # type: ignore[no-any-return]
         self.require_parameters()
         self.forget()
@@ -195,6 +195,6 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         ndarray of float64 of shape (n_samples,)
             Predicted targets.
         """
-        if (away := handler_of(X)) is not None:
+        if (away := backend_of(X)) is not None:
             return away.predict(self, X, "predict")  # type: ignore[no-any-return]
         return self.scores(X)

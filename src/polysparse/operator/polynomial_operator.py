@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from polysparse.columns.arguments import (
     as_column_space,
 )
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import dispatch
 from polysparse.engine.plain_arrays import as_plain
 from polysparse.expansion.planning import plan_expansion
 from polysparse.expansion.whole import expand_columns, expand_densely
@@ -117,13 +118,6 @@ class PolynomialOperator(PlainVectorOperator):
     (1, 45451)
     """
 
-    def __new__(cls, *given: Any, **parameters: Any) -> Any:
-        """Hand a matrix that is elsewhere over."""
-        X = given[0] if given else parameters.get("X")
-        if (away := handler_of(X)) is not None:
-            return away.operator(*given, **parameters)
-        return super().__new__(cls)
-
     def __init__(
         self,
         X: Any,
@@ -144,6 +138,12 @@ class PolynomialOperator(PlainVectorOperator):
             include_bias=include_bias,
         )
         self._set(space, x, n_jobs)
+
+    @dispatch("operator")
+    @wraps(__init__, assigned=())  # for the signature of the class
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return the operator of a backend instead, if X is on a GPU."""
+        return super().__new__(cls)
 
     @classmethod
     def of(cls, columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None) -> PolynomialOperator:
