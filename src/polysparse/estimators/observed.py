@@ -104,12 +104,12 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     feature_names_in_: NDArray[np.object_]
     _learnt: Learnt
 
-    integer_parameters: ClassVar[dict[str, IntegerRange]] = {
+    _integer_parameters: ClassVar[dict[str, IntegerRange]] = {
         "min_count": IntegerRange(1),
         "max_columns": IntegerRange(1, may_be_none=True),
     }
-    bool_parameters = ("remember_rejected", "sparse_output")
-    ways_out = (
+    _bool_parameters = ("remember_rejected", "sparse_output")
+    _ways_out = (
         "a higher min_count or a lower max_columns in fit",
         "polysparse.iter_expand(X, columns=...) yields it in blocks of rows",
     )
@@ -188,11 +188,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     def _learn(
         self, X: Any, *, min_samples: int, is_final: bool = False
     ) -> ObservedPolynomialFeatures:
-        self.require_parameters()
+        self._require_parameters()
         is_first = not self.__sklearn_is_fitted__()
         if not is_first:
             self._learnt.require_counts()
-        x = self.read_sparse(sample_of(X), reset=is_first, min_samples=min_samples)
+        x = self._read_sparse(sample_of(X), reset=is_first, min_samples=min_samples)
         basis = self._indexable_basis(x.shape[1])
         backend = backend_of(X)
         if backend is not None:
@@ -244,7 +244,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         >>> poly.merge(other).counts_
         array([2, 2, 1, 2, 1, 1])
         """
-        self.require_parameters()
+        self._require_parameters()
         if not isinstance(other, ObservedPolynomialFeatures):
             raise TypeError(
                 f"other must be an ObservedPolynomialFeatures; got {type(other).__name__}."
@@ -289,7 +289,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self
 
     def _indexable_basis(self, n_features: int) -> MonomialBasis:
-        basis = self.make_basis(n_features)
+        basis = self._make_basis(n_features)
         basis.require_indexable()
         return basis
 
@@ -335,7 +335,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             The columns that were kept.
         """
         check_is_fitted(self)
-        self.require_features(n_features)
+        self._require_features(n_features)
         return self._learnt.choose(self.n_jobs)[0]
 
     def inverse(self, columns: Any = None) -> Any:
@@ -380,7 +380,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         ranks = kept[wanted.astype(np.int64)]
         return self.basis_.unrank(ranks if wanted.ndim else int(ranks))
 
-    def named_columns(self) -> NDArray[np.int64]:
+    def _named_columns(self) -> NDArray[np.int64]:
         """Return the columns of `basis_` that the output has.
 
         Returns
@@ -451,7 +451,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             max_columns=more.get("max_columns"),
         )
         try:
-            poly.require_parameters()
+            poly._require_parameters()
         except ValueError as error:
             raise damage(path, error) from None
         if found.feature_names is not None:

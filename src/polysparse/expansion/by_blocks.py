@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from polysparse import thresholds
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import cpu
+from polysparse.expansion.budgets import threads_within
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.machine import available_if_less, require_memory, threads_for
@@ -27,7 +28,7 @@ def iter_expand_columns(
     Columns must be exact if the input is dense.
     """
     planned = plan_expansion(columns, x)
-    planned.require_countable()
+    planned._require_countable()
     n_threads = threads_for(n_jobs, planned.nnz)
     if isinstance(x, CanonicalDense):
         offsets = columns.n_columns * np.arange(x.shape[0] + 1, dtype=np.int64)
@@ -35,7 +36,7 @@ def iter_expand_columns(
         offsets = cpu.count(columns, x)
     blocks = RowBlocks(offsets, columns.n_columns, x.dtype, max_bytes, is_sparse=planned.is_sparse)
     n_threads = _threads_beside(blocks, planned, n_threads)
-    working = planned.working_bytes(n_threads)
+    working = planned._working_bytes(n_threads)
     blocks.leave(working)
     if reuse:
         blocks.keep_small(thresholds.CACHE_PER_THREAD * n_threads)
@@ -48,10 +49,10 @@ def iter_expand_columns(
 
 def _threads_beside(blocks: RowBlocks, planned: ExpansionPlan, n_threads: int) -> int:
     """Return how many threads to use: they may need half of the memory that a block may take."""
-    needed = min(blocks.limit, planned.nbytes) + planned.working_bytes(n_threads)
+    needed = min(blocks.limit, planned.nbytes) + planned._working_bytes(n_threads)
     available = available_if_less(needed)
     limit = blocks.limit if available is None else min(blocks.limit, available)
-    return planned.threads_within(limit - max(blocks.least, limit // 2), n_threads)
+    return threads_within(planned, limit - max(blocks.least, limit // 2), n_threads)
 
 
 def _sparse_blocks(
@@ -101,4 +102,4 @@ def count_in_blocks(planned: ExpansionPlan, blocks: Iterable[Any]) -> ExpansionP
         nnz += block.nnz
         for d, end in ends.items():
             below[d] += int(np.count_nonzero(block.indices < end))
-    return planned.with_found(below, nnz)
+    return planned._with_found(below, nnz)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from polysparse import machine, thresholds
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import cpu
+from polysparse.expansion import budgets
+from polysparse.expansion.budgets import MemoryLimit
 from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
-from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, plan_expansion
+from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.machine import threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
@@ -41,16 +44,16 @@ def expand_columns(
     is_costly = planned.is_upper_bound and planned.nbytes > thresholds.MOST_SET_ASIDE
     if is_costly and isinstance(x, CanonicalCsr):
         planned = count_stored(planned, x, n_jobs)
-    limit = planned.limit(max_bytes, ways_out, n_threads)
+    limit = budgets.limit_of(planned, max_bytes, ways_out, n_threads)
     if isinstance(x, CanonicalDense):
-        planned.room_for(limit)
+        budgets.values_within(planned, limit)
         out = output.allocate(planned.shape, planned.dtype, order)
         cpu.fill_dense(columns, x.values, out, n_threads)
         return out
     if limit.n_bytes is not None:  # a result of unknown size is left at least half of it
         least = max(limit.n_bytes // 2, 8 * (planned.n_rows + 1))
         for_result = min(planned.nbytes, least) if planned.is_upper_bound else planned.nbytes
-        n_threads = planned.threads_within(limit.n_bytes - for_result, n_threads)
+        n_threads = budgets.threads_within(planned, limit.n_bytes - for_result, n_threads)
     room, nnz = _fill_within(limit, planned, x, n_threads)
     room.trim(nnz)
     index_dtype = index_dtype_for(max(columns.n_columns, nnz))
@@ -66,30 +69,35 @@ def _fill_within(
     was counted, the room is for the largest that is possible or allowed: only pages that are
     written take memory.
     """
-    most, rows = planned.room_for(limit, n_threads), slice(0, planned.n_rows)
+    most, rows = budgets.values_within(planned, limit, n_threads), slice(0, planned.n_rows)
     room = CsrRoom.fresh(
-        planned.n_rows, most, planned.index_dtype, planned.filled_index_dtype, planned.dtype
+        planned.n_rows, most, planned.index_dtype, filled_index_dtype(planned), planned.dtype
     )
     nnz = cpu.fill(planned.columns, x, rows, room.rows(planned.n_rows), n_threads)
     if nnz >= 0:
         return room, nnz
-    working, least = planned.working_bytes(n_threads), planned.working_bytes(1)
+    working, least = planned._working_bytes(n_threads), planned._working_bytes(1)
     needed = room.nbytes + room.indices.itemsize + room.data.itemsize
     if working == least:
-        planned.refuse(limit, "at least ", needed, working)
+        budgets.refuse(planned, limit, "at least ", needed, working)
     del room  # one thread leaves more of the limit to the result
     return _fill_within(limit, planned, x, 1)
 
 
+def filled_index_dtype(planned: ExpansionPlan) -> np.dtype[Any]:
+    """Return the dtype in which indices are written: int32 for chosen and hashed columns."""
+    return planned.index_dtype if planned.columns.is_exact else np.dtype(np.int32)
+
+
 def _expand_into(out: Any, planned: ExpansionPlan, x: Canonical, n_threads: int) -> Any:
     """Expand into memory that the caller gives."""
-    planned.require_countable()
+    planned._require_countable()
     columns = planned.columns
     if isinstance(x, CanonicalDense):
         dense = as_dense_room(out, planned.shape, planned.dtype)
         cpu.fill_dense(columns, x.values, dense, n_threads)
         return dense
-    index_dtype = planned.filled_index_dtype
+    index_dtype = filled_index_dtype(planned)
     needed = planned.nnz if columns.is_exact else 0
     room = as_csr_room(out, planned.n_rows, needed, index_dtype, planned.dtype)
     most = min(len(room.indices), len(room.data), largest_index(index_dtype))

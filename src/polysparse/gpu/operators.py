@@ -119,18 +119,15 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
         with self._x.data.device:
             return self.rmatvec(cupy.ones(self.shape[0], self.dtype))
 
-    def column_norms(self) -> Array:
-        """Return the Euclidean norm of each column."""
-        with self._x.data.device:
-            return self.weighted_column_norms(cupy.ones(self.shape[0], self.dtype))
-
-    def weighted_column_norms(self, w: Any) -> Array:
-        """Return the Euclidean norm of each column, with weights of the rows.
+    def column_norms(self, weights: Any = None) -> Array:
+        """Return the Euclidean norm of each column, with weights of the rows if they are given.
 
         They are of shape (n_rows,) or (n_rows, k), and none of them is negative.
         """
         with self._x.data.device:
-            weights = as_plain(cupy.asarray(w), self.dtype)
+            if weights is None:
+                weights = cupy.ones(self.shape[0], self.dtype)
+            weights = as_plain(cupy.asarray(weights), self.dtype)
             require_weights(weights, self.shape[0])
             several = weights[:, None] if weights.ndim == 1 else weights
             self._require_room_for_coefficients(several.shape[1])

@@ -237,7 +237,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         x = self.read(X, reset=False)
-        operator = PolynomialOperator.of(self.column_space_, x, n_jobs=self.n_jobs)
+        operator = PolynomialOperator._of(self.column_space_, x, n_jobs=self.n_jobs)
         scores: NDArray[np.float64] = operator @ self.coef_.T
         scores += self.intercept_
         return scores
@@ -261,8 +261,8 @@ def _observe(
     count: Callable[[MonomialBasis], ColumnTally],
 ) -> ColumnSpace:
     """Return the columns that a transformer would keep, which is not changed."""
-    transformer.require_parameters()
-    basis = transformer.make_basis(n_features)
+    transformer._require_parameters()
+    basis = transformer._make_basis(n_features)
     limits = transformer.min_count, transformer.max_columns
     ranks, _ = count(basis).chosen(*limits, transformer.n_jobs)
     if len(ranks) == 0:

@@ -41,11 +41,11 @@ def require_weights(weights: Any, n_rows: int) -> None:
     """Raise ValueError if an array does not have weights of rows."""
     if weights.ndim not in (1, 2) or len(weights) != n_rows:
         raise ValueError(
-            f"w must have a weight for each of {n_rows:,} rows; got shape {weights.shape}."
+            f"weights must have a weight for each of {n_rows:,} rows; got shape {weights.shape}."
         )
     if (weights < 0).any():
         first = np.argwhere(weights < 0)[0].tolist()
-        raise ValueError(f"w must not be negative, but w{first} is {weights[*first]}.")
+        raise ValueError(f"weights must not be negative, but weights{first} is {weights[*first]}.")
 
 
 def require_features(n_others: int, n_features: int) -> None:

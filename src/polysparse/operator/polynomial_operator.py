@@ -146,7 +146,9 @@ class PolynomialOperator(PlainVectorOperator):
         return super().__new__(cls)
 
     @classmethod
-    def of(cls, columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None) -> PolynomialOperator:
+    def _of(
+        cls, columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None
+    ) -> PolynomialOperator:
         """Return the operator of canonical input, with given columns."""
         self: PolynomialOperator = cls.__new__(cls)
         self._set(columns, x, n_jobs)
@@ -225,35 +227,20 @@ class PolynomialOperator(PlainVectorOperator):
         sums: NDArray[Any] = self.rmatvec(np.ones(self.shape[0], self.dtype))
         return sums
 
-    def column_norms(self) -> NDArray[Any]:
-        """Return the Euclidean norm of each column.
-
-        Returns
-        -------
-        ndarray of shape (n_columns,)
-            The square roots of the diagonal of A'A, if A is the expansion.
-
-        Examples
-        --------
-        >>> from polysparse import PolynomialOperator
-        >>> PolynomialOperator([[0.0, 4.0], [5.0, 3.0]], degree=1).column_norms().round(3)
-        array([1.414, 5.   , 5.   ])
-        """
-        return self.weighted_column_norms(np.ones(self.shape[0], self.dtype))
-
-    def weighted_column_norms(self, w: ArrayLike) -> NDArray[Any]:
-        """Return the Euclidean norm of each column, with weights of the rows.
+    def column_norms(self, weights: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the Euclidean norm of each column, with weights of the rows if they are given.
 
         Parameters
         ----------
-        w : array-like of shape (n_rows,) or (n_rows, k)
-            Weights, none of them negative. Each column of a two-dimensional w is a set of weights.
+        weights : array-like of shape (n_rows,) or (n_rows, k), optional
+            Non-negative weights; 1 by default. Each column of a two-dimensional array is a set of
+            weights.
 
         Returns
         -------
         ndarray of shape (n_columns,) or (n_columns, k)
-            sqrt(sum of w[i] * A[i, j]**2 over i), if A is the expansion. Its square is the diagonal
-            of A' diag(w) A, which solvers use to scale or to precondition.
+            sqrt(sum of weights[i] * A[i, j]**2 over i), if A is the expansion. Its square is the
+            diagonal of A' diag(weights) A, which solvers use to scale or to precondition.
 
         Notes
         -----
@@ -263,10 +250,14 @@ class PolynomialOperator(PlainVectorOperator):
         --------
         >>> from polysparse import PolynomialOperator
         >>> A = PolynomialOperator([[0.0, 4.0], [5.0, 3.0]], degree=1)
-        >>> A.weighted_column_norms([1.0, 0.0])
+        >>> A.column_norms().round(3)
+        array([1.414, 5.   , 5.   ])
+        >>> A.column_norms(weights=[1.0, 0.0])
         array([1., 0., 4.])
         """
-        weights = as_plain(w, self.dtype)
+        if weights is None:
+            weights = np.ones(self.shape[0], self.dtype)
+        weights = as_plain(weights, self.dtype)
         require_weights(weights, self.shape[0])
         several = weights if weights.ndim == 2 else weights[:, np.newaxis]
         self._require_room_for_coefficients(several.shape[1])
