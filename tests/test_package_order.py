@@ -19,8 +19,8 @@ engine        who computes: count, fill, observe
 basis         which monomials, in which order
 columns       which output columns: all, chosen, hashed
 matrix        canonical input; the arrays of a result
-expansion     plan, expand, iter_expand
 observation   which columns occur
+expansion     plan, expand, iter_expand
 operator      products with an expansion that is never built
 files         formats in and out, vocabularies, atomic paths
 estimators    the scikit-learn transformers

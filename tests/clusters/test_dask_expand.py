@@ -231,7 +231,7 @@ def test_the_available_memory_is_that_of_a_block(monkeypatch, space):
         ({"n_jobs": "2"}, "n_jobs must be an int"),
         ({"max_bytes": "all"}, "max_bytes"),
         ({"degree": -1}, "degree"),
-        ({"columns": [3, 2]}, "columns must rise"),
+        ({"columns": [3, 2]}, "columns must increase"),
         ({"columns": [10**6]}, "1000000"),
         ({"columns": "x"}, "columns"),
         ({"out": np.zeros((60, 36))}, "out only applies to X in memory, but X is a Dask array"),

@@ -216,8 +216,8 @@ def test_pickled_arrays_are_refused(saved, name):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda columns, counts: (columns[::-1], counts), "columns must rise"),
-        (lambda columns, counts: (np.append(columns[:-1], columns[-2]), counts), "must rise"),
+        (lambda columns, counts: (columns[::-1], counts), "columns must increase"),
+        (lambda columns, counts: (np.append(columns[:-1], columns[-2]), counts), "must increase"),
         (lambda columns, counts: (np.append(-1, columns[1:]), counts), "is not in the basis"),
         (lambda columns, counts: (np.append(columns[:-1], 28), counts), "is not in the basis"),
         (lambda columns, counts: (columns, np.append(counts[:-1], 0)), "not positive"),

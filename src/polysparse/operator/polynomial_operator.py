@@ -24,6 +24,7 @@ from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.machine import available_if_less, format_bytes, require_memory
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical, as_canonical_csr
 from polysparse.matrix.output import as_csr
+from polysparse.observation.tally import observed_columns
 from polysparse.operator import inner_products, norms
 from polysparse.operator.arguments import (
     WAY_OUT_OF_DENSE,
@@ -42,9 +43,9 @@ from polysparse.operator.products import Products
 class PolynomialOperator(PlainVectorOperator):
     """The polynomial features of a matrix as a linear operator, which is never built.
 
-    Products with the expanded matrix and with its transpose are computed from X: what is in memory
-    is X, at most one index of its columns, and the vectors. Solvers of SciPy that take a
-    LinearOperator (``lsqr``, ``lsmr``, ``svds``, ``cg``) run on it.
+    Matrix-vector products with the expanded matrix and with its transpose are computed from X: only
+    X and the vectors are in memory. Solvers of SciPy that take a LinearOperator (``lsqr``,
+    ``lsmr``, ``svds``, ``cg``) run on it.
 
     Parameters
     ----------
@@ -133,6 +134,7 @@ class PolynomialOperator(PlainVectorOperator):
         space = as_column_space(
             columns,
             x.shape[1],
+            observe=lambda basis: observed_columns(basis, x, n_jobs),
             degree=degree,
             interaction_only=interaction_only,
             include_bias=include_bias,
