@@ -320,7 +320,7 @@ class MonomialBasis:
                 raise ValueError(f"tuple {tuple_} is not in the basis: {why}")
 
         stored = rows != -1
-        refuse(one and not stored.all(), "-1 is no input column.")
+        refuse(one and not stored.all(), "-1 is not an input column.")
         refuse((stored[:, 1:] & ~stored[:, :-1]).any(axis=1), "-1 may only stand at the end.")
         refuse(
             ((rows < -1) | (rows >= self.n_features)).any(axis=1),
@@ -335,7 +335,7 @@ class MonomialBasis:
         increasing = sort_rows(rows)
         if self.interaction_only:
             repeated = (increasing[:, 1:] == increasing[:, :-1]) & (increasing[:, 1:] != -1)
-            refuse(repeated.any(axis=1), "interaction_only=True allows no column twice.")
+            refuse(repeated.any(axis=1), "interaction_only=True does not allow a column twice.")
         return increasing, one
 
     @overload

@@ -17,7 +17,7 @@ from polysparse.dispatch import backend_of, sample_of
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
 from polysparse.files.archive import damage
 from polysparse.files.vocabulary import Vocabulary
-from polysparse.observation.learnt import Learnt
+from polysparse.observation.observed_counts import ObservedCounts
 from polysparse.observation.tally import LOCK, ColumnTally
 
 
@@ -102,7 +102,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     """
 
     feature_names_in_: NDArray[np.object_]
-    _learnt: Learnt
+    _observed: ObservedCounts
 
     _integer_parameters: ClassVar[dict[str, IntegerRange]] = {
         "min_count": IntegerRange(1),
@@ -149,11 +149,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         self : object
             Fitted transformer.
         """
-        for name in ("_learnt", "n_features_in_", "feature_names_in_"):
+        for name in ("_observed", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self._learn(X, min_samples=1, is_final=not self.remember_rejected)
         if self.n_output_features_ == 0:
-            del self._learnt
+            del self._observed
             way_out = "lower min_count" if self.min_count > 1 else "X has no such product"
             raise ValueError(f"No column occurs in min_count={self.min_count} rows: {way_out}.")
         return self if self.remember_rejected else self.forget_rejected()
@@ -191,7 +191,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         self._require_parameters()
         is_first = not self.__sklearn_is_fitted__()
         if not is_first:
-            self._learnt.require_counts()
+            self._observed.require_counts()
         x = self._read_sparse(sample_of(X), reset=is_first, min_samples=min_samples)
         basis = self._indexable_basis(x.shape[1])
         backend = backend_of(X)
@@ -210,11 +210,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
                 if basis != self.basis_:
                     raise ValueError(
                         f"The columns of {basis!r} are not those of {self.basis_!r}, which was "
-                        "learnt before: call fit to begin anew."
+                        "learnt before: call fit to start over."
                     )
-                total = self._learnt.counts()
+                total = self._observed.counts()
             # The old object goes first: then its counts need not be copied to be merged.
-            self._learnt = Learnt(basis, total, self._limits())
+            self._observed = ObservedCounts(basis, total, self._limits())
             total.take(fresh)
         return self
 
@@ -265,8 +265,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
                 "features can be merged."
             )
         if not is_first:
-            self._learnt.require_counts()
-        theirs = other._learnt.counts()
+            self._observed.require_counts()
+        theirs = other._observed.counts()
         self.n_features_in_ = other.n_features_in_
         if is_first:
             self.__dict__.pop("feature_names_in_", None)
@@ -285,7 +285,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             Fitted transformer.
         """
         check_is_fitted(self)
-        self._learnt = self._learnt.without_rejected()
+        self._observed = self._observed.without_rejected()
         return self
 
     def _indexable_basis(self, n_features: int) -> MonomialBasis:
@@ -294,7 +294,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return basis
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_learnt")
+        return hasattr(self, "_observed")
 
     # ---------------------------------------------------------------------------------- columns
 
@@ -302,19 +302,19 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     def basis_(self) -> MonomialBasis:
         """Basis of the full expansion."""
         check_is_fitted(self)
-        return self._learnt.basis
+        return self._observed.basis
 
     @property
     def columns_(self) -> NDArray[np.int64]:
         """The columns of the full expansion that were kept, in increasing order."""
         check_is_fitted(self)
-        return self._learnt.choose(self.n_jobs)[0].ranks
+        return self._observed.choose(self.n_jobs)[0].ranks
 
     @property
     def counts_(self) -> NDArray[np.int64]:
         """Number of rows in which each kept column was seen."""
         check_is_fitted(self)
-        return self._learnt.choose(self.n_jobs)[1]
+        return self._observed.choose(self.n_jobs)[1]
 
     @property
     def n_output_features_(self) -> int:
@@ -336,7 +336,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         """
         check_is_fitted(self)
         self._require_features(n_features)
-        return self._learnt.choose(self.n_jobs)[0]
+        return self._observed.choose(self.n_jobs)[0]
 
     def inverse(self, columns: Any = None) -> Any:
         """Return the input features whose products are in the given output columns.
@@ -412,12 +412,12 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         >>> poly = ObservedPolynomialFeatures.load("train.vocabulary")  # doctest: +SKIP
         """
         check_is_fitted(self)
-        columns, counts = self._learnt.choose(self.n_jobs)
-        min_count, max_columns = self._learnt.limits
+        columns, counts = self._observed.choose(self.n_jobs)
+        min_count, max_columns = self._observed.limits
         more: dict[str, Any] = {
             "min_count": min_count,
             "max_columns": max_columns,
-            "is_all": self._learnt.is_all,
+            "is_all": self._observed.is_all,
         }
         if hasattr(self, "feature_names_in_"):
             more["feature_names_in"] = list(map(str, self.feature_names_in_))
@@ -459,5 +459,5 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         poly.n_features_in_ = basis.n_features
         is_all = more.get("is_all") is True
         chosen = found.columns.ranks, found.counts
-        poly._learnt = Learnt(basis, None, poly._limits(), chosen, is_all)
+        poly._observed = ObservedCounts(basis, None, poly._limits(), chosen, is_all)
         return poly

@@ -17,7 +17,7 @@ from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.machine import available_if_less, require_memory, threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
-from polysparse.matrix.output import CsrRoom
+from polysparse.matrix.output import CsrBuffers
 
 
 def iter_expand_columns(
@@ -60,30 +60,30 @@ def _sparse_blocks(
 ) -> Iterator[tuple[slice, Any]]:
     filled = blocks.index_dtype if columns.is_exact else np.dtype(np.int32)
 
-    def room_for(n_rows: int, nnz: int) -> CsrRoom:
-        return CsrRoom.fresh(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
+    def buffers_for(n_rows: int, nnz: int) -> CsrBuffers:
+        return CsrBuffers.fresh(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
 
-    shared = room_for(*blocks.largest_size) if reuse else None
+    shared = buffers_for(*blocks.largest_size) if reuse else None
     with cpu.keeping_threads() as call:
         for rows in blocks:
             n_rows, most = blocks.size_of(rows)
-            room = shared or room_for(n_rows, most)
-            nnz = call(cpu.fill, columns, x, rows, room.rows(n_rows), n_threads)
+            buffers = shared or buffers_for(n_rows, most)
+            nnz = call(cpu.fill, columns, x, rows, buffers.rows(n_rows), n_threads)
             shape = n_rows, columns.n_columns
-            yield rows, room.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
+            yield rows, buffers.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
 
 
 def _dense_blocks(
     columns: ColumnSpace, x: CanonicalDense, blocks: RowBlocks, n_threads: int, reuse: bool
 ) -> Iterator[tuple[slice, Any]]:
-    def room_for(n_rows: int) -> NDArray[Any]:
+    def buffers_for(n_rows: int) -> NDArray[Any]:
         return output.allocate((n_rows, columns.n_columns), x.dtype)
 
-    shared = room_for(blocks.largest_size[0]) if reuse else None
+    shared = buffers_for(blocks.largest_size[0]) if reuse else None
     with cpu.keeping_threads() as call:
         for rows in blocks:
             n_rows, _ = blocks.size_of(rows)
-            block = room_for(n_rows) if shared is None else shared[:n_rows]
+            block = buffers_for(n_rows) if shared is None else shared[:n_rows]
             call(cpu.fill_dense, columns, x.values[rows], block, n_threads)
             yield rows, block
 

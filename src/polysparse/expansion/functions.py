@@ -18,7 +18,7 @@ from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.whole import expand_columns
 from polysparse.matrix.canonical import Canonical, as_canonical
-from polysparse.matrix.given import require_apart_from
+from polysparse.matrix.out_argument import require_apart_from
 from polysparse.observation.tally import observed_columns
 
 # Ways out of a refusal, besides other parameters.

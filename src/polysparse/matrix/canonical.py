@@ -149,12 +149,12 @@ def inspect_csr(
     shape = int(X.shape[0]), int(X.shape[1])
     arrays = csr_arrays(X, dtype or value_dtype(X.dtype))
     found = inspect_arrays(*arrays, shape[1], "column", n_jobs)
-    if not found.rising or found.stored_zeros:
-        arrays = _settle(shape, arrays)
+    if not found.increasing or found.stored_zeros:
+        arrays = _canonicalize(shape, arrays)
     return CanonicalCsr(shape, *arrays, is_array=not sparse.isspmatrix(X)), found.finite
 
 
-def _settle(shape: tuple[int, int], arrays: Arrays) -> Arrays:
+def _canonicalize(shape: tuple[int, int], arrays: Arrays) -> Arrays:
     """Return copies of inspected arrays with sorted columns, without repeats and zeros."""
     indptr, indices, data = arrays
     own = sparse.csr_matrix((data, indices, indptr), shape=shape, copy=True)

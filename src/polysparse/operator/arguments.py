@@ -1,4 +1,4 @@
-"""What operators are asked for: read, or refused in the same words wherever X is."""
+"""Read the arguments of operators; errors are the same in memory and on a GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAYS_OUT = (
 )
 WAY_OUT_OF_DENSE = f"tocsr() leaves out zeros; {'; '.join(WAYS_OUT)}."
 WAY_OUT_OF_VECTORS = (
-    "Give columns: an ObservedPolynomialFeatures keeps those that occur, a "
+    "Give columns: an ObservedPolynomialFeatures keeps only those present in the data, a "
     "HashedPolynomialFeatures has n_columns of them."
 )
 
