@@ -25,14 +25,14 @@ column_space fit get_feature_names_out transform
 """
 COLUMNS = "basis degree_ends describe is_exact kind n_columns require_indexable"
 
-# The lead of models/ changes this list: attributes of both models, and those of one.
+# Attributes of both models.
 MODEL = """
 coef_ column_counts_ column_space_ columns degree fit_intercept interaction_only intercept_ max_iter
 n_features_in_ n_iter_ n_jobs objective_ tol verbose
 fit plot_top_terms predict save to_onnx to_text top_terms
 """
 
-# Helpers of models that are to begin with an underscore. When this is empty, it goes.
+# Helpers of models that are to begin with an underscore; remove each once it does.
 NOT_YET_PRIVATE = """
 bool_parameters class_factors classes_of fit_blocks forget keep make_columns n_vectors ranges read
 reporter require_parameters require_room scores
