@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from polysparse.gpu.losses import on_device
-from polysparse.models import recomputed_rows
-from polysparse.models.fitting import open_local_rows
+from polysparse.models import fitting, recomputed_rows
 from polysparse.models.local_rows import LocalRows, add_in_order
 
 
@@ -93,11 +92,11 @@ def fit_with(make_store, model, X, y, weights=None):
 
     @contextmanager
     def open_rows(*arguments):
-        with open_local_rows(*arguments) as rows:
+        with fitting.open_rows(*arguments) as rows:
             made.append(make_store(rows))
             yield made[0]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polysparse.models.base.open_local_rows", open_rows)
+        patch.setattr("polysparse.models.base.open_rows", open_rows)
         model.fit(X, y, weights)
     return made[0]

@@ -209,7 +209,7 @@ def threads_and_forks(rng: random.Random, folder: Path) -> str:
     child = os.fork()
     if child == 0:
         signal.alarm(20)
-        os._exit(0 if not hasattr(poly, "_learnt") or len(poly.columns_) >= 0 else 1)
+        os._exit(0 if not hasattr(poly, "_observed") or len(poly.columns_) >= 0 else 1)
     status = os.waitpid(child, 0)[1]
     for thread in threads:
         thread.join()

@@ -14,13 +14,13 @@ SOURCE = ROOT / "src" / "polysparse"
 PACKAGES = """
 thresholds    numbers that tests lower
 machine       memory and cores of this process
-elsewhere     who handles data that are not in this process
+dispatch      who computes if X is a Dask array or on a GPU
 engine        who computes: count, fill, observe
 basis         which monomials, in which order
 columns       which output columns: all, chosen, hashed
 matrix        canonical input; the arrays of a result
-expansion     plan, expand, iter_expand
 observation   which columns occur
+expansion     plan, expand, iter_expand
 operator      products with an expansion that is never built
 files         formats in and out, vocabularies, atomic paths
 estimators    the scikit-learn transformers

@@ -231,10 +231,10 @@ def test_the_available_memory_is_that_of_a_block(monkeypatch, space):
         ({"n_jobs": "2"}, "n_jobs must be an int"),
         ({"max_bytes": "all"}, "max_bytes"),
         ({"degree": -1}, "degree"),
-        ({"columns": [3, 2]}, "columns must rise"),
+        ({"columns": [3, 2]}, "columns must increase"),
         ({"columns": [10**6]}, "1000000"),
         ({"columns": "x"}, "columns"),
-        ({"out": np.zeros((60, 36))}, "out cannot be given if the values of X are elsewhere"),
+        ({"out": np.zeros((60, 36))}, "out only applies to X in memory, but X is a Dask array"),
         ({"degree": 40, "columns": None}, "degree"),
     ],
 )
@@ -302,5 +302,5 @@ def test_iter_expand_yields_the_rows_in_order(space, sizes, reuse):
 
 @pytest.mark.parametrize("function", [polysparse.plan, polysparse.PolynomialOperator])
 def test_plans_and_operators_need_the_rows_here(function):
-    with pytest.raises(TypeError, match=r"X is of dask.*X\.blocks\[0\]\.compute\(\)"):
+    with pytest.raises(TypeError, match=r"X is a Dask array.*X\.blocks\[0\]\.compute\(\)"):
         function(lazily(X, [60]))

@@ -74,7 +74,9 @@ def test_an_estimator_of_all_columns_of_other_features_is_refused():
 
 
 def test_an_estimator_of_scikit_learn_is_refused():
-    with pytest.raises(TypeError, match=r"HashedPolynomialFeatures of polysparse, or rising num"):
+    with pytest.raises(
+        TypeError, match=r"columns must be .* HashedPolynomialFeatures of polysparse"
+    ):
         polysparse.expand(X, columns=ScikitLearns())
 
 
@@ -93,3 +95,37 @@ def test_the_threads_of_a_plan_are_those_that_count(monkeypatch):
     assert used == {3}
     with pytest.raises(ValueError, match="n_jobs=0 has no meaning"):
         polysparse.plan(X, n_jobs=0)
+
+
+KINDS = {
+    "all": PolynomialFeatures,
+    "observed": ObservedPolynomialFeatures,
+    "hashed": HashedPolynomialFeatures,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_name_of_a_kind_is_a_transformer_with_its_defaults(kind):
+    poly = KINDS[kind](3, interaction_only=True, include_bias=False).fit(X)
+    given = {"degree": 3, "interaction_only": True, "include_bias": False, "columns": kind}
+    expected = poly.transform(X)
+    assert bits(polysparse.expand(X, **given)) == bits(expected)
+    ((_, block),) = polysparse.iter_expand(X, **given)
+    assert bits(block) == bits(expected)
+    planned = polysparse.plan(X, **given)
+    assert (planned.shape, planned.nnz) == (expected.shape, expected.nnz)
+    operator = polysparse.PolynomialOperator(X, **given)
+    assert operator.columns == poly.column_space(5)
+    assert bits(operator.tocsr()) == bits(expected)
+
+
+def test_observed_columns_of_a_dense_matrix():
+    expected = ObservedPolynomialFeatures().fit_transform(X)
+    result = polysparse.expand(X.toarray(), columns="observed")
+    np.testing.assert_array_equal(result.toarray(), expected.toarray())
+
+
+@pytest.mark.parametrize("call", [*CALLS, polysparse.PolynomialOperator])
+def test_an_unknown_kind_is_refused(call):
+    with pytest.raises(ValueError, match=r"columns must be .*\"observed\", .* got .some.."):
+        call(X, columns="some")

@@ -87,7 +87,7 @@ def test_where_a_monomial_goes_depends_on_nothing_but_itself():
     ("tuples", "message"),
     [
         ((1, 2, 3), r"its degree is not in \[1, 2\]"),
-        ((-1,), "-1 is no input column"),
+        ((-1,), "-1 is not an input column"),
         ((2**63 - 1,), "input columns must be in"),
         (5, "tuples must be a tuple of input columns"),
         ((0.5,), "tuples must be integers"),

@@ -58,7 +58,7 @@ ENTRY_POINTS = {
     "unrank": lambda change: basis.unrank(change(np.arange(7))),
     "names": lambda change: basis.names(columns=change(np.arange(7))),
     "transform": lambda change: PolynomialFeatures().fit_transform(change(dense)),
-    "norms": lambda change: OPERATORS["all"]().weighted_column_norms(change(weights)),
+    "norms": lambda change: OPERATORS["all"]().column_norms(change(weights)),
     "targets": lambda change: coefficients_of(PolynomialRidge().fit(X, change(y))),
     "classes": lambda change: coefficients_of(
         PolynomialLogisticRegression().fit(X, change(classes))

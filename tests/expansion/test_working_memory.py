@@ -61,7 +61,7 @@ def test_a_limit_is_met_by_fewer_threads_with_the_same_bits(kind, threads):
     columns = COLUMNS[kind](X)
     wanted = bits(polysparse.expand(X, columns=columns, n_jobs=1, max_bytes=None))
     plan = polysparse.plan(X, columns=columns)
-    needed = [plan.nbytes + plan.working_bytes(n) for n in range(1, 5)]
+    needed = [plan.nbytes + plan._working_bytes(n) for n in range(1, 5)]
     assert needed == sorted(set(needed))
     for n, most in enumerate(needed, 1):
         threads.clear()
@@ -82,7 +82,7 @@ def test_blocks_leave_room_for_it(kind, reuse, threads):
     wanted = polysparse.expand(X, columns=columns, n_jobs=1, max_bytes=None)
     plan = polysparse.plan(X, columns=columns)
     longest = min(861, wanted.shape[1]) * 12 + 8  # a row of 40
-    least = longest + plan.working_bytes(1)
+    least = longest + plan._working_bytes(1)
     with pytest.raises(
         ValueError,
         match=rf"max_bytes={least - 1} is too little: row 1 alone .* {least:,} bytes "
@@ -96,7 +96,7 @@ def test_blocks_leave_room_for_it(kind, reuse, threads):
         ):
             assert bits(block) == bits(wanted[rows])
             size = block.data.nbytes + block.indices.nbytes + block.indptr.nbytes
-            assert size + plan.working_bytes(threads[-1]) <= max_bytes
+            assert size + plan._working_bytes(threads[-1]) <= max_bytes
     assert set(threads) == {4}
 
 
@@ -104,7 +104,7 @@ def test_little_available_memory_is_worked_in_by_fewer_threads(threads, monkeypa
     columns = COLUMNS["listed"](X)
     plan = polysparse.plan(X, columns=columns)
     lower(monkeypatch, ALWAYS_GRANTED=0)
-    set_available_memory(monkeypatch, plan.nbytes + plan.working_bytes(2))
+    set_available_memory(monkeypatch, plan.nbytes + plan._working_bytes(2))
     threads.clear()
     polysparse.expand(X, columns=columns, n_jobs=4)
     list(polysparse.iter_expand(X, columns=columns, n_jobs=4, max_bytes=2**40))
@@ -127,10 +127,10 @@ def test_a_refusal_says_how_many_columns_would_fit():
 def test_a_plan_shows_it_where_it_counts():
     long = rows_of([1, 1000])
     plan = polysparse.plan(long, columns=hashed(long, 2**20))
-    assert plan.working_bytes(1) > 8 * 2**20
+    assert plan._working_bytes(1) > 8 * 2**20
     assert str(plan).splitlines()[-1] == "19.8 MB to work in besides, for one thread"
     assert "to work in" not in str(polysparse.plan(X, columns=hashed(X, 2**20)))
-    assert polysparse.plan(long).working_bytes(4) == 0
+    assert polysparse.plan(long)._working_bytes(4) == 0
 
 
 def test_little_of_it_does_not_count():
@@ -170,7 +170,7 @@ def test_the_peak_of_memory_is_within_the_limit(lengths, n_columns):
         columns = hashed(X, {n_columns})
         size = polysparse.plan(X, columns=columns).nbytes
         polysparse.expand(X[:, :30], columns=hashed(X[:, :30], 100))
-        limit = size + polysparse.plan(X, columns=columns).working_bytes(1)
+        limit = size + polysparse.plan(X, columns=columns)._working_bytes(1)
         open("/proc/self/clear_refs", "w").write("5")
         before = status("VmRSS")
         result = polysparse.expand(X, columns=columns, n_jobs=4, max_bytes=limit)

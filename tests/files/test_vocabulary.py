@@ -113,7 +113,9 @@ def test_what_was_pruned_cannot_learn_more_after_loading(path):
     poly.save(path)
     loaded = ObservedPolynomialFeatures.load(path)
     for _ in range(2):  # it stays so
-        with pytest.raises(ValueError, match=r"are gone, .* by save and load: .* Call fit to beg"):
+        with pytest.raises(
+            ValueError, match=r"are gone, .* by save and load: .* Call fit to start"
+        ):
             loaded.partial_fit(X)
         with pytest.raises(ValueError, match="are gone"):
             loaded.merge(poly)
@@ -216,8 +218,8 @@ def test_pickled_arrays_are_refused(saved, name):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda columns, counts: (columns[::-1], counts), "columns must rise"),
-        (lambda columns, counts: (np.append(columns[:-1], columns[-2]), counts), "must rise"),
+        (lambda columns, counts: (columns[::-1], counts), "columns must increase"),
+        (lambda columns, counts: (np.append(columns[:-1], columns[-2]), counts), "must increase"),
         (lambda columns, counts: (np.append(-1, columns[1:]), counts), "is not in the basis"),
         (lambda columns, counts: (np.append(columns[:-1], 28), counts), "is not in the basis"),
         (lambda columns, counts: (columns, np.append(counts[:-1], 0)), "not positive"),

@@ -95,7 +95,7 @@ def test_a_fitted_transformer_is_used_as_it_is(model):
     fitted = model(columns=poly).fit(X[:50], Y[model][:50])
     assert fitted.columns is poly
     assert fitted.column_space_.ranks.tolist() == [c - 1 for c in columns if c > 0]
-    assert fitted.column_space_.basis == PolynomialFeatures(3, include_bias=False).make_basis(6)
+    assert fitted.column_space_.basis == PolynomialFeatures(3, include_bias=False)._make_basis(6)
     assert (poly.columns_.tolist(), poly.get_params()) == (columns, parameters)
     with pytest.raises(ValueError, match="X has 5 features, but ObservedPolynomialFeatures was"):
         fitted.fit(X[:, :5], Y[model])

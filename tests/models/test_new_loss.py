@@ -35,16 +35,13 @@ class HuberRegression(RegressorMixin, PolynomialModel):
         return self._fit(X, y, sample_weight)
 
     def predict(self, X):
-        return self._predict(X, "predict")
+        return self._scores(X)
 
     def _make_loss(self, rows):
         return Huber()
 
     def _set_solution(self, solution, loss):
         self.coef_, self.intercept_ = solution.coefficients, solution.intercept
-
-    def _response(self, scores, method):
-        return scores
 
 
 def objective(w, XP, fit_intercept):

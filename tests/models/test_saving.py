@@ -247,7 +247,7 @@ def test_a_file_that_was_compressed_meanwhile_is_read(saved):
         ({"columns": {"kind": "some"}}, "their kind must be"),
         ({"columns": {"kind": "all"}}, "coefficients is of shape"),
         ({"columns": {"kind": "chosen", "n_columns": 3, "sha256": "0"}}, "another digest"),
-        ({"columns": np.arange(12)[::-1].copy()}, "columns must rise"),
+        ({"columns": np.arange(12)[::-1].copy()}, "columns must increase"),
         ({"columns": np.arange(12)}, "another digest"),
         ({"columns": np.arange(12.0)}, "columns is float64"),
         ({"coefficients": np.zeros(12)}, "damaged"),

@@ -42,7 +42,7 @@ def test_a_copy_and_its_original_learn_apart(which, min_count, ask_first):
 
 def test_a_thread_may_go_on_with_what_it_has():
     poly = ObservedPolynomialFeatures(min_count=3).fit(rows(0))
-    held = poly._learnt
+    held = poly._observed
     expected = learnt_of(ObservedPolynomialFeatures(min_count=3).fit(rows(0)))
     poly.partial_fit(rows(1)).partial_fit(rows(2))
     poly.columns_  # noqa: B018

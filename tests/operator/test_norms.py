@@ -29,8 +29,8 @@ def assert_norms_are(operator, A):
     results = {
         "column": (operator.column_norms(), np.linalg.norm(dense, axis=0)),
         "row": (operator.row_norms(), np.linalg.norm(dense, axis=1)),
-        "weighted": (operator.weighted_column_norms(w[:, 0]), weighted[:, 0]),
-        "several weights": (operator.weighted_column_norms(w), weighted),
+        "weighted": (operator.column_norms(w[:, 0]), weighted[:, 0]),
+        "several weights": (operator.column_norms(w), weighted),
     }
     for name, (found, expected) in results.items():
         assert found.dtype == sums.dtype == operator.dtype, name
@@ -76,7 +76,7 @@ def test_the_same_bits_for_any_number_of_threads(space, monkeypatch):
     operators = [PolynomialOperator(X, columns=columns, n_jobs=n) for n in (1, 2, 3, 8)]
     for results in (
         [each.row_norms() for each in operators],
-        [each.weighted_column_norms(w) for each in operators],
+        [each.column_norms(w) for each in operators],
     ):
         assert len({result.tobytes() for result in results}) == 1
 
@@ -102,8 +102,8 @@ def test_no_rows_and_no_features(shape, hashed):
     assert operator.row_norms().tolist() == [1.0] * n_rows
     bias = operator.tocsr().nnz / n_rows if n_rows else 0
     assert (operator.column_norms() ** 2).sum() == pytest.approx(bias * n_rows)
-    assert operator.weighted_column_norms(np.ones((n_rows, 0))).shape == (n_columns, 0)
-    assert operator.weighted_column_norms(np.ones((n_rows, 3))).shape == (n_columns, 3)
+    assert operator.column_norms(np.ones((n_rows, 0))).shape == (n_columns, 0)
+    assert operator.column_norms(np.ones((n_rows, 3))).shape == (n_columns, 3)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_no_rows_and_no_features(shape, hashed):
         (np.ones(59), r"a weight for each of 60 rows; got shape \(59,\)"),
         (np.ones((60, 2, 1)), r"got shape \(60, 2, 1\)"),
         (1.0, r"got shape \(\)|got shape \(1,\)"),
-        (np.where(np.arange(60) == 3, -0.5, 1), r"must not be negative, but w\[3\] is -0.5"),
-        (-np.eye(60), r"but w\[0, 0\] is -1.0"),
+        (np.where(np.arange(60) == 3, -0.5, 1), r"must not be negative, but weights\[3\] is -0.5"),
+        (-np.eye(60), r"but weights\[0, 0\] is -1.0"),
     ],
     ids=["short", "three dimensions", "scalar", "negative", "negative in a table"],
 )
 def test_weights_that_are_refused(w, message):
     with pytest.raises(ValueError, match=message):
-        PolynomialOperator(X).weighted_column_norms(w)
+        PolynomialOperator(X).column_norms(w)
 
 
 def test_column_sums_are_those_of_scipy():

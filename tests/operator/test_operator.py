@@ -136,7 +136,7 @@ def test_more_columns_than_a_vector_can_have():
     assert operator.gram().tolist() == [[1 + 4 + 9 + 16 + 36 + 81]]
     way_out = (
         r"A vector with an entry for each of 500,000,001,500,000,001 columns would need .* PB; .*"
-        r"ObservedPolynomialFeatures keeps those that occur"
+        r"ObservedPolynomialFeatures keeps only those present in the data"
     )
     for product in (
         lambda: operator.rmatvec(np.ones(1)),

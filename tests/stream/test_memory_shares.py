@@ -29,7 +29,7 @@ def plan_for(columns):
 
 def scratch_for(columns, *lengths):
     plan = ExpansionPlan(columns, RowProfile(lengths), np.dtype(np.float64))
-    return 2 * plan.filling_bytes(1)
+    return 2 * plan._filling_bytes(1)
 
 
 def test_a_row_of_all_columns_takes_a_block():

@@ -220,7 +220,7 @@ class MonomialBasis:
                 f" (now {self.interaction_only}), or hash the columns: HashedPolynomialFeatures."
             )
 
-    def degree_ends(self) -> list[int]:
+    def _degree_ends(self) -> list[int]:
         """Return where the columns of each degree end, modulo 2**64, as the kernels count.
 
         Returns
@@ -291,11 +291,11 @@ class MonomialBasis:
         array([7, 4, 0])
         """
         self.require_indexable()
-        rising, one = self.as_rising(tuples)
-        columns = cpu.rank(self, rising)
+        increasing, one = self._as_increasing(tuples)
+        columns = cpu.rank(self, increasing)
         return int(columns[0]) if one else columns
 
-    def as_rising(self, tuples: Any) -> tuple[NDArray[np.int64], bool]:
+    def _as_increasing(self, tuples: Any) -> tuple[NDArray[np.int64], bool]:
         """Read tuples in any form that `rank` accepts.
 
         Parameters
@@ -320,7 +320,7 @@ class MonomialBasis:
                 raise ValueError(f"tuple {tuple_} is not in the basis: {why}")
 
         stored = rows != -1
-        refuse(one and not stored.all(), "-1 is no input column.")
+        refuse(one and not stored.all(), "-1 is not an input column.")
         refuse((stored[:, 1:] & ~stored[:, :-1]).any(axis=1), "-1 may only stand at the end.")
         refuse(
             ((rows < -1) | (rows >= self.n_features)).any(axis=1),
@@ -332,11 +332,11 @@ class MonomialBasis:
             (degrees > 0) & ((degrees < self.lowest) | (degrees > self.max_degree)),
             f"its degree is not in [{self.lowest}, {self.max_degree}].",
         )
-        rising = sort_rows(rows)
+        increasing = sort_rows(rows)
         if self.interaction_only:
-            repeated = (rising[:, 1:] == rising[:, :-1]) & (rising[:, 1:] != -1)
-            refuse(repeated.any(axis=1), "interaction_only=True allows no column twice.")
-        return rising, one
+            repeated = (increasing[:, 1:] == increasing[:, :-1]) & (increasing[:, 1:] != -1)
+            refuse(repeated.any(axis=1), "interaction_only=True does not allow a column twice.")
+        return increasing, one
 
     @overload
     def unrank(self, columns: int) -> tuple[int, ...]: ...
@@ -374,7 +374,7 @@ class MonomialBasis:
         tuples = cpu.unrank(self, array)
         return tuples if np.ndim(columns) else tuple(int(j) for j in tuples[0] if j >= 0)
 
-    def require_room_for_all(
+    def _require_room_for_all(
         self, what: str, bytes_each: int = NAME_BYTES, way_out: str = "Pass columns=[...]"
     ) -> None:
         """Raise if all columns cannot be numbered, or need more memory than is available.
@@ -418,7 +418,7 @@ class MonomialBasis:
         from scipy.sparse import vstack
 
         if columns is None:
-            self.require_room_for_all("powers", 16 * min(self.highest, self.n_features) + 16)
+            self._require_room_for_all("powers", 16 * min(self.highest, self.n_features) + 16)
             columns = np.arange(self.n_columns)
         wanted = as_columns(columns, self.n_columns)
         step = max(1, 2**22 // max(1, self.highest))  # limits the tuples to 32 MB at a time
@@ -452,14 +452,14 @@ class MonomialBasis:
         >>> MonomialBasis(2, degree=2).names(input_features=["age", "dose"])
         array(['1', 'age', 'dose', 'age^2', 'age dose', 'dose^2'], dtype=object)
         """
-        names, numbers = self.names_that_may_clash(columns, input_features)
+        names, numbers = self._names_that_may_clash(columns, input_features)
         if input_features is not None:
             require_distinct(names, input_features, numbers)
         out = np.empty(len(names), dtype=object)
         out[:] = names
         return out
 
-    def names_that_may_clash(
+    def _names_that_may_clash(
         self, columns: ArrayLike | None, input_features: Sequence[str] | None
     ) -> tuple[list[str], Sequence[int]]:
         """Return names as `names` does, but without raising if two columns share one.
@@ -484,7 +484,7 @@ class MonomialBasis:
                 f"n_features={self.n_features}."
             )
         if columns is None:
-            self.require_room_for_all("names")
+            self._require_room_for_all("names")
             return self._all_names(input_features), range(self.n_columns)
         wanted = as_columns(columns, self.n_columns)
         return names_of_tuples(self.unrank(wanted), input_features), wanted.tolist()

@@ -73,5 +73,5 @@ def as_rows(tuples: Any) -> tuple[NDArray[np.int64], bool]:
 
 def sort_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sort each row, keeping the -1 that pad it at its end."""
-    rising = np.sort(np.where(rows == -1, LAST, rows), axis=1)
-    return np.ascontiguousarray(np.where(rising == LAST, -1, rising))
+    increasing = np.sort(np.where(rows == -1, LAST, rows), axis=1)
+    return np.ascontiguousarray(np.where(increasing == LAST, -1, increasing))

@@ -62,7 +62,7 @@ class Named:
             self._require_among_chosen(columns)
             ranks = self.vocabulary.columns.ranks[np.array(columns, dtype=np.int64)]
         tuples = [[j for j in row if j >= 0] for row in self.basis.unrank(ranks).tolist()]
-        names, _ = self.basis.names_that_may_clash(ranks, features)
+        names, _ = self.basis._names_that_may_clash(ranks, features)
         for column, inputs, name in zip(columns, tuples, names, strict=True):
             row = {"column": column, "tuple": inputs, "name": name}
             yield row if not self.base else {**row, "svmlight": [j + self.base for j in inputs]}

@@ -103,7 +103,7 @@ def _plan_content(plan: ExpansionPlan, has_labels: bool) -> dict[str, Any]:
         "bytes_on_disk": plan.nbytes + 8 * plan.n_rows * has_labels + NPY_HEADER * (3 + has_labels),
         "bytes_available": available,
         "fits": {
-            "whole": available is None or plan.nbytes + plan.working_bytes(1) <= available,
+            "whole": available is None or plan.nbytes + plan._working_bytes(1) <= available,
             "in blocks": available is None or in_blocks <= available,
         },
     }

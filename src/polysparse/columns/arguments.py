@@ -1,7 +1,8 @@
-"""Parse the argument `columns`: None, column numbers, or an estimator that has columns."""
+"""Parse the argument `columns`: the name of a kind, column numbers, or a transformer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,18 @@ from numpy.typing import NDArray
 from polysparse.basis.degrees import as_degree_range
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.tuples import as_columns
-from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace
+from polysparse.columns.spaces import (
+    HASHED_COLUMNS,
+    AllColumns,
+    ChosenColumns,
+    ColumnSpace,
+    HashedColumns,
+)
+
+_ALLOWED = (
+    '"all", "observed", "hashed", increasing column numbers, or a PolynomialFeatures, '
+    "ObservedPolynomialFeatures or HashedPolynomialFeatures of polysparse"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,25 +41,52 @@ INTERACTION_ONLY: Any = Default(False)
 INCLUDE_BIAS: Any = Default(True)
 
 
-def as_column_space(columns: Any, n_features: int, **parameters: Any) -> ColumnSpace:
+def as_column_space(
+    columns: Any,
+    n_features: int,
+    *,
+    observe: Callable[[MonomialBasis], NDArray[np.int64]] | None = None,
+    **parameters: Any,
+) -> ColumnSpace:
     """Return the columns described by `columns` and the parameters of a basis next to it.
 
-    Parameters that the user left out are given as a Default.
+    `columns` is None or the name of a kind, increasing columns of the basis, or a transformer.
+    Parameters that the user left out are given as a Default. `observe` returns the columns of a
+    basis that occur in the data, in increasing order.
     """
     given = {name: v for name, v in parameters.items() if not isinstance(v, Default)}
     if isinstance(columns, type) or hasattr(columns, "get_params"):
-        if not hasattr(columns, "column_space") or isinstance(columns, type):
-            raise TypeError(
-                "columns must be a PolynomialFeatures, ObservedPolynomialFeatures or "
-                "HashedPolynomialFeatures of polysparse, or rising numbers of columns; "
-                f"got {columns!r}."
-            )
+        if isinstance(columns, type) or not hasattr(columns, "column_space"):
+            raise TypeError(f"columns must be {_ALLOWED}; got {columns!r}.")
         space: ColumnSpace = columns.column_space(n_features)
         _require_no_contradiction(space.basis, given)
         return space
     defaults = {name: v.value for name, v in parameters.items() if name not in given}
     basis = MonomialBasis(n_features, **given, **defaults)
-    return AllColumns(basis) if columns is None else ChosenColumns(basis, as_ranks(basis, columns))
+    if columns is None or isinstance(columns, str):
+        return _columns_of_kind(columns or "all", basis, observe)
+    return ChosenColumns(basis, as_ranks(basis, columns))
+
+
+def _columns_of_kind(
+    kind: str,
+    basis: MonomialBasis,
+    observe: Callable[[MonomialBasis], NDArray[np.int64]] | None,
+) -> ColumnSpace:
+    """Return all columns of a basis, those that occur in the data, or hashed ones."""
+    if kind == "all":
+        return AllColumns(basis)
+    if kind == "hashed":
+        return HashedColumns(basis, HASHED_COLUMNS, alternate_sign=True, seed=0)
+    if kind != "observed":
+        raise ValueError(f"columns must be {_ALLOWED}; got {kind!r}.")
+    if observe is None:
+        raise ValueError(
+            'columns="observed" would need a pass over X first. Fit an ObservedPolynomialFeatures '
+            "to X, and pass it as columns."
+        )
+    basis.require_indexable()
+    return ChosenColumns(basis, observe(basis))
 
 
 def _require_no_contradiction(basis: MonomialBasis, given: dict[str, Any]) -> None:
@@ -69,17 +108,17 @@ def _require_no_contradiction(basis: MonomialBasis, given: dict[str, Any]) -> No
 def as_ranks(basis: MonomialBasis, columns: Any) -> NDArray[np.int64]:
     """Read increasing columns of a basis as a read-only copy."""
     ranks = np.array(as_columns(columns, basis.n_columns))
-    require_rising(ranks)
+    require_increasing(ranks)
     ranks.flags.writeable = False
     return ranks
 
 
-def require_rising(ranks: NDArray[np.int64]) -> None:
+def require_increasing(ranks: NDArray[np.int64]) -> None:
     """Raise ValueError unless each column is larger than the one before."""
-    falling = np.flatnonzero(ranks[1:] <= ranks[:-1])
-    if len(falling):
-        i = int(falling[0])
+    decreasing = np.flatnonzero(ranks[1:] <= ranks[:-1])
+    if len(decreasing):
+        i = int(decreasing[0])
         raise ValueError(
-            f"columns must rise, but columns[{i + 1}] is {ranks[i + 1]}, after {ranks[i]}: "
+            f"columns must increase, but columns[{i + 1}] is {ranks[i + 1]}, after {ranks[i]}: "
             "sort them, with numpy.unique."
         )

@@ -13,6 +13,7 @@ from polysparse.basis.monomial_basis import MonomialBasis
 
 # Chosen and hashed columns are written with int32 indices, which every linear model accepts.
 MAX_COMPACT_COLUMNS = 2**31 - 1
+HASHED_COLUMNS = 2**20  # by default
 
 
 class ColumnSpace(Protocol):

@@ -37,7 +37,7 @@ def count_block(
     """Count the columns in a block."""
     tally = ColumnTally(basis)
     with errors_of_block(block_id):
-        tally.count(reader.read_sparse(block, reset=False, min_samples=0), reader.n_jobs)
+        tally.count(reader._read_sparse(block, reset=False, min_samples=0), reader.n_jobs)
     return tally
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dask.base import tokenize
 
+from polysparse.basis.degrees import Degree
 from polysparse.clusters.calls import threads_in_task
 from polysparse.columns.arguments import as_column_space
 from polysparse.columns.spaces import ColumnSpace
@@ -16,6 +17,7 @@ from polysparse.dask.arrays import (
     map_rows,
     rows_like,
 )
+from polysparse.dispatch import require_no_out
 from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.expansion.whole import expand_columns
 from polysparse.matrix.canonical import Canonical, as_canonical
@@ -27,11 +29,19 @@ WAYS_OUT = (
 
 
 def expand(
-    X: Any, columns: Any, *, n_jobs: int | None, max_bytes: int | str | None, **parameters: Any
+    X: Any,
+    degree: Degree,
+    *,
+    columns: Any,
+    n_jobs: int | None,
+    max_bytes: int | str | None,
+    out: Any,
+    **flags: Any,
 ) -> Any:
     """Return the expansion of a dask array as a dask array; nothing is computed."""
+    require_no_out(X, out)
     X = as_row_blocks(X)
-    space = as_column_space(columns, X.shape[1], **parameters)
+    space = as_column_space(columns, X.shape[1], degree=degree, **flags)
     how: dict[str, Any] = {"n_jobs": threads_in_task(n_jobs), "max_bytes": max_bytes}
     return map_rows(
         expand_block,
@@ -58,11 +68,18 @@ def expand_block(
 
 
 def iter_expand(
-    X: Any, columns: Any, *, n_jobs: int | None, max_bytes: int, reuse: bool, **parameters: Any
+    X: Any,
+    degree: Degree,
+    *,
+    columns: Any,
+    n_jobs: int | None,
+    max_bytes: int,
+    reuse: bool,
+    **flags: Any,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield blocks of the expansion in this process, computing the blocks of X one by one."""
     X = as_row_blocks(X)
-    space = as_column_space(columns, X.shape[1], **parameters)
+    space = as_column_space(columns, X.shape[1], degree=degree, **flags)
     return _iter_expand(X, space, {"n_jobs": n_jobs, "max_bytes": max_bytes, "reuse": reuse})
 
 

@@ -1,4 +1,8 @@
-"""What other rooms hand over to Dask: a function for each of their functions and methods."""
+"""The backend of Dask arrays: what `dispatch.Backend` describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from polysparse.dask.arrays import sample_of
 from polysparse.dask.counting import count
@@ -18,3 +22,9 @@ __all__ = [
     "sample_of",
     "transform",
 ]
+
+if TYPE_CHECKING:
+    from polysparse.dask import handler
+    from polysparse.dispatch import Backend
+
+    _is_backend: Backend = handler

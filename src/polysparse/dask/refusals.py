@@ -1,15 +1,17 @@
-"""What is handed over, and not done on dask arrays."""
+"""What Dask arrays do not support."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from polysparse.elsewhere import require_here
+from polysparse.dispatch import require_in_memory
 
 
-def refuse(X: Any, *_: Any, **__: Any) -> Any:
-    """Raise TypeError: the values of X are needed here."""
-    require_here(X)
+def plan(X: Any, *_: Any, **__: Any) -> Any:
+    """Raise TypeError: X is needed in memory."""
+    require_in_memory(X)
 
 
-plan = operator = refuse
+def operator(cls: type, X: Any, *_: Any, **__: Any) -> Any:
+    """Raise TypeError: X is needed in memory."""
+    require_in_memory(X)

@@ -105,7 +105,7 @@ def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
 
     With `has_columns=False` it only has the sizes of rows.
     """
-    ends = basis.degree_ends() if has_columns else [0] * (basis.highest + 1)
+    ends = basis._degree_ends() if has_columns else [0] * (basis.highest + 1)
     return _kernels.Basis(
         basis.n_features,
         basis.lowest,

@@ -40,7 +40,7 @@ class Basis(Hashable, Protocol):
         """Whether column 0 is the constant 1."""
         ...
 
-    def degree_ends(self) -> list[int]:
+    def _degree_ends(self) -> list[int]:
         """Return a list whose element d is one past the last column of degree d.
 
         For a degree without columns, element d is the number of its monomials.

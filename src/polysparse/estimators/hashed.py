@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from polysparse.basis.degrees import Degree
 from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, HashedColumns
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import sample_of
 from polysparse.engine import cpu
 from polysparse.estimators.hashed_products import (
     Candidate,
@@ -105,12 +105,12 @@ class HashedPolynomialFeatures(
     (1, 8)
     """
 
-    integer_parameters: ClassVar[dict[str, IntegerRange]] = {
+    _integer_parameters: ClassVar[dict[str, IntegerRange]] = {
         "n_columns": IntegerRange(1, MAX_COMPACT_COLUMNS),
         "seed": IntegerRange(0, 2**64 - 1),
     }
-    bool_parameters = ("alternate_sign", "sparse_output")
-    ways_out = (
+    _bool_parameters = ("alternate_sign", "sparse_output")
+    _ways_out = (
         "a lower n_columns",
         "polysparse.iter_expand(X, columns=...) yields it in blocks of rows",
     )
@@ -148,9 +148,7 @@ class HashedPolynomialFeatures(
         self : object
             Fitted transformer.
         """
-        if (away := handler_of(X)) is not None:
-            X = away.sample_of(X)
-        x = self.read_sparse(X, reset=True)
+        x = self._read_sparse(sample_of(X), reset=True)
         self.column_space(x.shape[1])
         return self
 
@@ -169,10 +167,8 @@ class HashedPolynomialFeatures(
         self : object
             Fitted transformer.
         """
-        if (away := handler_of(X)) is not None:
-            X = away.sample_of(X)
         is_first = not hasattr(self, "n_features_in_")
-        x = self.read_sparse(X, reset=is_first, min_samples=0)
+        x = self._read_sparse(sample_of(X), reset=is_first, min_samples=0)
         self.column_space(x.shape[1])
         return self
 
@@ -189,8 +185,8 @@ class HashedPolynomialFeatures(
         HashedColumns
             The columns.
         """
-        self.require_parameters()
-        basis = self.make_basis(n_features)
+        self._require_parameters()
+        basis = self._make_basis(n_features)
         return HashedColumns(basis, int(self.n_columns), bool(self.alternate_sign), int(self.seed))
 
     def column_of(self, tuples: Any, *, return_sign: bool = False) -> Any:
@@ -222,8 +218,8 @@ class HashedPolynomialFeatures(
         n_features = getattr(self, "n_features_in_", ANY_FEATURES)
         space = self.column_space(n_features)
         names = getattr(self, "feature_names_in_", None)
-        rising, one = space.basis.as_rising(numbers_of_features(tuples, names))
-        found = tuple(int(a[0]) if one else a for a in cpu.hash_tuples(space, rising))
+        increasing, one = space.basis._as_increasing(numbers_of_features(tuples, names))
+        found = tuple(int(a[0]) if one else a for a in cpu.hash_tuples(space, increasing))
         return found if return_sign else found[0]
 
     def collisions(self, X: Any) -> Collisions:
@@ -282,7 +278,7 @@ class HashedPolynomialFeatures(
         >>> poly.candidates(X, poly.column_of((1, 2)))
         [Candidate(column=786475, features=(1, 2), name='x1 x2', sign=-1, n_rows=1)]
         """
-        x = self.read_sparse(X, reset=False)
+        x = self._read_sparse(X, reset=False)
         space = self.column_space(x.shape[1])
         wanted = as_columns(columns, space.n_columns)
         names = getattr(self, "feature_names_in_", None)

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import backend_of, sample_of
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
 from polysparse.files.archive import damage
 from polysparse.files.vocabulary import Vocabulary
-from polysparse.observation.learnt import Learnt
+from polysparse.observation.observed_counts import ObservedCounts
 from polysparse.observation.tally import LOCK, ColumnTally
 
 
@@ -102,14 +102,14 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     """
 
     feature_names_in_: NDArray[np.object_]
-    _learnt: Learnt
+    _observed: ObservedCounts
 
-    integer_parameters: ClassVar[dict[str, IntegerRange]] = {
+    _integer_parameters: ClassVar[dict[str, IntegerRange]] = {
         "min_count": IntegerRange(1),
         "max_columns": IntegerRange(1, may_be_none=True),
     }
-    bool_parameters = ("remember_rejected", "sparse_output")
-    ways_out = (
+    _bool_parameters = ("remember_rejected", "sparse_output")
+    _ways_out = (
         "a higher min_count or a lower max_columns in fit",
         "polysparse.iter_expand(X, columns=...) yields it in blocks of rows",
     )
@@ -149,11 +149,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         self : object
             Fitted transformer.
         """
-        for name in ("_learnt", "n_features_in_", "feature_names_in_"):
+        for name in ("_observed", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self._learn(X, min_samples=1, is_final=not self.remember_rejected)
         if self.n_output_features_ == 0:
-            del self._learnt
+            del self._observed
             way_out = "lower min_count" if self.min_count > 1 else "X has no such product"
             raise ValueError(f"No column occurs in min_count={self.min_count} rows: {way_out}.")
         return self if self.remember_rejected else self.forget_rejected()
@@ -188,18 +188,17 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     def _learn(
         self, X: Any, *, min_samples: int, is_final: bool = False
     ) -> ObservedPolynomialFeatures:
-        self.require_parameters()
+        self._require_parameters()
         is_first = not self.__sklearn_is_fitted__()
         if not is_first:
-            self._learnt.require_counts()
-        away = handler_of(X)
-        here = X if away is None else away.sample_of(X)
-        x = self.read_sparse(here, reset=is_first, min_samples=min_samples)
-        fresh = ColumnTally(self._indexable_basis(x.shape[1]))
-        if away is None:
-            fresh.count(x, self.n_jobs, None, int(self.min_count) if is_final else 1)
-        else:
-            fresh.take(away.count(self, X, fresh.basis))
+            self._observed.require_counts()
+        x = self._read_sparse(sample_of(X), reset=is_first, min_samples=min_samples)
+        basis = self._indexable_basis(x.shape[1])
+        backend = backend_of(X)
+        if backend is not None:
+            return self._add(backend.count(self, X, basis))
+        fresh = ColumnTally(basis)
+        fresh.count(x, self.n_jobs, None, int(self.min_count) if is_final else 1)
         return self._add(fresh)
 
     def _add(self, fresh: ColumnTally) -> ObservedPolynomialFeatures:
@@ -211,11 +210,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
                 if basis != self.basis_:
                     raise ValueError(
                         f"The columns of {basis!r} are not those of {self.basis_!r}, which was "
-                        "learnt before: call fit to begin anew."
+                        "learnt before: call fit to start over."
                     )
-                total = self._learnt.counts()
+                total = self._observed.counts()
             # The old object goes first: then its counts need not be copied to be merged.
-            self._learnt = Learnt(basis, total, self._limits())
+            self._observed = ObservedCounts(basis, total, self._limits())
             total.take(fresh)
         return self
 
@@ -245,7 +244,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         >>> poly.merge(other).counts_
         array([2, 2, 1, 2, 1, 1])
         """
-        self.require_parameters()
+        self._require_parameters()
         if not isinstance(other, ObservedPolynomialFeatures):
             raise TypeError(
                 f"other must be an ObservedPolynomialFeatures; got {type(other).__name__}."
@@ -266,8 +265,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
                 "features can be merged."
             )
         if not is_first:
-            self._learnt.require_counts()
-        theirs = other._learnt.counts()
+            self._observed.require_counts()
+        theirs = other._observed.counts()
         self.n_features_in_ = other.n_features_in_
         if is_first:
             self.__dict__.pop("feature_names_in_", None)
@@ -286,16 +285,16 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             Fitted transformer.
         """
         check_is_fitted(self)
-        self._learnt = self._learnt.without_rejected()
+        self._observed = self._observed.without_rejected()
         return self
 
     def _indexable_basis(self, n_features: int) -> MonomialBasis:
-        basis = self.make_basis(n_features)
+        basis = self._make_basis(n_features)
         basis.require_indexable()
         return basis
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_learnt")
+        return hasattr(self, "_observed")
 
     # ---------------------------------------------------------------------------------- columns
 
@@ -303,19 +302,19 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     def basis_(self) -> MonomialBasis:
         """Basis of the full expansion."""
         check_is_fitted(self)
-        return self._learnt.basis
+        return self._observed.basis
 
     @property
     def columns_(self) -> NDArray[np.int64]:
         """The columns of the full expansion that were kept, in increasing order."""
         check_is_fitted(self)
-        return self._learnt.choose(self.n_jobs)[0].ranks
+        return self._observed.choose(self.n_jobs)[0].ranks
 
     @property
     def counts_(self) -> NDArray[np.int64]:
         """Number of rows in which each kept column was seen."""
         check_is_fitted(self)
-        return self._learnt.choose(self.n_jobs)[1]
+        return self._observed.choose(self.n_jobs)[1]
 
     @property
     def n_output_features_(self) -> int:
@@ -336,8 +335,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             The columns that were kept.
         """
         check_is_fitted(self)
-        self.require_features(n_features)
-        return self._learnt.choose(self.n_jobs)[0]
+        self._require_features(n_features)
+        return self._observed.choose(self.n_jobs)[0]
 
     def inverse(self, columns: Any = None) -> Any:
         """Return the input features whose products are in the given output columns.
@@ -381,7 +380,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         ranks = kept[wanted.astype(np.int64)]
         return self.basis_.unrank(ranks if wanted.ndim else int(ranks))
 
-    def named_columns(self) -> NDArray[np.int64]:
+    def _named_columns(self) -> NDArray[np.int64]:
         """Return the columns of `basis_` that the output has.
 
         Returns
@@ -413,12 +412,12 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         >>> poly = ObservedPolynomialFeatures.load("train.vocabulary")  # doctest: +SKIP
         """
         check_is_fitted(self)
-        columns, counts = self._learnt.choose(self.n_jobs)
-        min_count, max_columns = self._learnt.limits
+        columns, counts = self._observed.choose(self.n_jobs)
+        min_count, max_columns = self._observed.limits
         more: dict[str, Any] = {
             "min_count": min_count,
             "max_columns": max_columns,
-            "is_all": self._learnt.is_all,
+            "is_all": self._observed.is_all,
         }
         if hasattr(self, "feature_names_in_"):
             more["feature_names_in"] = list(map(str, self.feature_names_in_))
@@ -452,7 +451,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             max_columns=more.get("max_columns"),
         )
         try:
-            poly.require_parameters()
+            poly._require_parameters()
         except ValueError as error:
             raise damage(path, error) from None
         if found.feature_names is not None:
@@ -460,5 +459,5 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         poly.n_features_in_ = basis.n_features
         is_all = more.get("is_all") is True
         chosen = found.columns.ranks, found.counts
-        poly._learnt = Learnt(basis, None, poly._limits(), chosen, is_all)
+        poly._observed = ObservedCounts(basis, None, poly._limits(), chosen, is_all)
         return poly

@@ -13,7 +13,7 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import AllColumns
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import dispatch, sample_of
 from polysparse.estimators.shared import (
     PolynomialMixin,
     as_checked,
@@ -84,7 +84,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     array(['1', 'x0', 'x1', 'x0^2', 'x0 x1', 'x1^2'], dtype=object)
     """
 
-    ways_out = (
+    _ways_out = (
         "ObservedPolynomialFeatures keeps only the columns that occur, at most max_columns of them",
         "HashedPolynomialFeatures has n_columns columns, whatever the number of products",
         "polysparse.iter_expand yields it in blocks of rows within a limit that you set",
@@ -118,11 +118,9 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             Fitted transformer.
         """
         self.__dict__.pop("basis_", None)  # so that a failed fit does not leave a mixed state
-        self.require_parameters()
-        if (away := handler_of(X)) is not None:
-            X = away.sample_of(X)
-        super().fit(as_checked(X, self.n_jobs), y)
-        self.basis_ = self.make_basis(self.n_features_in_)
+        self._require_parameters()
+        super().fit(as_checked(sample_of(X), self.n_jobs), y)
+        self.basis_ = self._make_basis(self.n_features_in_)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -143,11 +141,12 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             All columns.
         """
         if self.__sklearn_is_fitted__():
-            self.require_features(n_features)
+            self._require_features(n_features)
             return AllColumns(self.basis_)
-        self.require_parameters()
-        return AllColumns(self.make_basis(n_features))
+        self._require_parameters()
+        return AllColumns(self._make_basis(n_features))
 
+    @dispatch("transform")
     def transform(self, X: Any) -> Any:
         """Transform data to polynomial features.
 
@@ -162,14 +161,12 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             The features: CSC for CSC input, CSR for other sparse input, otherwise a dense array.
             For a dask array a lazy one, whose blocks are such.
         """
-        require_fitted(self)
-        if (away := handler_of(X)) is not None:
-            return away.transform(self, X)
         if _is_foreign_array(X):
+            require_fitted(self)
             return _SklearnPolynomialFeatures.transform(self, X)
-        return self.transform_rows(X, min_samples=1)
+        return self._transform_rows(X, min_samples=1)
 
-    def transform_rows(self, X: Any, *, min_samples: int) -> Any:
+    def _transform_rows(self, X: Any, *, min_samples: int) -> Any:
         """Transform data that are here, as `transform` does.
 
         Parameters
@@ -184,6 +181,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         XP : {ndarray, sparse matrix} of shape (n_samples, n_output_features_)
             The features.
         """
+        require_fitted(self)
         x = read_faultless(self, X, min_samples)
         if x is not None:
             return self._expand(x)
@@ -215,7 +213,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             n_jobs=self.n_jobs,
             max_bytes="available",
             order=self.order,
-            ways_out=self.ways_out,
+            ways_out=self._ways_out,
         )
 
     @property

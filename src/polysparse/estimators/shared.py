@@ -24,7 +24,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.names import find_clash
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of, require_here
+from polysparse.dispatch import dispatch, require_in_memory
 from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.matrix.canonical import (
     VALUE_DTYPES,
@@ -68,9 +68,9 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
     sparse_output: bool
     n_features_in_: int
     basis_: Any  # a MonomialBasis: an attribute in some subclasses, a property in others
-    integer_parameters: ClassVar[dict[str, IntegerRange]] = {}
-    bool_parameters: ClassVar[tuple[str, ...]] = ()
-    ways_out: ClassVar[tuple[str, ...]] = ()  # for a result that is too large
+    _integer_parameters: ClassVar[dict[str, IntegerRange]] = {}
+    _bool_parameters: ClassVar[tuple[str, ...]] = ()
+    _ways_out: ClassVar[tuple[str, ...]] = ()  # for a result that is too large
 
     def __init__(
         self, degree: Degree, interaction_only: bool, include_bias: bool, n_jobs: int | None
@@ -80,18 +80,18 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         self.include_bias = include_bias
         self.n_jobs = n_jobs
 
-    def require_parameters(self) -> None:
+    def _require_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""
         n_jobs: Any = self.n_jobs
         if n_jobs is not None and not isinstance(n_jobs, Integral):
             raise ValueError(f"n_jobs must be an int or None; got {n_jobs!r}.")
-        for name, allowed in self.integer_parameters.items():
+        for name, allowed in self._integer_parameters.items():
             allowed.require(name, getattr(self, name))
-        for name in self.bool_parameters:
+        for name in self._bool_parameters:
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
 
-    def require_features(self, n_features: int) -> None:
+    def _require_features(self, n_features: int) -> None:
         """Raise ValueError if a matrix has another number of features than the fitted one.
 
         Parameters
@@ -105,7 +105,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
                 f"{self.n_features_in_} features."
             )
 
-    def make_basis(self, n_features: int) -> MonomialBasis:
+    def _make_basis(self, n_features: int) -> MonomialBasis:
         """Return the basis that the parameters describe.
 
         Parameters
@@ -125,7 +125,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             include_bias=self.include_bias,
         )
 
-    def read_sparse(self, X: Any, *, reset: bool, min_samples: int = 1) -> CanonicalCsr:
+    def _read_sparse(self, X: Any, *, reset: bool, min_samples: int = 1) -> CanonicalCsr:
         """Validate X and return it as CSR that an engine can trust, even if X is dense.
 
         Parameters
@@ -145,6 +145,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         """
         return read_sparse(self, X, reset=reset, ensure_min_samples=min_samples)  # type: ignore[no-any-return]
 
+    @dispatch("transform")
     def transform(self, X: Any) -> Any:
         """Transform data to polynomial features.
 
@@ -159,12 +160,9 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             The features in CSR format, in the container family of X; a dense array if
             `sparse_output` is False. For a dask array a lazy one, whose blocks are such.
         """
-        require_fitted(self)
-        if (away := handler_of(X)) is not None:
-            return away.transform(self, X)
-        return self.transform_rows(X, min_samples=1)
+        return self._transform_rows(X, min_samples=1)
 
-    def transform_rows(self, X: Any, *, min_samples: int) -> Any:
+    def _transform_rows(self, X: Any, *, min_samples: int) -> Any:
         """Transform data that are here, as `transform` does.
 
         Parameters
@@ -179,7 +177,8 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         XP : {sparse matrix, ndarray} of shape (n_samples, n_columns)
             The features.
         """
-        x = self.read_sparse(X, reset=False, min_samples=min_samples)
+        require_fitted(self)
+        x = self._read_sparse(X, reset=False, min_samples=min_samples)
         columns = self.column_space(x.shape[1])
         if not self.sparse_output:
             way_out = "Set sparse_output=True, or transform fewer rows at a time."
@@ -189,10 +188,10 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             as_configured(x),
             n_jobs=self.n_jobs,
             max_bytes="available",
-            ways_out=self.ways_out,
+            ways_out=self._ways_out,
         )
 
-    def named_columns(self) -> NDArray[np.int64] | None:
+    def _named_columns(self) -> NDArray[np.int64] | None:
         """Return the columns of `basis_` that the output has.
 
         Returns
@@ -219,15 +218,15 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             Names of the output columns.
         """
         check_is_fitted(self)
-        basis, columns = self.basis_, self.named_columns()
+        basis, columns = self.basis_, self._named_columns()
         if columns is None:
-            basis.require_room_for_all("names", way_out="Call basis_.names(columns)")
+            basis._require_room_for_all("names", way_out="Call basis_.names(columns)")
         if input_features is None and not hasattr(self, "feature_names_in_"):
             return basis.names(columns)  # type: ignore[no-any-return]
         # A transformer that keeps its features names them after the input, so this mixin's method
         # checks the names as scikit-learn does.
         features = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
-        names, numbers = basis.names_that_may_clash(columns, features)
+        names, numbers = basis._names_that_may_clash(columns, features)
         clash = find_clash(names, features, numbers)
         if clash is not None:
             warnings.warn(f"Output {clash}", stacklevel=2)
@@ -294,7 +293,7 @@ def as_checked(X: Any, n_jobs: int | None) -> Any:
     could crash them. CSR of floats is not converted, and is inspected once, later. TypeError is
     raised if X is not in this process: scikit-learn would fetch it.
     """
-    require_here(X)
+    require_in_memory(X)
     if not sparse.issparse(X) or X.ndim != 2 or (X.format == "csr" and X.dtype in VALUE_DTYPES):
         return X
     dtype = np.dtype(np.float64) if X.dtype == object else None  # as scikit-learn converts it

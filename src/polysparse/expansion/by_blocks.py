@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from polysparse import thresholds
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import cpu
+from polysparse.expansion.budgets import threads_within
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.machine import available_if_less, require_memory, threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
-from polysparse.matrix.output import CsrRoom
+from polysparse.matrix.output import CsrBuffers
 
 
 def iter_expand_columns(
@@ -27,7 +28,7 @@ def iter_expand_columns(
     Columns must be exact if the input is dense.
     """
     planned = plan_expansion(columns, x)
-    planned.require_countable()
+    planned._require_countable()
     n_threads = threads_for(n_jobs, planned.nnz)
     if isinstance(x, CanonicalDense):
         offsets = columns.n_columns * np.arange(x.shape[0] + 1, dtype=np.int64)
@@ -35,7 +36,7 @@ def iter_expand_columns(
         offsets = cpu.count(columns, x)
     blocks = RowBlocks(offsets, columns.n_columns, x.dtype, max_bytes, is_sparse=planned.is_sparse)
     n_threads = _threads_beside(blocks, planned, n_threads)
-    working = planned.working_bytes(n_threads)
+    working = planned._working_bytes(n_threads)
     blocks.leave(working)
     if reuse:
         blocks.keep_small(thresholds.CACHE_PER_THREAD * n_threads)
@@ -48,10 +49,10 @@ def iter_expand_columns(
 
 def _threads_beside(blocks: RowBlocks, planned: ExpansionPlan, n_threads: int) -> int:
     """Return how many threads to use: they may need half of the memory that a block may take."""
-    needed = min(blocks.limit, planned.nbytes) + planned.working_bytes(n_threads)
+    needed = min(blocks.limit, planned.nbytes) + planned._working_bytes(n_threads)
     available = available_if_less(needed)
     limit = blocks.limit if available is None else min(blocks.limit, available)
-    return planned.threads_within(limit - max(blocks.least, limit // 2), n_threads)
+    return threads_within(planned, limit - max(blocks.least, limit // 2), n_threads)
 
 
 def _sparse_blocks(
@@ -59,30 +60,30 @@ def _sparse_blocks(
 ) -> Iterator[tuple[slice, Any]]:
     filled = blocks.index_dtype if columns.is_exact else np.dtype(np.int32)
 
-    def room_for(n_rows: int, nnz: int) -> CsrRoom:
-        return CsrRoom.fresh(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
+    def buffers_for(n_rows: int, nnz: int) -> CsrBuffers:
+        return CsrBuffers.fresh(n_rows, nnz, blocks.index_dtype, filled, x.dtype)
 
-    shared = room_for(*blocks.largest_size) if reuse else None
+    shared = buffers_for(*blocks.largest_size) if reuse else None
     with cpu.keeping_threads() as call:
         for rows in blocks:
             n_rows, most = blocks.size_of(rows)
-            room = shared or room_for(n_rows, most)
-            nnz = call(cpu.fill, columns, x, rows, room.rows(n_rows), n_threads)
+            buffers = shared or buffers_for(n_rows, most)
+            nnz = call(cpu.fill, columns, x, rows, buffers.rows(n_rows), n_threads)
             shape = n_rows, columns.n_columns
-            yield rows, room.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
+            yield rows, buffers.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
 
 
 def _dense_blocks(
     columns: ColumnSpace, x: CanonicalDense, blocks: RowBlocks, n_threads: int, reuse: bool
 ) -> Iterator[tuple[slice, Any]]:
-    def room_for(n_rows: int) -> NDArray[Any]:
+    def buffers_for(n_rows: int) -> NDArray[Any]:
         return output.allocate((n_rows, columns.n_columns), x.dtype)
 
-    shared = room_for(blocks.largest_size[0]) if reuse else None
+    shared = buffers_for(blocks.largest_size[0]) if reuse else None
     with cpu.keeping_threads() as call:
         for rows in blocks:
             n_rows, _ = blocks.size_of(rows)
-            block = room_for(n_rows) if shared is None else shared[:n_rows]
+            block = buffers_for(n_rows) if shared is None else shared[:n_rows]
             call(cpu.fill_dense, columns, x.values[rows], block, n_threads)
             yield rows, block
 
@@ -101,4 +102,4 @@ def count_in_blocks(planned: ExpansionPlan, blocks: Iterable[Any]) -> ExpansionP
         nnz += block.nnz
         for d, end in ends.items():
             below[d] += int(np.count_nonzero(block.indices < end))
-    return planned.with_found(below, nnz)
+    return planned._with_found(below, nnz)

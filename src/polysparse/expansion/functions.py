@@ -13,12 +13,13 @@ from polysparse.columns.arguments import (
     as_column_space,
 )
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import dispatch
 from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.expansion.whole import expand_columns
 from polysparse.matrix.canonical import Canonical, as_canonical
-from polysparse.matrix.given import require_apart_from
+from polysparse.matrix.out_argument import require_apart_from
+from polysparse.observation.tally import observed_columns
 
 # Ways out of a refusal, besides other parameters.
 WAYS_OUT = (
@@ -27,6 +28,7 @@ WAYS_OUT = (
 )
 
 
+@dispatch("plan")
 def plan(
     X: Any,
     degree: Degree = DEGREE,
@@ -63,20 +65,12 @@ def plan(
     >>> polysparse.plan(identity(1000, format="csr"), degree=4).nbytes
     88008
     """
-    if (away := handler_of(X)) is not None:
-        return away.plan(  # type: ignore[no-any-return]
-            X,
-            columns,
-            degree=degree,
-            interaction_only=interaction_only,
-            include_bias=include_bias,
-        )
-    x = as_canonical(X, n_jobs)
-    space, x = _settle(x, columns, degree, interaction_only, include_bias)
+    space, x = _read(X, columns, degree, interaction_only, include_bias, n_jobs)
     planned = plan_expansion(space, x)
     return count_stored(planned, x.as_sparse(), n_jobs) if planned.is_upper_bound else planned
 
 
+@dispatch("expand")
 def expand(
     X: Any,
     degree: Degree = DEGREE,
@@ -103,12 +97,14 @@ def expand(
         If True, only products of distinct features are computed.
     include_bias : bool, default=True
         If True, a column of ones is prepended.
-    columns : array-like of int, or an estimator of polysparse, optional
-        The columns of the result; by default all. An array lists columns of the full expansion in
+    columns : {"all", "observed", "hashed"}, array-like of int, or a transformer, optional
+        The columns of the result; by default all. "observed" keeps only the columns that occur in
+        X; "hashed" hashes all of them to 2**20. An array lists columns of the full expansion in
         increasing order. An ObservedPolynomialFeatures, HashedPolynomialFeatures or
-        PolynomialFeatures has its own degree, interaction_only and include_bias: ValueError is
+        PolynomialFeatures uses its own degree, interaction_only and include_bias: ValueError is
         raised if another one is given. Unless all columns are requested, the result is sparse, even
-        for a dense X.
+        for a dense X. For a Dask array or a matrix on a GPU, pass a fitted
+        ObservedPolynomialFeatures instead of "observed".
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
@@ -178,26 +174,14 @@ def expand(
     >>> XP.toarray()
     array([[1., 0., 2., 3., 0., 0., 0., 4., 6., 9.]])
     """
-    if (away := handler_of(X)) is not None:
-        if out is not None:
-            raise ValueError("out cannot be given if the values of X are elsewhere.")
-        return away.expand(
-            X,
-            columns,
-            n_jobs=n_jobs,
-            max_bytes=max_bytes,
-            degree=degree,
-            interaction_only=interaction_only,
-            include_bias=include_bias,
-        )
-    x = as_canonical(X, n_jobs)
-    space, x = _settle(x, columns, degree, interaction_only, include_bias)
+    space, x = _read(X, columns, degree, interaction_only, include_bias, n_jobs)
     if out is not None:
         for read in (X, getattr(x, "values", x)):  # what was given, and what is read of it
             require_apart_from(out, read)
     return expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, ways_out=WAYS_OUT, out=out)
 
 
+@dispatch("iter_expand")
 def iter_expand(
     X: Any,
     degree: Degree = DEGREE,
@@ -250,29 +234,24 @@ def iter_expand(
     slice(499, 998, None) 1497
     slice(998, 1000, None) 6
     """
-    if (away := handler_of(X)) is not None:
-        return away.iter_expand(  # type: ignore[no-any-return]
-            X,
-            columns,
-            n_jobs=n_jobs,
-            max_bytes=max_bytes,
-            reuse=reuse,
-            degree=degree,
-            interaction_only=interaction_only,
-            include_bias=include_bias,
-        )
-    x = as_canonical(X, n_jobs)
-    space, x = _settle(x, columns, degree, interaction_only, include_bias)
+    space, x = _read(X, columns, degree, interaction_only, include_bias, n_jobs)
     return iter_expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, reuse=reuse)
 
 
-def _settle(
-    x: Canonical, columns: Any, degree: Degree, interaction_only: bool, include_bias: bool
+def _read(
+    X: Any,
+    columns: Any,
+    degree: Degree,
+    interaction_only: bool,
+    include_bias: bool,
+    n_jobs: int | None,
 ) -> tuple[ColumnSpace, Canonical]:
-    """Return the columns requested for x, and x in a form that can be expanded into them."""
+    """Read X, and the columns requested for it; X is sparse unless all columns are requested."""
+    x = as_canonical(X, n_jobs)
     space = as_column_space(
         columns,
         x.shape[1],
+        observe=lambda basis: observed_columns(basis, x.as_sparse(), n_jobs),
         degree=degree,
         interaction_only=interaction_only,
         include_bias=include_bias,

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from polysparse import machine, thresholds
+from polysparse import thresholds
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.columns.spaces import AllColumns, ColumnSpace, HashedColumns
+from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import cpu
 from polysparse.machine import format_bytes, format_count
 from polysparse.matrix.canonical import Canonical, CanonicalCsr
-from polysparse.matrix.output import index_dtype_for, largest_index
+from polysparse.matrix.output import index_dtype_for
 from polysparse.matrix.row_profile import MAX_STORED, RowProfile, require_countable
-
-
-@dataclass(frozen=True)
-class MemoryLimit:
-    """How large a result may be, and what to do about one that is larger.
-
-    Attributes
-    ----------
-    n_bytes : int or None
-        Maximum bytes of the result; None for no limit.
-    which : str
-        The end of a sentence about them, such as "are available".
-    ways_out : sequence of str
-        What the caller can do, besides other parameters.
-    """
-
-    n_bytes: int | None
-    which: str
-    ways_out: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +87,7 @@ class ExpansionPlan:
         """Whether there may be fewer stored values, because the rows were not expanded yet."""
         return not self.columns.is_exact and self.found is None
 
-    def with_found(self, below: dict[int, int], nnz: int) -> ExpansionPlan:
+    def _with_found(self, below: dict[int, int], nnz: int) -> ExpansionPlan:
         """Return the exact plan, given the stored values that were counted.
 
         Parameters
@@ -157,12 +137,7 @@ class ExpansionPlan:
         offsets = (self.n_rows + 1) * self.index_dtype.itemsize if self.is_sparse else 0
         return self.nnz * self.bytes_per_value + offsets
 
-    @property
-    def filled_index_dtype(self) -> np.dtype[Any]:
-        """Dtype in which an engine writes indices: int32 for chosen and hashed columns."""
-        return self.index_dtype if self.columns.is_exact else np.dtype(np.int32)
-
-    def filling_bytes(self, n_threads: int) -> int:
+    def _filling_bytes(self, n_threads: int) -> int:
         """Return the memory that threads need besides the result.
 
         Which chosen or hashed columns a row has is known only once it is made, so threads have rows
@@ -176,15 +151,15 @@ class ExpansionPlan:
         Returns
         -------
         int
-            Bytes. For an expansion that require_countable refuses, 0.
+            Bytes. For an expansion that `_require_countable` refuses, 0.
         """
         if sum(self.nnz_by_degree.values()) > MAX_STORED:
             return 0
         rows = self.profile.lengths
         return cpu.filling_bytes(self.columns, rows, self.dtype.itemsize, n_threads)
 
-    def working_bytes(self, n_threads: int) -> int:
-        """Return `filling_bytes`, or 0 if that is too little to count against a limit.
+    def _working_bytes(self, n_threads: int) -> int:
+        """Return `_filling_bytes`, or 0 if that is too little to count against a limit.
 
         Parameters
         ----------
@@ -196,158 +171,16 @@ class ExpansionPlan:
         int
             Bytes.
         """
-        needed = 0 if self.columns.is_exact else self.filling_bytes(n_threads)
+        needed = 0 if self.columns.is_exact else self._filling_bytes(n_threads)
         return needed if needed > thresholds.WORKING_GRANTED else 0
 
-    def threads_within(self, n_bytes: int, n_threads: int) -> int:
-        """Return how many threads may work in some bytes of memory.
-
-        Parameters
-        ----------
-        n_bytes : int
-            Bytes of working memory.
-        n_threads : int
-            The most threads that are wanted.
-
-        Returns
-        -------
-        int
-            At least 1, even if that needs more.
-        """
-        while n_threads > 1 and self.working_bytes(n_threads) > n_bytes:
-            n_threads -= 1
-        return n_threads
-
-    def limit(
-        self, max_bytes: int | str | None, ways_out: Sequence[str] = (), n_threads: int = 1
-    ) -> MemoryLimit:
-        """Return the limit of the result and of the memory to work in.
-
-        Parameters
-        ----------
-        max_bytes : int, "available" or None
-            As in `expand`.
-        ways_out : sequence of str, optional
-            What the caller can do about a result that is too large, besides other parameters.
-        n_threads : int, default=1
-            Number of threads that are to work on it.
-
-        Returns
-        -------
-        MemoryLimit
-            There is none if enough memory is available.
-        """
-        if max_bytes is None:
-            return MemoryLimit(None, "", ways_out)
-        if max_bytes == "available":
-            needed = self.nbytes + self.working_bytes(n_threads)
-            return MemoryLimit(machine.available_if_less(needed), "are available", ways_out)
-        n_bytes = as_byte_limit(max_bytes)
-        return MemoryLimit(n_bytes, f"are allowed (max_bytes={n_bytes})", ways_out)
-
-    def room_for(self, limit: MemoryLimit, n_threads: int = 1) -> int:
-        """Return how many stored values to allocate.
-
-        A result that may turn out smaller than planned gets as much room as is allowed.
-
-        Parameters
-        ----------
-        limit : MemoryLimit
-            MemoryError is raised if the result cannot fit; ValueError if its columns cannot be
-            indexed.
-        n_threads : int, default=1
-            Number of threads, whose working memory has to fit, too.
-
-        Returns
-        -------
-        int
-            At most `nnz`.
-        """
-        self.require_countable()
-        if limit.n_bytes is None:
-            return self.nnz
-        working = self.working_bytes(n_threads)
-        if self.nbytes + working <= limit.n_bytes:
-            return self.nnz
-        if not self.is_upper_bound:
-            self.refuse(limit, "", self.nbytes, working)
-        most = -1
-        for itemsize in (8, 4):  # fewer stored values may have narrower indices
-            rest = limit.n_bytes - working - (self.n_rows + 1) * itemsize
-            room = rest // (itemsize + self.dtype.itemsize)
-            room = min(room, largest_index(np.dtype(f"i{itemsize}")))
-            if index_dtype_for(max(self.columns.n_columns, room)).itemsize <= itemsize:
-                most = max(most, room)
-        if most < 0:
-            least = (self.n_rows + 1) * index_dtype_for(self.columns.n_columns).itemsize
-            self.refuse(limit, "at least ", least, working)
-        return min(most, self.nnz)
-
-    def refuse(self, limit: MemoryLimit, more_than: str, needed: int, working: int = 0) -> NoReturn:
-        """Raise MemoryError, stating the bytes needed, the bytes allowed, and what would fit.
-
-        Parameters
-        ----------
-        limit : MemoryLimit
-            The limit that is exceeded.
-        more_than : str
-            Text before the bytes needed: "at least " if these are a lower bound, else empty.
-        needed : int
-            Bytes needed.
-        working : int, default=0
-            Bytes needed besides, to work in.
-        """
-        n_bytes = limit.n_bytes or 0
-        besides = f" and {format_bytes(working)} to work in" if working else ""
-        ways_out = [*self._smaller(n_bytes), *limit.ways_out]
-        raise MemoryError(
-            f"The expansion of shape {self.shape[0]:,} x {self.shape[1]:,} would need {more_than}"
-            f"{format_bytes(needed)}{besides}; {format_bytes(n_bytes)} {limit.which}. "
-            f"What fits instead: {'; '.join(ways_out)}."
-        )
-
-    def require_countable(self) -> None:
+    def _require_countable(self) -> None:
         """Raise if there are more columns or stored values than can be numbered.
 
         ValueError is raised for columns, MemoryError for stored values.
         """
         self.columns.require_indexable()
         require_countable(sum(self.nnz_by_degree.values()))
-
-    def _smaller(self, limit: int) -> list[str]:
-        """Return the parameters with which the result would fit within a limit that it exceeds."""
-        basis, low, high = self.basis, self.basis.min_degree, self.basis.max_degree
-        bias, interaction_only = basis.include_bias, basis.interaction_only
-
-        def other(degree: Any, interaction_only: bool) -> ExpansionPlan:
-            other_basis = MonomialBasis(
-                basis.n_features, degree, interaction_only=interaction_only, include_bias=bias
-            )
-            return replace(self, columns=AllColumns(other_basis))
-
-        smaller = {"float32 values": replace(self, dtype=np.dtype(np.float32))}
-        if self.columns.is_exact:
-            smaller["interaction_only=True"] = other((low, high), True)
-        if self.columns.is_exact and high > 1:
-            smaller[f"degree={high - 1}"] = other((min(low, high - 1), high - 1), interaction_only)
-        if isinstance(self.columns, HashedColumns) and self.working_bytes(1):
-            fewer = self
-            while fewer._needed_bytes > limit and fewer.columns.n_columns > 1:
-                fewer = replace(
-                    self, columns=self.columns.with_n_columns(fewer.columns.n_columns // 2)
-                )
-            smaller[f"n_columns={fewer.columns.n_columns}"] = fewer
-        found = [
-            f"{name} would need {format_bytes(plan._needed_bytes)}"
-            for name, plan in smaller.items()
-            if plan._needed_bytes <= limit
-        ]
-        return found or ["fewer rows at a time"]
-
-    @property
-    def _needed_bytes(self) -> int:
-        """The bytes of the result and of the memory that one thread works in."""
-        return self.nbytes + self.working_bytes(1)
 
     def __str__(self) -> str:
         rows = [("degree", "columns", "stored values", "bytes")]
@@ -371,7 +204,7 @@ class ExpansionPlan:
         lines.append(f"{kind}, {shape}, {self.dtype} values{indices}")
         if self.n_merged:
             lines.append(f"{format_count(self.n_merged)} fall into the same column as another")
-        if working := self.working_bytes(1):
+        if working := self._working_bytes(1):
             lines.append(f"{format_bytes(working)} to work in besides, for one thread")
         return "\n".join(lines)
 
@@ -382,14 +215,3 @@ def plan_expansion(columns: ColumnSpace, x: Canonical) -> ExpansionPlan:
     if x.shape[1] != n_features:
         raise ValueError(f"X has {x.shape[1]} features; the basis has {n_features}.")
     return ExpansionPlan(columns, x.profile, x.dtype, isinstance(x, CanonicalCsr))
-
-
-def as_byte_limit(max_bytes: Any) -> int:
-    """Read a positive number of bytes."""
-    if (
-        isinstance(max_bytes, (int, np.integer))
-        and not isinstance(max_bytes, bool)
-        and max_bytes > 0
-    ):
-        return int(max_bytes)
-    raise ValueError(f"max_bytes must be a positive number of bytes; got {max_bytes!r}.")

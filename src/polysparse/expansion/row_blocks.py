@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.expansion.planning import as_byte_limit
+from polysparse.expansion.budgets import as_byte_limit
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for, largest_index
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from polysparse import machine, thresholds
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import cpu
+from polysparse.expansion import budgets
+from polysparse.expansion.budgets import MemoryLimit
 from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
-from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, plan_expansion
+from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.machine import threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import Canonical, CanonicalCsr, CanonicalDense
-from polysparse.matrix.given import as_csr_room, as_dense_room
-from polysparse.matrix.output import CsrRoom, index_dtype_for, largest_index
+from polysparse.matrix.out_argument import as_csr_out, as_dense_out
+from polysparse.matrix.output import CsrBuffers, index_dtype_for, largest_index
 
 
 def expand_columns(
@@ -41,59 +44,64 @@ def expand_columns(
     is_costly = planned.is_upper_bound and planned.nbytes > thresholds.MOST_SET_ASIDE
     if is_costly and isinstance(x, CanonicalCsr):
         planned = count_stored(planned, x, n_jobs)
-    limit = planned.limit(max_bytes, ways_out, n_threads)
+    limit = budgets.limit_of(planned, max_bytes, ways_out, n_threads)
     if isinstance(x, CanonicalDense):
-        planned.room_for(limit)
+        budgets.values_within(planned, limit)
         out = output.allocate(planned.shape, planned.dtype, order)
         cpu.fill_dense(columns, x.values, out, n_threads)
         return out
     if limit.n_bytes is not None:  # a result of unknown size is left at least half of it
         least = max(limit.n_bytes // 2, 8 * (planned.n_rows + 1))
         for_result = min(planned.nbytes, least) if planned.is_upper_bound else planned.nbytes
-        n_threads = planned.threads_within(limit.n_bytes - for_result, n_threads)
-    room, nnz = _fill_within(limit, planned, x, n_threads)
-    room.trim(nnz)
+        n_threads = budgets.threads_within(planned, limit.n_bytes - for_result, n_threads)
+    buffers, nnz = _fill_within(limit, planned, x, n_threads)
+    buffers.trim(nnz)
     index_dtype = index_dtype_for(max(columns.n_columns, nnz))
-    return room.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
+    return buffers.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
 
 
 def _fill_within(
     limit: MemoryLimit, planned: ExpansionPlan, x: CanonicalCsr, n_threads: int
-) -> tuple[CsrRoom, int]:
+) -> tuple[CsrBuffers, int]:
     """Return new memory with the expansion, and how many values that stores.
 
     The size of a result in chosen or hashed columns is known only once it is computed. Unless it
-    was counted, the room is for the largest that is possible or allowed: only pages that are
+    was counted, buffers are for the largest result that is possible or allowed: only pages that are
     written take memory.
     """
-    most, rows = planned.room_for(limit, n_threads), slice(0, planned.n_rows)
-    room = CsrRoom.fresh(
-        planned.n_rows, most, planned.index_dtype, planned.filled_index_dtype, planned.dtype
+    most, rows = budgets.values_within(planned, limit, n_threads), slice(0, planned.n_rows)
+    buffers = CsrBuffers.fresh(
+        planned.n_rows, most, planned.index_dtype, filled_index_dtype(planned), planned.dtype
     )
-    nnz = cpu.fill(planned.columns, x, rows, room.rows(planned.n_rows), n_threads)
+    nnz = cpu.fill(planned.columns, x, rows, buffers.rows(planned.n_rows), n_threads)
     if nnz >= 0:
-        return room, nnz
-    working, least = planned.working_bytes(n_threads), planned.working_bytes(1)
-    needed = room.nbytes + room.indices.itemsize + room.data.itemsize
+        return buffers, nnz
+    working, least = planned._working_bytes(n_threads), planned._working_bytes(1)
+    needed = buffers.nbytes + buffers.indices.itemsize + buffers.data.itemsize
     if working == least:
-        planned.refuse(limit, "at least ", needed, working)
-    del room  # one thread leaves more of the limit to the result
+        budgets.refuse(planned, limit, "at least ", needed, working)
+    del buffers  # one thread leaves more of the limit to the result
     return _fill_within(limit, planned, x, 1)
+
+
+def filled_index_dtype(planned: ExpansionPlan) -> np.dtype[Any]:
+    """Return the dtype in which indices are written: int32 for chosen and hashed columns."""
+    return planned.index_dtype if planned.columns.is_exact else np.dtype(np.int32)
 
 
 def _expand_into(out: Any, planned: ExpansionPlan, x: Canonical, n_threads: int) -> Any:
     """Expand into memory that the caller gives."""
-    planned.require_countable()
+    planned._require_countable()
     columns = planned.columns
     if isinstance(x, CanonicalDense):
-        dense = as_dense_room(out, planned.shape, planned.dtype)
+        dense = as_dense_out(out, planned.shape, planned.dtype)
         cpu.fill_dense(columns, x.values, dense, n_threads)
         return dense
-    index_dtype = planned.filled_index_dtype
+    index_dtype = filled_index_dtype(planned)
     needed = planned.nnz if columns.is_exact else 0
-    room = as_csr_room(out, planned.n_rows, needed, index_dtype, planned.dtype)
-    most = min(len(room.indices), len(room.data), largest_index(index_dtype))
-    indptr, indices, data = room.rows(planned.n_rows)
+    buffers = as_csr_out(out, planned.n_rows, needed, index_dtype, planned.dtype)
+    most = min(len(buffers.indices), len(buffers.data), largest_index(index_dtype))
+    indptr, indices, data = buffers.rows(planned.n_rows)
     arrays = indptr, indices[:most], data[:most]
     nnz = cpu.fill(columns, x, slice(0, planned.n_rows), arrays, n_threads)
     if nnz < 0:
@@ -101,7 +109,7 @@ def _expand_into(out: Any, planned: ExpansionPlan, x: Canonical, n_threads: int)
             f"out has room for {most:,} stored values, and the result has more: at most "
             f"{planned.nnz:,}. Give longer arrays, or no out."
         )
-    return room.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
+    return buffers.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
 
 
 def expand_densely(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.columns.arguments import require_rising
+from polysparse.columns.arguments import require_increasing
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
 from polysparse.files.archive import ArchiveFormat, array_of, as_little, damage, require_names
 from polysparse.files.atomic import replacing
@@ -155,7 +155,7 @@ def _columns_of(description: dict[str, Any], arrays: Mapping[str, NDArray[Any]])
     if columns["kind"] == "all":
         return AllColumns(basis)
     ranks = array_of(arrays, "columns", np.int64)
-    require_rising(ranks)
+    require_increasing(ranks)
     for column in (*ranks[:1], *ranks[-1:]):
         if not 0 <= column < basis.n_columns:
             raise ValueError(f"column {column} is not in the basis")

@@ -246,7 +246,7 @@ def read_part(
         seen = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
     except ValueError as error:
         raise ValueError(f"{folder} is damaged, in rows {rows.start} on: {error}") from None
-    if not seen.rising:
+    if not seen.increasing:
         raise ValueError(f"{folder / 'indices.npy'} is damaged: a row's columns do not rise.")
     if verify:
         parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})

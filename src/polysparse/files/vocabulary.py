@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.columns.arguments import require_rising
+from polysparse.columns.arguments import require_increasing
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.files.archive import ArchiveFormat, array_of, damage, require_names
 from polysparse.files.atomic import beside, put, replacing, sync
@@ -122,7 +122,7 @@ def _require_consistent(
     basis.require_indexable()
     if not len(ranks) == len(counts) == description["n_columns"]:
         raise ValueError(f"it should have {description['n_columns']} columns")
-    require_rising(ranks)
+    require_increasing(ranks)
     for column in (*ranks[:1], *ranks[-1:]):
         if not 0 <= column < basis.n_columns:
             raise ValueError(f"column {column} is not in the basis")

@@ -166,7 +166,7 @@ def _basis_numbers(basis: Basis) -> tuple[int, ...]:
 @lru_cache
 def _ends(basis: Basis) -> tuple[int, ...]:
     """Return the last column of each degree, modulo 2^64; that of degree 0 is the bias."""
-    return 0, *(end - 1 for end in basis.degree_ends()[1:])
+    return 0, *(end - 1 for end in basis._degree_ends()[1:])
 
 
 def basis_struct(basis: Basis) -> Struct:

@@ -9,11 +9,14 @@ from typing import Any
 import cupy
 import numpy as np
 
+from polysparse.basis.degrees import Degree
 from polysparse.columns.arguments import as_column_space
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.dispatch import require_no_out
+from polysparse.expansion.budgets import MemoryLimit, as_byte_limit, refuse
 from polysparse.expansion.by_blocks import count_in_blocks
 from polysparse.expansion.functions import WAYS_OUT
-from polysparse.expansion.planning import ExpansionPlan, MemoryLimit, as_byte_limit
+from polysparse.expansion.planning import ExpansionPlan
 from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.gpu import engine
 from polysparse.gpu.canonical import DeviceCsr, Offsets, as_canonical, count, read
@@ -27,27 +30,37 @@ AT_A_TIME = 2**27
 Arrays = tuple[Array, Array, Array]
 
 
-def plan(X: Any, columns: Any, **parameters: Any) -> ExpansionPlan:
+def plan(
+    X: Any, degree: Degree, *, columns: Any, n_jobs: int | None, **flags: Any
+) -> ExpansionPlan:
     """Describe what `expand` would return."""
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], **parameters)
+    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
     with container.at_home():
         x = as_canonical(container)
         planned = _plan(space, x)
         if not planned.is_upper_bound:
             return planned
-        planned.require_countable()
+        planned._require_countable()
         pieces = _pieces(space, x, _count(space, x))
         blocks = (SimpleNamespace(nnz=len(data), indices=indices) for _, indices, data in pieces)
         return count_in_blocks(planned, blocks)
 
 
 def expand(
-    X: Any, columns: Any, *, n_jobs: int | None, max_bytes: int | str | None, **parameters: Any
+    X: Any,
+    degree: Degree,
+    *,
+    columns: Any,
+    n_jobs: int | None,
+    max_bytes: int | str | None,
+    out: Any,
+    **flags: Any,
 ) -> Any:
     """Return the expansion, of the kind of X."""
+    require_no_out(X, out)
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], **parameters)
+    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
     with container.at_home():
         x, offsets = read(container, None, space.basis, _offset_dtype(space))
         space.require_indexable()
@@ -79,7 +92,7 @@ def _expand(
         needed += (x.shape[0] + 1) * index_dtype.itemsize
         limit = _limit(max_bytes, ways_out, needed - offsets.starts.nbytes)  # which are there
         if limit.n_bytes is not None and needed > limit.n_bytes:
-            _plan(columns, x).refuse(limit, "", needed)
+            refuse(_plan(columns, x), limit, "", needed)
         return engine.fill(columns, x, offsets.starts, offsets.total, index_dtype)
     limit = _limit(max_bytes, ways_out, None)
     parts, used = [], 8 * (x.shape[0] + 1)
@@ -87,19 +100,26 @@ def _expand(
         parts.append(part)
         used += sum(array.nbytes for array in part[1:])
         if limit.n_bytes is not None and used > limit.n_bytes:
-            _plan(columns, x).refuse(limit, "at least ", used)
+            refuse(_plan(columns, x), limit, "at least ", used)
     return _joined(parts, columns.n_columns, x.dtype)
 
 
 def iter_expand(
-    X: Any, columns: Any, *, n_jobs: int | None, max_bytes: int, reuse: bool, **parameters: Any
+    X: Any,
+    degree: Degree,
+    *,
+    columns: Any,
+    n_jobs: int | None,
+    max_bytes: int,
+    reuse: bool,
+    **flags: Any,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield blocks of the expansion. CuPy's pool reuses the memory of blocks that are dropped."""
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], **parameters)
+    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
     with container.at_home():
         x = as_canonical(container)
-        _plan(space, x).require_countable()
+        _plan(space, x)._require_countable()
         offsets = _count(space, x)
         blocks = RowBlocks(offsets.starts.get(), space.n_columns, x.dtype, max_bytes)
         needed, free = min(blocks.limit, blocks.offsets[-1] * blocks.value_bytes), free_bytes()
@@ -127,7 +147,7 @@ def _count(columns: ColumnSpace, x: DeviceCsr) -> Offsets:
     """Return the offsets of outputs; raise MemoryError if there are too many."""
     offsets = count(columns.basis, x)
     if offsets is None:
-        _plan(columns, x).require_countable()
+        _plan(columns, x)._require_countable()
         raise MemoryError("The expansion has more outputs than can be counted: reduce the degree.")
     return offsets
 

@@ -1,4 +1,8 @@
-"""What other rooms hand over to the GPU: a function for each of their functions and methods."""
+"""The backend of matrices on a GPU: what `dispatch.Backend` describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 try:
     import cupy  # noqa: F401
@@ -23,3 +27,9 @@ __all__ = [
     "sample_of",
     "transform",
 ]
+
+if TYPE_CHECKING:
+    from polysparse.dispatch import Backend
+    from polysparse.gpu import handler
+
+    _is_backend: Backend = handler

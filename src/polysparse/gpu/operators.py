@@ -10,14 +10,9 @@ import numpy as np
 from cupyx.scipy.sparse.linalg import LinearOperator
 
 from polysparse.basis.degrees import Degree
-from polysparse.columns.arguments import (
-    DEGREE,
-    INCLUDE_BIAS,
-    INTERACTION_ONLY,
-    as_column_space,
-)
+from polysparse.columns.arguments import as_column_space
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import backend_of
 from polysparse.gpu import inner_products, norms
 from polysparse.gpu.canonical import DeviceCsr, as_canonical, as_contiguous_aligned
 from polysparse.gpu.containers import Array, Container, container_of
@@ -37,24 +32,18 @@ from polysparse.operator.arguments import (
 
 
 def operator(
+    cls: type,
     X: Any,
-    degree: Degree = DEGREE,
+    degree: Degree,
     *,
-    interaction_only: bool = INTERACTION_ONLY,
-    include_bias: bool = INCLUDE_BIAS,
-    columns: Any = None,
-    dtype: Any = None,
-    n_jobs: int | None = None,
+    columns: Any,
+    dtype: Any,
+    n_jobs: int | None,
+    **flags: Any,
 ) -> DeviceOperator:
     """Return the operator of a matrix on a GPU, with the parameters of PolynomialOperator."""
     container = container_of(X)
-    space = as_column_space(
-        columns,
-        container.shape[1],
-        degree=degree,
-        interaction_only=interaction_only,
-        include_bias=include_bias,
-    )
+    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
     wanted = None if dtype is None else as_value_dtype(dtype)
     return DeviceOperator(space, _read(container, wanted), container)
 
@@ -130,18 +119,15 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
         with self._x.data.device:
             return self.rmatvec(cupy.ones(self.shape[0], self.dtype))
 
-    def column_norms(self) -> Array:
-        """Return the Euclidean norm of each column."""
-        with self._x.data.device:
-            return self.weighted_column_norms(cupy.ones(self.shape[0], self.dtype))
-
-    def weighted_column_norms(self, w: Any) -> Array:
-        """Return the Euclidean norm of each column, with weights of the rows.
+    def column_norms(self, weights: Any = None) -> Array:
+        """Return the Euclidean norm of each column, with weights of the rows if they are given.
 
         They are of shape (n_rows,) or (n_rows, k), and none of them is negative.
         """
         with self._x.data.device:
-            weights = as_contiguous_aligned(cupy.asarray(w), self.dtype)
+            if weights is None:
+                weights = cupy.ones(self.shape[0], self.dtype)
+            weights = as_contiguous_aligned(cupy.asarray(weights), self.dtype)
             require_weights(weights, self.shape[0])
             several = weights[:, None] if weights.ndim == 1 else weights
             self._require_room_for_coefficients(several.shape[1])
@@ -160,7 +146,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
             return inner_products.gram(self.columns, self._x, z)
 
     def _read_others(self, Z: Any) -> DeviceCsr:
-        if handler_of(Z) is None:
+        if backend_of(Z) is None:
             raise TypeError(
                 f"Z is a {type(Z).__name__} in main memory, and X is on a GPU: give "
                 "cupyx.scipy.sparse.csr_matrix(Z)."

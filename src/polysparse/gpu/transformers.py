@@ -46,7 +46,7 @@ def read_finite(container: Container, dtype: np.dtype[Any] | None = None) -> Dev
 def transform(estimator: Any, X: Any) -> Any:
     """Return what a fitted transformer gives, of the kind of X, or dense if it says so."""
     container = container_of(X)
-    estimator.transform_rows(zeros_like(container), min_samples=1)  # scikit-learn's checks
+    estimator._transform_rows(zeros_like(container), min_samples=1)  # scikit-learn's checks
     columns = estimator.column_space(container.shape[1])
     with container.at_home():
         x = read_finite(container)
@@ -55,7 +55,7 @@ def transform(estimator: Any, X: Any) -> Any:
             require_dense_room(
                 shape, x.dtype, "Set sparse_output=True, or transform fewer rows at a time."
             )
-        arrays = expand_columns(columns, x, max_bytes="available", ways_out=estimator.ways_out)
+        arrays = expand_columns(columns, x, max_bytes="available", ways_out=estimator._ways_out)
         out = container.wrap(shape, *arrays)
         if getattr(estimator, "sparse_output", True):
             return out

@@ -123,7 +123,7 @@ class TupleProducts:
     def _ranks(self) -> tuple[Any, ...]:
         """The last column of each degree; chosen columns, and where to begin to look for one."""
         basis, columns = self.basis, self.columns
-        ends = [1, *basis.degree_ends()[1:]]
+        ends = [1, *basis._degree_ends()[1:]]
         last = cupy.asarray(np.array([(end - 1) % 2**64 for end in ends], dtype=np.uint64))
         if columns.kind == "all":
             return (last,)

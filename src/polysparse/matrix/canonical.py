@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polysparse.elsewhere import require_here
+from polysparse.dispatch import require_in_memory
 from polysparse.engine import cpu
 from polysparse.matrix.checking import Arrays, inspect_arrays
 from polysparse.matrix.formats import csr_arrays
@@ -105,7 +105,7 @@ def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def as_canonical(X: Any, n_jobs: int | None = None) -> Canonical:
     """Read a matrix of any kind; the result is sparse if X is sparse."""
-    require_here(X)
+    require_in_memory(X)
     if _is_sparse_frame(X):
         X = X.sparse.to_coo()
     return as_canonical_csr(X, n_jobs) if sparse.issparse(X) else as_canonical_dense(X)
@@ -149,12 +149,12 @@ def inspect_csr(
     shape = int(X.shape[0]), int(X.shape[1])
     arrays = csr_arrays(X, dtype or value_dtype(X.dtype))
     found = inspect_arrays(*arrays, shape[1], "column", n_jobs)
-    if not found.rising or found.stored_zeros:
-        arrays = _settle(shape, arrays)
+    if not found.increasing or found.stored_zeros:
+        arrays = _canonicalize(shape, arrays)
     return CanonicalCsr(shape, *arrays, is_array=not sparse.isspmatrix(X)), found.finite
 
 
-def _settle(shape: tuple[int, int], arrays: Arrays) -> Arrays:
+def _canonicalize(shape: tuple[int, int], arrays: Arrays) -> Arrays:
     """Return copies of inspected arrays with sorted columns, without repeats and zeros."""
     indptr, indices, data = arrays
     own = sparse.csr_matrix((data, indices, indptr), shape=shape, copy=True)

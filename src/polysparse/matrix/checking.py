@@ -17,7 +17,7 @@ INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
 class Inspected(NamedTuple):
     """What the look at CSR arrays has shown, if they are not malformed."""
 
-    rising: bool  # indices strictly increase within every row
+    increasing: bool  # indices strictly increase within every row
     stored_zeros: int
     finite: bool
 

@@ -30,7 +30,7 @@ def allocate(shape: int | tuple[int, ...], dtype: np.dtype[Any], order: str = "C
 
 
 @dataclass(frozen=True)
-class CsrRoom:
+class CsrBuffers:
     """Arrays for a CSR result."""
 
     indptr: NDArray[Any]
@@ -45,7 +45,7 @@ class CsrRoom:
         offset_dtype: np.dtype[Any],
         index_dtype: np.dtype[Any],
         dtype: np.dtype[Any],
-    ) -> CsrRoom:
+    ) -> CsrBuffers:
         """Allocate arrays for at most `n_rows` rows and `nnz` stored values."""
         return cls(
             allocate(n_rows + 1, offset_dtype), allocate(nnz, index_dtype), allocate(nnz, dtype)
@@ -88,15 +88,17 @@ def as_csr(
 
     SciPy's constructor would scan the arrays, and copy them to choose an index dtype.
     """
-    out = copy(_hull(shape, is_array))
+    out = copy(_template(shape, is_array))
     out.indptr, out.indices, out.data = indptr, indices, data
     out.has_sorted_indices = out.has_canonical_format = True
     return out
 
 
 @lru_cache(maxsize=16)
-def _hull(shape: tuple[int, int], is_array: bool) -> Any:
-    """Return a CSR matrix to copy. To make one takes SciPy as long as a small expansion takes."""
-    hull = (sparse.csr_array if is_array else sparse.csr_matrix)(shape)
-    hull.indptr = hull.indices = hull.data = np.empty(0)  # offsets of all rows would take memory
-    return hull
+def _template(shape: tuple[int, int], is_array: bool) -> Any:
+    """Return a CSR matrix to copy. SciPy's constructor takes as long as a small expansion."""
+    template = (sparse.csr_array if is_array else sparse.csr_matrix)(shape)
+    template.indptr = template.indices = template.data = np.empty(
+        0
+    )  # offsets of all rows would take memory
+    return template

@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
 from polysparse.estimators.shared import IntegerRange, read_sparse
 from polysparse.models import newton
 from polysparse.models.columns import require_columns
-from polysparse.models.fitting import fit, open_local_rows
+from polysparse.models.fitting import fit, open_rows
 from polysparse.models.losses.interface import Loss
 from polysparse.models.objectives import Objective
 from polysparse.models.readable import ReadableMixin
@@ -45,8 +44,8 @@ class RealRange:
 class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     """The parameters and attributes that all models have.
 
-    A subclass says which loss it minimizes, by which solver, and what its scores mean. A parameter
-    is stored by `__init__`, checked by `_ranges` or `_bool_parameters`, and documented.
+    A subclass says which loss it minimizes, by which solver, and what its scores mean. To add a
+    parameter, store it in `__init__`, check it in `_ranges` or `_bool_parameters`, and document it.
     """
 
     n_features_in_: int
@@ -99,8 +98,6 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------------------------- fitting
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        backend = handler_of(X)
-        open_rows = open_local_rows if backend is None else backend.open_rows
         fit(self, partial(open_rows, self, X, y, sample_weight), stacklevel=3)
         return self
 
@@ -167,18 +164,11 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------- predicting
 
-    def _predict(self, X: Any, method: str) -> Any:
-        """Return what a public method returns for X, wherever X is."""
-        backend = handler_of(X)
-        if backend is not None:
-            return backend.predict(self, X, method)
-        return self._response(self._scores(X), method)
-
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the expansion of X times the coefficients, plus the intercept."""
         check_is_fitted(self)
         x = self._read(X, reset=False)
-        operator = PolynomialOperator.of(self.column_space_, x, n_jobs=self.n_jobs)
+        operator = PolynomialOperator._of(self.column_space_, x, n_jobs=self.n_jobs)
         scores: NDArray[np.float64] = operator @ self.coef_.T
         scores += self.intercept_
         return scores

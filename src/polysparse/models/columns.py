@@ -47,8 +47,8 @@ def make_columns(model: Any, rows: RowStore) -> ColumnSpace:
 
 def _observe(transformer: ObservedPolynomialFeatures, rows: RowStore) -> ColumnSpace:
     """Return the columns that a transformer would choose. It is not changed."""
-    transformer.require_parameters()
-    basis = transformer.make_basis(rows.n_features)
+    transformer._require_parameters()
+    basis = transformer._make_basis(rows.n_features)
     limits = transformer.min_count, transformer.max_columns
     ranks, _ = rows.count_columns(basis).chosen(*limits, transformer.n_jobs)
     if len(ranks) == 0:

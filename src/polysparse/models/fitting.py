@@ -10,6 +10,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from polysparse.columns.spaces import HashedColumns
+from polysparse.dispatch import dispatch
 from polysparse.models import contributions
 from polysparse.models.columns import make_columns, require_memory_for
 from polysparse.models.local_rows import LocalRows
@@ -61,8 +62,9 @@ def fit(
         )
 
 
+@dispatch("open_rows")
 @contextmanager
-def open_local_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[LocalRows]:
+def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[LocalRows]:
     """Read rows that are in the memory of this process."""
     x, y = model._read(X, y=y, reset=True, y_numeric=model._y_numeric)
     yield LocalRows(x, y, as_weights(sample_weight, x.shape[0]), model.n_jobs)

@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.dispatch import dispatch
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models.base import PolynomialModel, RealRange
 from polysparse.models.losses.logistic import LogLoss, log_probabilities, probabilities
@@ -226,6 +227,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
 
     # ------------------------------------------------------------------------------- predicting
 
+    @dispatch("predict", method="decision_function")
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of rows.
 
@@ -239,8 +241,9 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
             With two classes, the log odds of the second one.
         """
-        return self._predict(X, "decision_function")  # type: ignore[no-any-return]
+        return self._response(self._scores(X), "decision_function")
 
+    @dispatch("predict", method="predict")
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes.
 
@@ -254,8 +257,9 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of shape (n_samples,)
             The most probable class of each row.
         """
-        return self._predict(X, "predict")  # type: ignore[no-any-return]
+        return self._response(self._scores(X), "predict")
 
+    @dispatch("predict", method="predict_proba")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict probabilities of classes.
 
@@ -269,8 +273,9 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self._predict(X, "predict_proba")  # type: ignore[no-any-return]
+        return self._response(self._scores(X), "predict_proba")
 
+    @dispatch("predict", method="predict_log_proba")
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict logarithms of probabilities of classes.
 
@@ -284,7 +289,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         ndarray of float64 of shape (n_samples, n_classes)
             Logarithms of probabilities, in the order of `classes_`.
         """
-        return self._predict(X, "predict_log_proba")  # type: ignore[no-any-return]
+        return self._response(self._scores(X), "predict_log_proba")
 
     def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[Any]:
         if scores.shape[1] == 1:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
+from polysparse.dispatch import dispatch
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models import least_squares
 from polysparse.models.base import PolynomialModel, RealRange
@@ -160,6 +161,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         self.intercept_ = solution.intercept
         self.n_iter_ = solution.n_iter
 
+    @dispatch("predict", method="predict")
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict targets.
 
@@ -173,7 +175,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         ndarray of float64 of shape (n_samples,)
             Predicted targets.
         """
-        return self._predict(X, "predict")  # type: ignore[no-any-return]
+        return self._response(self._scores(X), "predict")
 
     def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
         return scores

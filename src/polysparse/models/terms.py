@@ -61,7 +61,7 @@ class Terms:
         if isinstance(self.columns, HashedColumns):
             return [f"column {column}" for column in columns.tolist()]
         ranks = self.columns.ranks[columns] if isinstance(self.columns, ChosenColumns) else columns
-        return self.columns.basis.names_that_may_clash(ranks, self.features)[0]
+        return self.columns.basis._names_that_may_clash(ranks, self.features)[0]
 
     def top(
         self, n: int, x: CanonicalCsr | None = None, n_jobs: int | None = None

@@ -164,6 +164,13 @@ def count_columns(basis: MonomialBasis, x: CanonicalCsr, n_jobs: int | None) -> 
     return tally
 
 
+def observed_columns(
+    basis: MonomialBasis, x: CanonicalCsr, n_jobs: int | None
+) -> NDArray[np.int64]:
+    """Return the columns of a basis that occur in x, in increasing order."""
+    return count_columns(basis, x, n_jobs).chosen(1, None, n_jobs)[0]
+
+
 def _stored_at_once(value_bytes: int, column_bytes: int, n_features: int) -> int:
     """Return how many stored values can be counted in COUNTING_BYTES."""
     for_columns = column_bytes * n_features

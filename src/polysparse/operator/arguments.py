@@ -1,4 +1,4 @@
-"""What operators are asked for: read, or refused in the same words wherever X is."""
+"""Read the arguments of operators; errors are the same in memory and on a GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAYS_OUT = (
 )
 WAY_OUT_OF_DENSE = f"tocsr() leaves out zeros; {'; '.join(WAYS_OUT)}."
 WAY_OUT_OF_VECTORS = (
-    "Give columns: an ObservedPolynomialFeatures keeps those that occur, a "
+    "Give columns: an ObservedPolynomialFeatures keeps only those present in the data, a "
     "HashedPolynomialFeatures has n_columns of them."
 )
 
@@ -41,11 +41,11 @@ def require_weights(weights: Any, n_rows: int) -> None:
     """Raise ValueError if an array does not have weights of rows."""
     if weights.ndim not in (1, 2) or len(weights) != n_rows:
         raise ValueError(
-            f"w must have a weight for each of {n_rows:,} rows; got shape {weights.shape}."
+            f"weights must have a weight for each of {n_rows:,} rows; got shape {weights.shape}."
         )
     if (weights < 0).any():
         first = np.argwhere(weights < 0)[0].tolist()
-        raise ValueError(f"w must not be negative, but w{first} is {weights[*first]}.")
+        raise ValueError(f"weights must not be negative, but weights{first} is {weights[*first]}.")
 
 
 def require_features(n_others: int, n_features: int) -> None:

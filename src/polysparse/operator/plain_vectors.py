@@ -1,4 +1,4 @@
-"""LinearOperators of SciPy that lose no time on a vector as it usually is."""
+"""LinearOperators of SciPy with a fast path for contiguous vectors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scipy.sparse.linalg import LinearOperator
 class PlainVectorOperator(LinearOperator):  # type: ignore[misc]
     """A LinearOperator that multiplies plain vectors at once.
 
-    Those are contiguous arrays of one dimension, of the dtype of the operator. What else may be
-    given is left to SciPy, whose methods ask for longer what it is than a small product takes.
+    Those are contiguous arrays of one dimension, of the dtype of the operator. Anything else is
+    left to SciPy, whose type checks cost more than a small product.
     """
 
     def matvec(self, x: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from polysparse.columns.arguments import (
     as_column_space,
 )
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.elsewhere import handler_of
+from polysparse.dispatch import dispatch
 from polysparse.engine.contiguous import as_contiguous_aligned
 from polysparse.expansion.planning import plan_expansion
 from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.machine import available_if_less, format_bytes, require_memory
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical, as_canonical_csr
 from polysparse.matrix.output import as_csr
+from polysparse.observation.tally import observed_columns
 from polysparse.operator import inner_products, norms
 from polysparse.operator.arguments import (
     WAY_OUT_OF_DENSE,
@@ -41,9 +43,9 @@ from polysparse.operator.products import Products
 class PolynomialOperator(PlainVectorOperator):
     """The polynomial features of a matrix as a linear operator, which is never built.
 
-    Products with the expanded matrix and with its transpose are computed from X: what is in memory
-    is X, at most one index of its columns, and the vectors. Solvers of SciPy that take a
-    LinearOperator (``lsqr``, ``lsmr``, ``svds``, ``cg``) run on it.
+    Matrix-vector products with the expanded matrix and with its transpose are computed from X: only
+    X and the vectors are in memory. Solvers of SciPy that take a LinearOperator (``lsqr``,
+    ``lsmr``, ``svds``, ``cg``) run on it.
 
     Parameters
     ----------
@@ -117,13 +119,6 @@ class PolynomialOperator(PlainVectorOperator):
     (1, 45451)
     """
 
-    def __new__(cls, *given: Any, **parameters: Any) -> Any:
-        """Hand a matrix that is elsewhere over."""
-        X = given[0] if given else parameters.get("X")
-        if (away := handler_of(X)) is not None:
-            return away.operator(*given, **parameters)
-        return super().__new__(cls)
-
     def __init__(
         self,
         X: Any,
@@ -139,14 +134,23 @@ class PolynomialOperator(PlainVectorOperator):
         space = as_column_space(
             columns,
             x.shape[1],
+            observe=lambda basis: observed_columns(basis, x, n_jobs),
             degree=degree,
             interaction_only=interaction_only,
             include_bias=include_bias,
         )
         self._set(space, x, n_jobs)
 
+    @dispatch("operator")
+    @wraps(__init__, assigned=())  # for the signature of the class
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return the operator of a backend instead, if X is on a GPU."""
+        return super().__new__(cls)
+
     @classmethod
-    def of(cls, columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None) -> PolynomialOperator:
+    def _of(
+        cls, columns: ColumnSpace, x: CanonicalCsr, *, n_jobs: int | None
+    ) -> PolynomialOperator:
         """Return the operator of canonical input, with given columns."""
         self: PolynomialOperator = cls.__new__(cls)
         self._set(columns, x, n_jobs)
@@ -225,35 +229,20 @@ class PolynomialOperator(PlainVectorOperator):
         sums: NDArray[Any] = self.rmatvec(np.ones(self.shape[0], self.dtype))
         return sums
 
-    def column_norms(self) -> NDArray[Any]:
-        """Return the Euclidean norm of each column.
-
-        Returns
-        -------
-        ndarray of shape (n_columns,)
-            The square roots of the diagonal of A'A, if A is the expansion.
-
-        Examples
-        --------
-        >>> from polysparse import PolynomialOperator
-        >>> PolynomialOperator([[0.0, 4.0], [5.0, 3.0]], degree=1).column_norms().round(3)
-        array([1.414, 5.   , 5.   ])
-        """
-        return self.weighted_column_norms(np.ones(self.shape[0], self.dtype))
-
-    def weighted_column_norms(self, w: ArrayLike) -> NDArray[Any]:
-        """Return the Euclidean norm of each column, with weights of the rows.
+    def column_norms(self, weights: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the Euclidean norm of each column, with weights of the rows if they are given.
 
         Parameters
         ----------
-        w : array-like of shape (n_rows,) or (n_rows, k)
-            Weights, none of them negative. Each column of a two-dimensional w is a set of weights.
+        weights : array-like of shape (n_rows,) or (n_rows, k), optional
+            Non-negative weights; 1 by default. Each column of a two-dimensional array is a set of
+            weights.
 
         Returns
         -------
         ndarray of shape (n_columns,) or (n_columns, k)
-            sqrt(sum of w[i] * A[i, j]**2 over i), if A is the expansion. Its square is the diagonal
-            of A' diag(w) A, which solvers use to scale or to precondition.
+            sqrt(sum of weights[i] * A[i, j]**2 over i), if A is the expansion. Its square is the
+            diagonal of A' diag(weights) A, which solvers use to scale or to precondition.
 
         Notes
         -----
@@ -263,10 +252,14 @@ class PolynomialOperator(PlainVectorOperator):
         --------
         >>> from polysparse import PolynomialOperator
         >>> A = PolynomialOperator([[0.0, 4.0], [5.0, 3.0]], degree=1)
-        >>> A.weighted_column_norms([1.0, 0.0])
+        >>> A.column_norms().round(3)
+        array([1.414, 5.   , 5.   ])
+        >>> A.column_norms(weights=[1.0, 0.0])
         array([1., 0., 4.])
         """
-        weights = as_contiguous_aligned(w, self.dtype)
+        if weights is None:
+            weights = np.ones(self.shape[0], self.dtype)
+        weights = as_contiguous_aligned(weights, self.dtype)
         require_weights(weights, self.shape[0])
         several = weights if weights.ndim == 2 else weights[:, np.newaxis]
         self._require_room_for_coefficients(several.shape[1])

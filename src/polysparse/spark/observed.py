@@ -130,8 +130,8 @@ class ObservedPolynomialFeatures(
             same = InPython(
                 **self._shared(), min_count=self.getMinCount(), max_columns=self.getMaxColumns()
             )
-            same.require_parameters()
-            basis = same.make_basis(n_features)
+            same._require_parameters()
+            basis = same._make_basis(n_features)
             basis.require_indexable()
         return basis
 

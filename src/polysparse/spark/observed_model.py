@@ -138,7 +138,7 @@ class ObservedPolynomialFeaturesModel(
         sequence of str
             The names, in the order of the output.
         """
-        return space.basis.names_that_may_clash(self.columns, features)[0]
+        return space.basis._names_that_may_clash(self.columns, features)[0]
 
     def write(self) -> MLWriter:
         """Return a writer of the model: params as JSON and arrays as Parquet, by way of Spark.

@@ -148,7 +148,7 @@ class PolynomialFeatures(
         sequence of str
             The names, in the order of the output.
         """
-        names: Any = space.basis.names_that_may_clash(None, features)[0]
+        names: Any = space.basis._names_that_may_clash(None, features)[0]
         if self._has_mllib_order() and names:
             places, _ = mllib_products(space.basis.n_features, space.basis.max_degree)
             return [names[place] for place in places]

@@ -70,7 +70,7 @@ def plan_own_rows(vocabulary: Vocabulary, planned: ExpansionPlan) -> ExpansionPl
     """Return the exact plan for the rows that a vocabulary was learnt from."""
     counts, ends = vocabulary.counts, vocabulary.columns.degree_ends
     below = {d: int(counts[:end].sum()) for d, end in ends.items()}
-    return planned.with_found(below, int(counts.sum()))
+    return planned._with_found(below, int(counts.sum()))
 
 
 def _count(tally: ColumnTally, x: CanonicalCsr, resources: Resources) -> None:

@@ -41,7 +41,7 @@ def memory_for_rows(plan: ExpansionPlan, n_more: int = 0) -> int:
     stored = min(plan.profile.largest_row(plan.basis), n_columns)
     itemsize = index_dtype_for(n_columns).itemsize
     needed = stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize
-    return FILL_PART * (needed + max(alone.filling_bytes(1), plan.working_bytes(1)))
+    return FILL_PART * (needed + max(alone._filling_bytes(1), plan._working_bytes(1)))
 
 
 def require_room_for_rows(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from polysparse.files.source import FileFault, Source
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.matrix.output import CsrRoom, as_csr, index_dtype_for
+from polysparse.matrix.output import CsrBuffers, as_csr, index_dtype_for
 from polysparse.stream.resources import Resources
 from polysparse.stream.rows import read_rows, require_unchanged
 
@@ -27,7 +27,7 @@ def read_whole(source: Source, resources: Resources) -> tuple[Any, NDArray[np.fl
     """Return all rows as a csr_array of float64, and their labels or None."""
     summary, index_dtype = source.summary, _index_dtype(source)
     most_rows, most = summary.n_rows, summary.profile.n_stored
-    room = CsrRoom.fresh(most_rows, most, index_dtype, index_dtype, DTYPE)
+    room = CsrBuffers.fresh(most_rows, most, index_dtype, index_dtype, DTYPE)
     labels = np.empty(most_rows) if summary.has_labels else None
     n_rows = nnz = room.indptr[0] = 0
     resources.progress.start(0, "reading")
@@ -51,7 +51,7 @@ def _index_dtype(source: Source) -> np.dtype[Any]:
     return index_dtype_for(max(source.summary.profile.n_stored, source.summary.n_features))
 
 
-def _append(room: CsrRoom, x: CanonicalCsr, rows: slice, nnz: int) -> int:
+def _append(room: CsrBuffers, x: CanonicalCsr, rows: slice, nnz: int) -> int:
     """Copy rows behind those that are there, and return the number of stored values."""
     stop = nnz + len(x.data)
     offsets = room.indptr[rows.start + 1 : rows.stop + 1]

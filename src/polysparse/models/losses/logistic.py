@@ -96,14 +96,18 @@ class SoftmaxPoint:
         out = np.empty_like(change)
         shifts = _for_each(shift, change.shape[1])
         n_threads = _threads(n_jobs, change)
-        cpu.fill_hessian_products(self.probabilities, self.row_weights, change, shifts, out, n_threads)
+        cpu.fill_hessian_products(
+            self.probabilities, self.row_weights, change, shifts, out, n_threads
+        )
         return out
 
     def intercept_cross(self, change: RowArray, n_jobs: int | None) -> NDArray[np.float64]:
         """Return the sums over rows of the Hessian times `change`."""
         shifts, out = (np.zeros(change.shape[1]) for _ in range(2))
         n_threads = _threads(n_jobs, change)
-        cpu.sum_hessian_products(self.probabilities, self.row_weights, change, shifts, out, n_threads)
+        cpu.sum_hessian_products(
+            self.probabilities, self.row_weights, change, shifts, out, n_threads
+        )
         return out
 
 

@@ -1,4 +1,4 @@
-"""Containers whose values are elsewhere are recognised without importing their libraries."""
+"""Dask arrays and matrices on a GPU are recognised without importing their libraries."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from polysparse.elsewhere import handler_of, require_here
+from polysparse.dispatch import backend_of, require_in_memory
 
 
 class Array:
@@ -20,14 +20,16 @@ Array.__module__ = "dask.array.core"
 
 
 @pytest.mark.parametrize("X", [np.ones((2, 2)), sparse.csr_array((2, 2)), [[1.0]], None])
-def test_what_is_here_has_no_handler(X):
-    assert handler_of(X) is None
-    require_here(X)
+def test_what_is_in_memory_has_no_backend(X):
+    assert backend_of(X) is None
+    require_in_memory(X)
 
 
-def test_what_is_elsewhere_is_refused_where_it_cannot_be_handed_over():
-    with pytest.raises(TypeError, match=r"X is of dask.*Give X\.compute\(\)"):
-        require_here(Array())
+def test_a_dask_array_is_refused_where_values_are_needed_in_memory():
+    with pytest.raises(
+        TypeError, match=r"X is a Dask array; this function needs it in memory. Call X\.compute\(\)"
+    ):
+        require_in_memory(Array())
 
 
 class Tensor:
@@ -54,16 +56,18 @@ class DeviceArray:
         SimpleNamespace(indptr=DeviceArray(), data=DeviceArray()),
     ],
 )
-def test_what_is_on_a_gpu_is_refused_where_it_cannot_be_handed_over(X):
-    with pytest.raises(TypeError, match=r"X is on a GPU.*Give X\.get\(\)"):
-        require_here(X)
+def test_a_matrix_on_a_gpu_is_refused_where_values_are_needed_in_memory(X):
+    with pytest.raises(
+        TypeError, match=r"X is on a GPU; this function needs it in memory. Call X\.get\(\)"
+    ):
+        require_in_memory(X)
 
 
 @pytest.mark.parametrize(
     "X", [Tensor("torch.sparse_csr", is_cuda=False), Tensor("torch.strided", is_cuda=True)]
 )
-def test_other_tensors_have_no_handler(X):
-    assert handler_of(X) is None
+def test_other_tensors_have_no_backend(X):
+    assert backend_of(X) is None
 
 
 def test_without_cupy_the_extra_is_named():

@@ -1,4 +1,4 @@
-"""What an estimator has learnt about columns: their counts, and which of them it keeps."""
+"""ObservedCounts: in how many rows columns occur, and which of them are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polysparse.columns.spaces import ChosenColumns
 from polysparse.observation.tally import LOCK, ColumnTally
 
 
-class Learnt:
+class ObservedCounts:
     """The counts of columns and, once requested, the columns chosen from them.
 
     Counts are never added to it: partial_fit and merge swap in a new object, in one step. So copies
@@ -72,11 +72,13 @@ class Learnt:
             raise ValueError(
                 "The counts of columns that were not kept are gone, by forget_rejected or "
                 "remember_rejected=False or by save and load: partial_fit and merge would not be "
-                "exact. Call fit to begin anew."
+                "exact. Call fit to start over."
             )
 
-    def without_rejected(self) -> Learnt:
+    def without_rejected(self) -> ObservedCounts:
         """Return the same without the counts of columns that were not chosen."""
         with LOCK:
             columns, counts = self.choose(None)
-            return Learnt(self.basis, None, self.limits, (columns.ranks, counts), self.is_all)
+            return ObservedCounts(
+                self.basis, None, self.limits, (columns.ranks, counts), self.is_all
+            )

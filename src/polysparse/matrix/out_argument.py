@@ -1,4 +1,4 @@
-"""Memory that the caller gives for a result, as NumPy's functions take it by `out`."""
+"""Read the argument `out`: memory of the caller for a result, as in NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polysparse.matrix.output import CsrRoom
+from polysparse.matrix.output import CsrBuffers
 
 CSR_ARRAYS = ("indptr", "indices", "data")
 
@@ -17,8 +17,8 @@ CSR_ARRAYS = ("indptr", "indices", "data")
 _ARRAYS = (*CSR_ARRAYS, "row", "col", "offsets")
 
 
-def as_dense_room(out: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return `out`, once it is known to be an array that a dense result can be written to."""
+def as_dense_out(out: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return `out`, if a dense result can be written to it."""
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         raise ValueError(f"out must be an array of shape {shape} and dtype {dtype}; got {_of(out)}")
     _require_writable(out, "out")
@@ -27,10 +27,10 @@ def as_dense_room(out: Any, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDA
     return out
 
 
-def as_csr_room(
+def as_csr_out(
     out: Any, n_rows: int, nnz: int, index_dtype: np.dtype[Any], dtype: np.dtype[Any]
-) -> CsrRoom:
-    """Return the arrays of `out`, once they are known to have room for a CSR result.
+) -> CsrBuffers:
+    """Return the arrays of `out`, if a CSR result fits into them.
 
     Those of a matrix may be the beginning of larger ones, which were given for a larger result
     before: then all of these can be written to.
@@ -61,7 +61,7 @@ def as_csr_room(
             raise ValueError(f"{name} of out must be contiguous.")
     for first, second in combinations(arrays, 2):
         _require_apart(first, second, "another array of out")
-    return CsrRoom(*arrays)
+    return CsrBuffers(*arrays)
 
 
 def require_apart_from(out: Any, X: Any) -> None:

@@ -1,4 +1,4 @@
-"""Learnt: columns are chosen once, by whoever asks first, and the others can be forgotten."""
+"""ObservedCounts: columns are chosen once, and the counts of the others can be dropped."""
 
 import pickle
 
@@ -10,7 +10,7 @@ from checks import columns_and_counts
 from csr_zoo import random_csr
 from polysparse import MonomialBasis, ObservedPolynomialFeatures
 from polysparse.matrix.canonical import as_canonical_csr
-from polysparse.observation.learnt import Learnt
+from polysparse.observation.observed_counts import ObservedCounts
 from polysparse.observation.tally import ColumnTally
 from programs import run
 
@@ -59,7 +59,7 @@ def test_what_was_rejected_can_be_forgotten():
     assert columns_and_counts(poly.forget_rejected()) == before
     assert len(pickle.dumps(poly)) < size
     for learn in (poly.partial_fit, lambda X: poly.merge(ObservedPolynomialFeatures().fit(X))):
-        with pytest.raises(ValueError, match=r"are gone, by forget_rejected .* Call fit to begin"):
+        with pytest.raises(ValueError, match=r"are gone, by forget_rejected .* Call fit to start"):
             learn(X)
     with pytest.raises(ValueError, match="are gone, by forget_rejected"):
         ObservedPolynomialFeatures().merge(poly)
@@ -78,7 +78,7 @@ def learnt(min_count, X):
     basis = MonomialBasis(X.shape[1])
     tally = ColumnTally(basis)
     tally.count(as_canonical_csr(X))
-    return Learnt(basis, tally, (min_count, None))
+    return ObservedCounts(basis, tally, (min_count, None))
 
 
 def test_columns_are_chosen_once():
