@@ -28,7 +28,7 @@ from polysparse.clusters.calls import TOGETHER, Call
 from polysparse.models.blocks import Function, add_in_order
 from polysparse.spark.packing import NUMBER, unpack
 from polysparse.spark.storing import remove, store, stored
-from polysparse.spark.worker import settle
+from polysparse.spark.worker import prepare_process
 
 MOST_FITS = 4  # that a worker remembers rows of
 MOST_TRIALS = 3  # of a job that finds files missing, before all blocks are sent
@@ -230,7 +230,7 @@ def contribute(
 
 def remembered(fit: str) -> dict[Any, dict[int, Any]]:
     """Return what this worker remembers of a fit, by blocks."""
-    settle()
+    prepare_process()
     own = _REMEMBERED.setdefault(fit, {})
     _REMEMBERED.move_to_end(fit)
     while len(_REMEMBERED) > MOST_FITS:

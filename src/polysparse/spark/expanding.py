@@ -30,8 +30,8 @@ from polysparse.spark.schema import (
 )
 from polysparse.spark.vectors import as_vectors, on_rows
 
-# No limit but that of a vector, which has fewer than 2**31 values. Blocks that are reused are small
-# enough for the cache, unless a single row is larger.
+# No limit except that of a vector, which has fewer than 2**31 values. Blocks that are reused fit
+# into the cache, unless a single row is larger.
 MOST_BYTES = 2**36
 
 RowExpander = Callable[[CanonicalCsr], Iterator[pa.Array]]
@@ -49,7 +49,7 @@ class ExpandingTransformer(Stage, HasInputCol, HasOutputCol, Transformer):  # ty
         raise NotImplementedError
 
     def _known_features(self, field: StructField) -> int | None:
-        """Return the number of features, as far as it is known without a look at the rows."""
+        """Return the number of features, if it is known without reading rows."""
         return stated_features(field)
 
     def _column_names(self, space: ColumnSpace, features: list[str] | None) -> Sequence[str] | None:
@@ -124,8 +124,8 @@ def expand_rows(space: ColumnSpace, x: CanonicalCsr) -> Iterator[pa.Array]:
 
 
 def blocks_of(space: ColumnSpace, x: CanonicalCsr) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of the expansion, each of which is gone once the next is asked for.
+    """Yield blocks of the expansion, each of which is valid until the next one is requested.
 
-    They are made by as many threads as Spark gives a task, which it says in OMP_NUM_THREADS.
+    They use as many threads as Spark gives a task, which OMP_NUM_THREADS holds.
     """
     return iter_expand_columns(space, x, n_jobs=None, max_bytes=MOST_BYTES, reuse=True)

@@ -55,7 +55,7 @@ class PolynomialLogisticRegressionModel(LogisticParams, FittedModel):
     Attributes
     ----------
     model : polysparse.PolynomialLogisticRegression
-        The fitted model in Python, with all that it can tell and write.
+        The fitted model in Python, with all its methods.
     coefficients : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
         Coefficients of the products.
     intercepts : ndarray of float64 of shape (1,) or (n_classes,)

@@ -1,4 +1,4 @@
-"""ObservedPolynomialFeaturesModel: the products that occurred, and how they are saved."""
+"""ObservedPolynomialFeaturesModel: the terms that occur in the data of a fit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ OBSERVED_PARAMS = (*EXPANSION_PARAMS, "minCount", "maxColumns", *COLUMN_PARAMS)
 
 @has_params(*OBSERVED_PARAMS, is_fitted=True)
 class ObservedPolynomialFeaturesModel(ExpandingTransformer, SavableModel):
-    """The products that occurred, as a Transformer. Made by `ObservedPolynomialFeatures.fit`.
+    """The terms that occurred, as a Transformer. Made by `ObservedPolynomialFeatures.fit`.
 
-    A product that was not kept is dropped, as CountVectorizerModel drops unknown words.
+    Terms that were not kept are dropped, as CountVectorizerModel drops unknown words.
 
     Attributes
     ----------

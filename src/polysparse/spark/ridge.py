@@ -27,7 +27,7 @@ class PolynomialRidgeModel(FittedModel):
     Attributes
     ----------
     model : polysparse.PolynomialRidge
-        The fitted model in Python, with all that it can tell and write.
+        The fitted model in Python, with all its methods.
     coefficients : ndarray of float64 of shape (n_columns,)
         Coefficients of the products.
     intercept : float
