@@ -1,4 +1,4 @@
-"""HashedPolynomialFeatures on Spark: products of features, hashed to a fixed number of columns."""
+"""HashedPolynomialFeatures on Spark: terms hashed to a fixed number of columns."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ class HashedPolynomialFeatures(
     """Generate polynomial and interaction features, hashed to a fixed number of columns.
 
     Columns and values are those of `polysparse.HashedPolynomialFeatures`, bit for bit, so that a
-    model may be fitted on Spark and used in Python. Nothing is learnt and nothing can be too wide.
+    model may be fitted on Spark and used in Python. There is nothing to fit, and no limit to
+    the width of the expansion.
 
     See Also
     --------
-    ObservedPolynomialFeatures : A column of its own for each product that occurs.
+    ObservedPolynomialFeatures : A separate column for each term that occurs.
     PolynomialFeatures : All columns.
 
     Examples

@@ -1,4 +1,4 @@
-"""PolynomialLogisticRegression on Spark, fitted to rows where they are, without an expansion."""
+"""PolynomialLogisticRegression on Spark, fitted on executors without an expansion."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LogisticParams(
 class PolynomialLogisticRegressionModel(LogisticParams, FittedModel):
     """A fitted model as a Transformer. Made by `PolynomialLogisticRegression.fit`.
 
-    `transform` multiplies rows with coefficients, and never builds an expansion. As MLlib's model,
+    `transform` multiplies rows with coefficients, without an expansion. As MLlib's model,
     it adds scores (two classes have two, of opposite sign), probabilities and predictions.
 
     Attributes
@@ -57,7 +57,7 @@ class PolynomialLogisticRegressionModel(LogisticParams, FittedModel):
     model : polysparse.PolynomialLogisticRegression
         The fitted model in Python, with all its methods.
     coefficients : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients of the products.
+        Coefficients of the terms.
     intercepts : ndarray of float64 of shape (1,) or (n_classes,)
         The intercepts.
     classes : ndarray of float64
@@ -104,11 +104,11 @@ class PolynomialLogisticRegressionModel(LogisticParams, FittedModel):
 
 @_has_logistic_params()
 class PolynomialLogisticRegression(LogisticParams, ModelEstimator):
-    """Logistic regression on polynomial features that are never built.
+    """Logistic regression on polynomial features, without an expansion.
 
-    The model is `polysparse.PolynomialLogisticRegression`, fitted to all rows of a dataset where
-    they are: each pass is a job that sums what the partitions contribute, and only vectors of
-    coefficients travel. It is the same but for rounding however the rows are partitioned.
+    The model is `polysparse.PolynomialLogisticRegression`, fitted to all rows of a dataset on the
+    executors: each pass is a job that adds up contributions of partitions, and only vectors of
+    coefficients are sent. The result does not depend on the partitions, except for rounding.
 
     `C` times the weighted sum of the log losses, plus half the sum of squared coefficients, is
     minimised. Features are not standardised. It is the objective of MLlib's LogisticRegression with
@@ -120,7 +120,7 @@ class PolynomialLogisticRegression(LogisticParams, ModelEstimator):
 
     Notes
     -----
-    Rows are packed once and kept by Spark for the time of the fit, in memory or on disk. A row with
+    Rows are packed once and cached by Spark during the fit, in memory or on disk. A row with
     n stored features takes about 6 n bytes if there are fewer than 65,536 features and float32
     holds their values, else 12 n.
 

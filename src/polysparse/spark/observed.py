@@ -1,4 +1,4 @@
-"""ObservedPolynomialFeatures on Spark: only the products of features that occur in the data."""
+"""ObservedPolynomialFeatures on Spark: only the terms that occur in the data."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class ObservedPolynomialFeatures(
 ):
     """Generate the polynomial and interaction features that occur in the data.
 
-    `fit` counts in how many rows each product occurs and keeps the products that occur often
+    `fit` counts in how many rows each term occurs and keeps the terms that occur often
     enough, in a pass over the data that expands nothing. Columns, counts and values are those of
     `polysparse.ObservedPolynomialFeatures`, bit for bit, however the rows are partitioned.
 
     See Also
     --------
     PolynomialFeatures : All columns.
-    HashedPolynomialFeatures : A fixed number of columns, and nothing to learn.
+    HashedPolynomialFeatures : A fixed number of columns, without a fit.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""PolynomialFeatures on Spark: all products of the features of a vector."""
+"""PolynomialFeatures on Spark: all polynomial terms of a vector."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class PolynomialFeatures(
 
     Columns and values are those of `polysparse.PolynomialFeatures`, and so of scikit-learn, bit for
     bit. Vectors may be sparse or dense, and both in one column; the result is sparse. The number of
-    features is read from the column's metadata, or else from its first row, which is computed for
-    that: VectorAssembler and VectorSizeHint write it there. Every row must have as many.
+    features is read from the column's metadata, which VectorAssembler and VectorSizeHint write, or
+    else from the first row, which runs a job. All rows must have the same number.
 
     See Also
     --------

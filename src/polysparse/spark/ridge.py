@@ -1,4 +1,4 @@
-"""PolynomialRidge on Spark, fitted to rows where they are, without an expansion."""
+"""PolynomialRidge on Spark, fitted on executors without an expansion."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _has_ridge_params = partial(
 class PolynomialRidgeModel(FittedModel):
     """A fitted model as a Transformer. Made by `PolynomialRidge.fit`.
 
-    `transform` multiplies rows with coefficients, and never builds an expansion.
+    `transform` multiplies rows with coefficients, without an expansion.
 
     Attributes
     ----------
     model : polysparse.PolynomialRidge
         The fitted model in Python, with all its methods.
     coefficients : ndarray of float64 of shape (n_columns,)
-        Coefficients of the products.
+        Coefficients of the terms.
     intercept : float
         The intercept.
     numFeatures : int
@@ -57,11 +57,11 @@ class PolynomialRidgeModel(FittedModel):
 
 @_has_ridge_params()
 class PolynomialRidge(ModelEstimator):
-    """Ridge regression on polynomial features that are never built.
+    """Ridge regression on polynomial features, without an expansion.
 
-    The model is `polysparse.PolynomialRidge`, fitted to all rows of a dataset where they are: each
-    pass is a job that sums what the partitions contribute, and only vectors of coefficients travel.
-    It is the same but for rounding however the rows are partitioned.
+    The model is `polysparse.PolynomialRidge`, fitted to all rows of a dataset on the executors:
+    each pass is a job that adds up contributions of partitions, and only vectors of coefficients
+    are sent. The result does not depend on the partitions, except for rounding.
 
     The sum of ``weight * (label - prediction) ** 2`` plus `alpha` times the sum of squared
     coefficients is minimised. Features are not standardised. It is the objective of MLlib's
