@@ -39,13 +39,6 @@ def to_optional_int(value: Any) -> int | None:
     return None if value is None else TypeConverters.toInt(value)
 
 
-def to_columns(value: Any) -> str | list[int]:
-    """Convert to a string or a list of ints."""
-    if isinstance(value, str):
-        return value
-    return TypeConverters.toListInt(value)  # type: ignore[no-any-return]
-
-
 def to_class_weight(value: Any) -> ClassWeight:
     """Convert to a string or a dict of numbers, unless it is None. JSON makes keys strings."""
     if not isinstance(value, Mapping):
@@ -169,12 +162,10 @@ _SPECS = (
     ),
     ParamSpec(
         "columns",
-        str | list[int],
+        str,
         "all",
         'Which terms have a coefficient: "all", "observed" for those that occur in the data (see '
-        'minCount and maxColumns), "hashed" for nColumns columns that terms are hashed to, or '
-        "increasing column numbers of the expansion without a constant term.",
-        to_columns,
+        'minCount and maxColumns), or "hashed" for nColumns columns that terms are hashed to.',
     ),
     ParamSpec("fitIntercept", bool, True, "If False, the intercept is 0."),
     ParamSpec(
