@@ -37,7 +37,7 @@ from polysparse.spark import (
     PolynomialLogisticRegression,
 )
 
-MLLIB, OURS, SAME_ORDER = "MLlib", "PolynomialFeatures", 'PolynomialFeatures, order="spark"'
+MLLIB, OURS, SAME_ORDER = "MLlib", "PolynomialFeatures", 'PolynomialFeatures, columnOrder="spark"'
 MLLIB_MODEL, HASHED = "MLlib and its model", "HashedPolynomialFeatures and MLlib's model"
 OUR_MODEL = "PolynomialLogisticRegression's model"
 TARGET_VECTORS, TARGET_PREDICTION = 3.0, 6.0
@@ -107,7 +107,7 @@ def stages(degree: int, sample: DataFrame) -> dict[str, Any]:
     return {
         MLLIB: mllib,
         OURS: PolynomialFeatures(**columns, includeBias=False),
-        SAME_ORDER: PolynomialFeatures(**columns, order="spark"),
+        SAME_ORDER: PolynomialFeatures(**columns, columnOrder="spark"),
         MLLIB_MODEL: with_model(mllib, sample),
         HASHED: with_model(hashed, sample),
         OUR_MODEL: PipelineModel([fused_model(degree, sample)]),

@@ -19,7 +19,7 @@ from expand_on_cluster import dense_rows
 from model_data import classes_for, numbers_for
 from polysparse.clusters.data_blocks import DataBlock
 from polysparse.matrix.canonical import as_canonical_csr
-from polysparse.spark import storing
+from polysparse.spark import block_files
 from polysparse.spark.cluster import SparkCluster
 from polysparse.spark.packing import join, pack_rows, unpack
 from spark_frames import frame_of, vectors_of
@@ -376,25 +376,25 @@ def test_a_fit_does_not_fail_when_rows_cannot_be_removed(spark, monkeypatch):
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     rows = DataBlock(as_canonical_csr(X), TARGETS["ridge"], WEIGHTS)
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
-    storing.store("fit", "0-0", rows)
-    assert storing.stored("fit", "0-0", 6) is None
+    block_files.store("fit", "0-0", rows)
+    assert block_files.stored("fit", "0-0", 6) is None
     monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},elsewhere")
-    storing.store("fit", "0-0", rows)
-    storing.store("fit", "0-0", rows)
+    block_files.store("fit", "0-0", rows)
+    block_files.store("fit", "0-0", rows)
     assert [path.name for path in (tmp_path / "polysparse-fit").iterdir()] == ["0-0"]
-    found = storing.stored("fit", "0-0", 6)
+    found = block_files.stored("fit", "0-0", 6)
     assert found.x.data.tobytes() == X.data.tobytes()
     assert found.weights.tobytes() == WEIGHTS.tobytes()
     data = tmp_path / "polysparse-fit" / "0-0" / "data.npy"
     data.write_bytes(data.read_bytes()[:-8])
-    assert storing.stored("fit", "0-0", 6) is None
+    assert block_files.stored("fit", "0-0", 6) is None
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
-    storing.store("fit", "0-1", rows)
-    assert storing.stored("fit", "0-1", 6) is None
+    block_files.store("fit", "0-1", rows)
+    assert block_files.stored("fit", "0-1", 6) is None
     assert [path.name for path in (tmp_path / "polysparse-fit").iterdir()] == ["0-0"]
-    storing.remove("fit")
+    block_files.remove("fit")
     assert list(tmp_path.iterdir()) == []

@@ -14,6 +14,7 @@ from polysparse.spark import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
     PolynomialFeatures,
+    PolynomialLogisticRegression,
 )
 
 
@@ -91,10 +92,14 @@ def test_columns_are_checked_before_anything_runs(frame, kind):
         (stage(HashedPolynomialFeatures, seed=-1), r"seed must be an int \(0 to .*got -1"),
         (stage(ObservedPolynomialFeatures, minCount=0), r"minCount must be an int \(at least 1"),
         (stage(ObservedPolynomialFeatures, maxColumns=0), r"maxColumns must be an int \(at least"),
-        (stage(order="C"), r'order must be "sklearn" or "spark"; got \'C\''),
-        (stage(order="spark", degree=(1, 2)), r'order="spark".* has no degree=\[1, 2\]: set'),
-        (stage(order="spark", interactionOnly=True), r"has no interactionOnly=True"),
-        (stage(order="spark", includeBias=True), r"has no includeBias=True"),
+        (stage(columnOrder="C"), r'columnOrder must be "sklearn" or "spark"; got \'C\''),
+        (
+            stage(columnOrder="spark", degree=(1, 2)),
+            r'columnOrder="spark".* does not support degree=\[1, 2\]: set columnOrder="sklearn"',
+        ),
+        (stage(columnOrder="spark", interactionOnly=True), "not support interactionOnly=True"),
+        (stage(columnOrder="spark", includeBias=True), "not support includeBias=True"),
+        (stage(degree=-1), "degree must be a non-negative int"),
     ],
 )
 def test_params_are_refused_in_the_words_of_spark(frame, asked, message):
@@ -105,8 +110,19 @@ def test_params_are_refused_in_the_words_of_spark(frame, asked, message):
 def test_params_of_a_wrong_type_are_refused_when_they_are_set():
     with pytest.raises(TypeError, match='param "interactionOnly"'):
         PolynomialFeatures(interactionOnly="yes")
-    with pytest.raises(ValueError, match="degree must be a non-negative int, or a pair"):
+    with pytest.raises(TypeError, match=r'param "degree"\. degree must be an int, or a pair'):
         PolynomialFeatures().setDegree("2")
+    with pytest.raises(TypeError, match=r'param "classWeight"\. classWeight must map numbers'):
+        PolynomialLogisticRegression(classWeight={"a": 1.0})
+    with pytest.raises(TypeError, match=r'param "columns"\. Could not convert'):
+        PolynomialLogisticRegression(columns=[0.5])
+
+
+def test_unknown_params_are_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'order'"):
+        PolynomialFeatures(order="spark")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'uid'"):
+        PolynomialFeatures().setParams(uid="a")
 
 
 def stated(frame, n_features):
@@ -116,7 +132,7 @@ def stated(frame, n_features):
 
 @pytest.mark.parametrize("order", ["sklearn", "spark"])
 def test_an_expansion_wider_than_a_vector_is_refused_by_the_schema(frame, order):
-    asked, fits = stage(order=order), 65_534
+    asked, fits = stage(columnOrder=order), 65_534
     asked.transformSchema(stated(frame, fits).schema)
     with pytest.raises(
         IllegalArgumentException,

@@ -1,4 +1,4 @@
-"""order="spark" gives what MLlib's PolynomialExpansion gives: columns, bits and size."""
+"""columnOrder="spark" gives what MLlib's PolynomialExpansion gives: columns, bits and size."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_vectors_are_those_of_mllib(spark, degree):
     frame = frame_of(spark, vectors_of(dense, dense_rows=range(0, 20, 4)))
     columns = {"degree": degree, "inputCol": "x"}
     theirs = PolynomialExpansion(**columns, outputCol="theirs").transform(frame)
-    both = PolynomialFeatures(**columns, order="spark", outputCol="ours").transform(theirs)
+    both = PolynomialFeatures(**columns, columnOrder="spark", outputCol="ours").transform(theirs)
     for row in both.collect():
         assert row.ours.size == row.theirs.size
         assert row.ours.toArray().tobytes() == row.theirs.toArray().tobytes()
@@ -67,6 +67,6 @@ def test_vectors_are_those_of_mllib(spark, degree):
 
 def test_columns_are_named_in_that_order(spark):
     frame = frame_of(spark, vectors_of([[1.0, 2.0]]))
-    out = PolynomialFeatures(order="spark", inputCol="x", outputCol="out").transform(frame)
+    out = PolynomialFeatures(columnOrder="spark", inputCol="x", outputCol="out").transform(frame)
     names = [each["name"] for each in out.schema["out"].metadata["ml_attr"]["attrs"]["numeric"]]
     assert names == ["x0", "x0^2", "x1", "x0 x1", "x1^2"]

@@ -1,5 +1,8 @@
 """The stages are citizens of pyspark.ml: params, copies, persistence, pipelines, tuning."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -16,14 +19,18 @@ from polysparse.spark import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
     PolynomialFeatures,
+    PolynomialLogisticRegression,
+    PolynomialRidge,
+    PolynomialRidgeModel,
 )
 
 X = sparse.csr_array(csr_zoo.random_dense(60, 5, 0.5, seed=3))
 KINDS = PolynomialFeatures, HashedPolynomialFeatures, ObservedPolynomialFeatures
+ESTIMATORS = *KINDS, PolynomialRidge, PolynomialLogisticRegression
 
 # For each kind, params that are not the defaults.
 PARAMS = {
-    PolynomialFeatures: {"degree": [1, 3], "interactionOnly": True, "order": "sklearn"},
+    PolynomialFeatures: {"degree": [1, 3], "interactionOnly": True, "columnOrder": "sklearn"},
     HashedPolynomialFeatures: {"nColumns": 77, "alternateSign": False, "seed": 2**64 - 1},
     ObservedPolynomialFeatures: {"minCount": 2, "maxColumns": 9, "includeBias": False},
 }
@@ -45,6 +52,36 @@ def test_every_param_is_documented_and_has_a_getter_and_a_setter(kind):
         if param.name != "inputCol":  # which has no default
             assert getattr(stage, f"get{name}")() == stage.getOrDefault(param)
         assert callable(getattr(stage, f"set{name}"))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_signatures_and_help_show_the_params(kind):
+    parameters = inspect.signature(kind).parameters
+    assert set(parameters) == {param.name for param in kind().params}
+    assert inspect.signature(kind.setParams).parameters.keys() == {"self", *parameters}
+    stage = kind()
+    for name, each in parameters.items():
+        assert each.kind is inspect.Parameter.KEYWORD_ONLY
+        if stage.hasDefault(name) and name != "outputCol":
+            assert stage.getOrDefault(name) == each.default
+        getter, setter = (
+            getattr(kind, f"{verb}{name[0].upper()}{name[1:]}") for verb in ("get", "set")
+        )
+        for method in (getter, setter):
+            assert name in method.__doc__
+            assert method.__qualname__ == f"{kind.__name__}.{method.__name__}"
+            assert method.__module__ == kind.__module__
+            assert method.__name__ in dir(stage)
+        assert getter.__annotations__ == {"return": each.annotation}
+        assert setter.__annotations__ == {"value": each.annotation}
+        assert f"\n    {name} : " in kind.__doc__
+    assert kind.__doc__.index("Parameters\n") < kind.__doc__.index("See Also\n")
+
+
+def test_a_fitted_model_has_setters_only_for_what_a_fit_does_not_fix():
+    setters = {name for name in dir(PolynomialRidgeModel) if re.match("set[A-Z]", name)}
+    assert setters == {"setFeaturesCol", "setPredictionCol"}
+    assert PolynomialRidgeModel(None).getMaxIter() == PolynomialRidge().getMaxIter() == 5000
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -113,9 +113,7 @@ def test_what_was_pruned_cannot_learn_more_after_loading(path):
     poly.save(path)
     loaded = ObservedPolynomialFeatures.load(path)
     for _ in range(2):  # it stays so
-        with pytest.raises(
-            ValueError, match=r"are gone, .* by save and load: .* Call fit to start"
-        ):
+        with pytest.raises(ValueError, match=r"are gone, .* Call fit to start"):
             loaded.partial_fit(X)
         with pytest.raises(ValueError, match="are gone"):
             loaded.merge(poly)

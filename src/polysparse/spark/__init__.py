@@ -1,16 +1,16 @@
 """polysparse on Spark: transformers, estimators and models of pyspark.ml.
 
-It uses the rooms above through their functions, and does no arithmetic of its own but for the order
-of MLlib's columns. Needs ``pip install 'polysparse[spark]'`` and Java 17 or later.
+The arithmetic is done by other packages, except for MLlib's order of columns. Needs
+``pip install 'polysparse[spark]'`` and Java 17 or later.
 
 PolynomialFeatures
     All columns, in the order of scikit-learn or of MLlib.
 HashedPolynomialFeatures
-    A fixed number of columns, and nothing to learn.
+    Terms hashed to a fixed number of columns, without a fit.
 ObservedPolynomialFeatures, ObservedPolynomialFeaturesModel
-    Only the columns that occur in the data.
+    Only the terms that occur in the data.
 PolynomialLogisticRegression, PolynomialRidge, and their models
-    Fitted to rows where they are, and predicting, without an expansion.
+    Linear models that are fitted and that predict without an expansion.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
     "PolynomialRidgeModel",
 ]
 
-# Workers import this package for what their tasks call. They need no stage, and no scikit-learn.
+# Workers import this package for their tasks, which need neither stages nor scikit-learn.
 _LAZY = {
     "HashedPolynomialFeatures": "polysparse.spark.hashed",
     "ObservedPolynomialFeatures": "polysparse.spark.observed",

@@ -1,11 +1,11 @@
 """Spark as a Cluster: a pass is one job over blocks that Spark keeps, summed in their order.
 
 Executors store the rows of their blocks as files (see `storing`), and a job sends the numbers of
-blocks alone. Where a file is missing, because it is the first job, an executor was lost, or Spark
-chose another one, the block is sent and stored before the job is run again.
+blocks alone. Where a file is missing, because an executor was lost or Spark chose another one,
+the block is sent and stored before the job is run again.
 
-What else is kept of a block is a description of how to make it. A worker makes it when it needs it,
-and remembers it as long as its process lives and the fit needs it. Another worker makes it again.
+Other results for a block are described by a DeferredResult. A worker computes one when it is needed
+and caches it while its process and the fit last. Another worker computes it again.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ from pyspark.sql import DataFrame
 from polysparse.clusters.calls import TOGETHER, Call
 from polysparse.models.local_rows import add_in_order
 from polysparse.models.row_store import Function
+from polysparse.spark.block_files import remove, store, stored
 from polysparse.spark.packing import NUMBER, unpack
-from polysparse.spark.storing import remove, store, stored
-from polysparse.spark.worker import settle
+from polysparse.spark.worker import prepare_process
 
-MOST_FITS = 4  # that a worker remembers rows of
-MOST_TRIALS = 3  # of a job that finds files missing, before all blocks are sent
+MAX_FITS = 4  # whose rows a worker caches
+MAX_ATTEMPTS = 3  # of a job that finds files missing, before all blocks are sent
 _ROWS = 0  # the number of the step that stands for the rows
-LARGE = 2**17  # bytes of what all blocks are told, which are sent apart
+LARGE_BYTES = 2**17  # of arrays that all blocks share; larger ones are broadcast
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """A call of a function for every block, as it travels to the workers.
+class DeferredResult:
+    """The result of a function for every block, computed by workers when it is needed.
 
     Attributes
     ----------
     number : int
-        Under which a worker remembers the result.
+        Key under which a worker caches the result.
     call : Call, or a Broadcast of it
         The function, and what all blocks share. None stands for the rows themselves.
     sent : dict of Broadcast
         More of what they share, sent before.
-    arguments : tuple of Step
-        Whose results the function takes.
+    arguments : tuple of DeferredResult
+        Results that the function takes.
     is_once : bool
-        Whether the result is not remembered.
+        Whether the result is not cached.
     """
 
     number: int
     call: Any = None
     sent: tuple[tuple[str, Any], ...] = ()
-    arguments: tuple[Step, ...] = ()
+    arguments: tuple[DeferredResult, ...] = ()
     is_once: bool = True
 
 
 @dataclass(frozen=True)
-class Sent:
-    """What was sent to all workers before."""
+class SharedValue:
+    """A value that was broadcast to all workers."""
 
     broadcast: Any
 
@@ -81,53 +81,55 @@ class SparkCluster:
 
     Attributes
     ----------
-    rows : Step
-        What stands for the rows of every block.
+    rows : DeferredResult
+        Stands for the rows of every block.
     """
 
     def __init__(self, blocks: DataFrame, n_features: int) -> None:
         self.blocks = blocks
         self.n_features = n_features
         self.name = uuid4().hex
-        self.rows = Step(_ROWS)
+        self.rows = DeferredResult(_ROWS)
         self._context = blocks.sparkSession.sparkContext
         self._packed = blocks.rdd
         self._numbers_of_blocks = blocks.select(NUMBER).rdd
         self._is_stored = False
         self._numbers = count(1)
-        self._alive: WeakSet[Step] = WeakSet()
-        self._endings: list[Any] = []
+        self._alive: WeakSet[DeferredResult] = WeakSet()
+        self._finalizers: list[Any] = []
 
     def __enter__(self) -> SparkCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for end in self._endings:
+        for end in self._finalizers:
             end()
         if self._is_stored:
-            with suppress(Exception):  # what is left goes with the executor
+            with suppress(Exception):  # Spark removes the rest with the executor
                 self._numbers_of_blocks.foreachPartition(partial(forget, self.name))
         self.blocks.unpersist()
 
-    def share(self, value: Any) -> Sent:
+    def share(self, value: Any) -> SharedValue:
         """Send a value to the workers once."""
         broadcast = self._context.broadcast(value)
-        sent = Sent(broadcast)
-        self._forget_with(sent, broadcast)
+        sent = SharedValue(broadcast)
+        self._destroy_with(sent, broadcast)
         return sent
 
-    def keep(self, function: Function, /, *kept: Any, once: bool = False, **shared: Any) -> Step:
-        """Keep function(*kept, **shared) of every block: every worker makes it for itself."""
-        sent = {name: v.broadcast for name, v in shared.items() if isinstance(v, Sent)}
+    def keep(
+        self, function: Function, /, *kept: Any, once: bool = False, **shared: Any
+    ) -> DeferredResult:
+        """Return function(*kept, **shared) of every block, which workers compute when needed."""
+        sent = {name: v.broadcast for name, v in shared.items() if isinstance(v, SharedValue)}
         own = {name: v for name, v in shared.items() if name not in sent}
         call: Any = Call.now(function, (), own)
         arrays = (value for value in own.values() if isinstance(value, np.ndarray))
-        is_large = sum(array.nbytes for array in arrays) > LARGE
+        is_large = sum(array.nbytes for array in arrays) > LARGE_BYTES
         if is_large:
             call = self._context.broadcast(call)
-        step = Step(next(self._numbers), call, tuple(sent.items()), kept, once)
+        step = DeferredResult(next(self._numbers), call, tuple(sent.items()), kept, once)
         if is_large:
-            self._forget_with(step, call)
+            self._destroy_with(step, call)
         self._alive.add(step)
         return step
 
@@ -139,9 +141,11 @@ class SparkCluster:
         if not self._is_stored:
             self._store(list(range(self._packed.getNumPartitions())))
             self._is_stored = True
-        for _ in range(MOST_TRIALS):
+        for _ in range(MAX_ATTEMPTS):
             parts = self._collect(self._numbers_of_blocks, job)
-            missing = [i for _, part in parts if isinstance(part, Missing) for i in part.partitions]
+            missing = [
+                i for _, part in parts if isinstance(part, MissingBlocks) for i in part.partitions
+            ]
             if not missing:
                 break
             self._store(missing)
@@ -161,19 +165,19 @@ class SparkCluster:
         )
         self._context.runJob(storing, list, partitions)
 
-    def _forget_with(self, owner: Any, broadcast: Any) -> None:
-        """Let workers forget a broadcast when nothing refers to its owner, or the fit has ended."""
-        self._endings = [end for end in self._endings if end.alive]
-        self._endings.append(finalize(owner, broadcast.destroy))
+    def _destroy_with(self, owner: Any, broadcast: Any) -> None:
+        """Destroy a broadcast when nothing refers to its owner, or the fit has ended."""
+        self._finalizers = [end for end in self._finalizers if end.alive]
+        self._finalizers.append(finalize(owner, broadcast.destroy))
 
 
 # ---------------------------------------------------------------------------------- on the workers
 
-_REMEMBERED: OrderedDict[str, dict[Any, dict[int, Any]]] = OrderedDict()
+_CACHE: OrderedDict[str, dict[Any, dict[int, Any]]] = OrderedDict()
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingBlocks:
     """In place of sums: partitions of which blocks are not stored where they are needed."""
 
     partitions: tuple[int, ...]
@@ -193,19 +197,19 @@ def store_blocks(
 
 
 def contribute(
-    step: Step,
+    step: DeferredResult,
     fit: str,
     alive: frozenset[int],
     n_features: int,
     partition: int,
     blocks: Iterator[Any],
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the number of a partition and the sums of what its blocks contribute to a step.
+    """Yield the number of a partition and the sums of a result over its blocks.
 
-    Blocks are packed, or only their numbers. If one of these is not stored here, Missing is yielded
-    instead.
+    Blocks are packed, or only their numbers. If one of these is not stored here, MissingBlocks is
+    yielded instead.
     """
-    own = remembered(fit)
+    own = cached_results(fit)
 
     def sums() -> Iterator[Any]:
         for packed in blocks:
@@ -224,26 +228,26 @@ def contribute(
     try:
         yield partition, add_in_order(sums())
     except _NotStored:
-        for _ in blocks:  # Spark ends a worker that does not read all it is sent
+        for _ in blocks:  # Spark stops a worker that leaves input unread
             pass
-        yield partition, Missing((partition,))
+        yield partition, MissingBlocks((partition,))
 
 
-def remembered(fit: str) -> dict[Any, dict[int, Any]]:
-    """Return what this worker remembers of a fit, by blocks."""
-    settle()
-    own = _REMEMBERED.setdefault(fit, {})
-    _REMEMBERED.move_to_end(fit)
-    while len(_REMEMBERED) > MOST_FITS:
-        _REMEMBERED.popitem(last=False)
+def cached_results(fit: str) -> dict[Any, dict[int, Any]]:
+    """Return what this worker has cached for a fit, by block."""
+    prepare_process()
+    own = _CACHE.setdefault(fit, {})
+    _CACHE.move_to_end(fit)
+    while len(_CACHE) > MAX_FITS:
+        _CACHE.popitem(last=False)
     return own
 
 
 def forget(fit: str, blocks: Iterator[Any]) -> None:
-    """Forget what this worker remembers of a fit, and remove what its executor has stored."""
+    """Clear what this worker has cached for a fit, and remove what its executor has stored."""
     for _ in blocks:
         pass
-    _REMEMBERED.pop(fit, None)
+    _CACHE.pop(fit, None)
     remove(fit)
 
 
@@ -252,8 +256,8 @@ def name_of(partition: int, packed: Any) -> str:
     return f"{partition}-{packed[0]}"
 
 
-def result_of(step: Step, known: dict[int, Any]) -> Any:
-    """Return the result of a step for a block, made anew or remembered."""
+def result_of(step: DeferredResult, known: dict[int, Any]) -> Any:
+    """Return the result of a step for a block, computed or cached."""
     if step.number in known:
         return known[step.number]
     call = step.call if isinstance(step.call, Call) else step.call.value
@@ -280,9 +284,11 @@ def add_groups(pairs: Iterator[tuple[int, tuple[int, Any]]]) -> Iterator[tuple[i
     for group, part in pairs:
         groups.setdefault(group, []).append(part)
     for group, parts in groups.items():
-        missing = [i for _, each in parts if isinstance(each, Missing) for i in each.partitions]
+        missing = [
+            i for _, each in parts if isinstance(each, MissingBlocks) for i in each.partitions
+        ]
         if missing:
-            yield group, Missing(tuple(missing))
+            yield group, MissingBlocks(tuple(missing))
         else:
             yield group, add_in_order(each for _, each in sorted(parts, key=_number_of))
 

@@ -1,8 +1,8 @@
 """In how many rows each column of an expansion occurs, counted where the rows are.
 
 Every partition counts its rows and divides its columns, by their remainders, into parts. The
-counts of a part then meet on one worker, where they become final: only columns that are kept go to
-the driver, which has the last word on them. Counts are integers: sums have no order.
+counts of a part are then added by one worker, which sends only columns that may be kept to the
+driver, where the final choice is made. Counts are integers, so the order of sums does not matter.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from polysparse.observation.tally import ColumnTally
 from polysparse.spark.schema import column_named
 from polysparse.spark.vectors import VectorFault, as_rows, unless_fault
 
-N_PARTS = 64  # more than are merged at once: Spark puts small ones together
+N_PARTS = 64  # more than are merged at once: Spark coalesces small ones
 
 Limits = tuple[int, int | None]  # min_count and max_columns
-Counts = tuple[NDArray[np.int64], NDArray[np.int64]]  # rising columns, and how often each occurs
+ColumnCounts = tuple[NDArray[np.int64], NDArray[np.int64]]  # increasing columns, their counts
 
 
-def choose_columns(dataset: DataFrame, column: str, basis: MonomialBasis, limits: Limits) -> Counts:
+def choose_columns(
+    dataset: DataFrame, column: str, basis: MonomialBasis, limits: Limits
+) -> ColumnCounts:
     """Return the columns that occur in enough rows, and their counts."""
     lists = "columns array<bigint>, counts array<bigint>"
     counted = dataset.select(column_named(column)).mapInArrow(
@@ -53,7 +55,7 @@ def count_rows(
         return
     columns, counts = tally.chosen(1, None)
     parts = (columns % N_PARTS).astype(np.uint8)
-    order = np.argsort(parts, kind="stable")  # columns of a part still rise
+    order = np.argsort(parts, kind="stable")  # columns of a part stay increasing
     ends = np.cumsum(np.bincount(parts, minlength=N_PARTS))
     for part, own in enumerate(np.split(order, ends[:-1])):
         if len(own):
@@ -67,7 +69,7 @@ def choose_in_parts(
     yield _as_row(_tally_of(basis, batches).chosen(*limits))
 
 
-def _as_row(counts: Counts, **more: int | str | None) -> pa.RecordBatch:
+def _as_row(counts: ColumnCounts, **more: int | str | None) -> pa.RecordBatch:
     kinds = {"part": pa.int32(), "fault": pa.string()}
     arrays = {
         name: pa.ListArray.from_arrays([0, len(each)], pa.array(each))

@@ -1,4 +1,4 @@
-"""Errors of the rooms above in Spark's kind and words, raised before any row is read."""
+"""Errors of other packages as Spark's kind of error, which names params instead of arguments."""
 
 from __future__ import annotations
 
@@ -8,21 +8,10 @@ from contextlib import contextmanager
 
 from pyspark.errors import IllegalArgumentException
 
-# The rooms above name arguments of Python; stages have params.
-PARAMS = {
-    "alternate_sign": "alternateSign",
-    "class_weight": "classWeight",
-    "fit_intercept": "fitIntercept",
-    "include_bias": "includeBias",
-    "interaction_only": "interactionOnly",
-    "max_columns": "maxColumns",
-    "max_iter": "maxIter",
-    "min_count": "minCount",
-    "n_columns": "nColumns",
-    "sample_weight": "weightCol",
-    "y": "labelCol",
-}
-_ARGUMENT = re.compile(rf"\b({'|'.join(PARAMS)})\b")
+from polysparse.spark.param_table import TABLE
+
+_PARAMS = {spec.python_name: name for name, spec in TABLE.items()}
+_ARGUMENT = re.compile(rf"\b({'|'.join(_PARAMS)})\b")
 
 
 @contextmanager
@@ -31,5 +20,5 @@ def illegal_arguments() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        message = _ARGUMENT.sub(lambda match: PARAMS[match[1]], str(error))
+        message = _ARGUMENT.sub(lambda match: _PARAMS[match[1]], str(error))
         raise IllegalArgumentException(message) from None

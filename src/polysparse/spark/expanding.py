@@ -1,4 +1,4 @@
-"""Expanding: a Transformer that gives every row its products, in columns that a subclass names."""
+"""ExpandingTransformer: expands every row, to columns that a subclass defines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.ml import Transformer
 from pyspark.ml.linalg import VectorUDT
+from pyspark.ml.param.shared import HasInputCol, HasOutputCol
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
@@ -17,7 +18,7 @@ from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.machine import format_count
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.spark.errors import illegal_arguments
-from polysparse.spark.params import PolynomialParams
+from polysparse.spark.params import Stage
 from polysparse.spark.schema import (
     MOST_NAMES,
     feature_names,
@@ -29,29 +30,33 @@ from polysparse.spark.schema import (
 )
 from polysparse.spark.vectors import as_vectors, on_rows
 
-# No limit but that of a vector, which has fewer than 2**31 values. Blocks that are reused are small
-# enough for the cache, unless a single row is larger.
+# No limit except that of a vector, which has fewer than 2**31 values. Blocks that are reused fit
+# into the cache, unless a single row is larger.
 MOST_BYTES = 2**36
 
-Rows = Callable[[CanonicalCsr], Iterator[pa.Array]]
+RowExpander = Callable[[CanonicalCsr], Iterator[pa.Array]]
 
 
-class Expanding(PolynomialParams, Transformer):  # type: ignore[misc]
-    """The methods that transformers and models share."""
+EXPANSION_PARAMS = ("degree", "interactionOnly", "includeBias")
+COLUMN_PARAMS = ("inputCol", "outputCol")
 
-    def column_space(self, n_features: int) -> ColumnSpace:
+
+class ExpandingTransformer(Stage, HasInputCol, HasOutputCol, Transformer):  # type: ignore[misc]
+    """The methods of all transformers that expand."""
+
+    def _column_space(self, n_features: int) -> ColumnSpace:
         """Return the columns of the output, for vectors of so many features."""
         raise NotImplementedError
 
-    def known_features(self, field: StructField) -> int | None:
-        """Return the number of features, as far as it is known without a look at the rows."""
+    def _known_features(self, field: StructField) -> int | None:
+        """Return the number of features, if it is known without reading rows."""
         return stated_features(field)
 
-    def column_names(self, space: ColumnSpace, features: list[str] | None) -> Sequence[str] | None:
+    def _column_names(self, space: ColumnSpace, features: list[str] | None) -> Sequence[str] | None:
         """Return the names of all columns, or None if they have none."""
         return None
 
-    def row_expander(self, space: ColumnSpace) -> Rows:
+    def _row_expander(self, space: ColumnSpace) -> RowExpander:
         """Return the function that expands rows on a worker."""
         return partial(expand_rows, space)
 
@@ -71,18 +76,18 @@ class Expanding(PolynomialParams, Transformer):  # type: ignore[misc]
             The same with the output column.
         """
         field = vector_field(schema, self.getInputCol())
-        _, metadata = self._output(field, self.known_features(field))
+        _, metadata = self._output(field, self._known_features(field))
         return with_vectors(schema, self.getOutputCol(), metadata)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         self.transformSchema(dataset.schema)
         column, out = self.getInputCol(), self.getOutputCol()
         field = vector_field(dataset.schema, column)
-        n_features = self.known_features(field)
+        n_features = self._known_features(field)
         if n_features is None:
             n_features = first_features(dataset, column)
         space, metadata = self._output(field, n_features)
-        made = on_rows(self.row_expander(space), VectorUDT(), column, n_features)
+        made = on_rows(self._row_expander(space), VectorUDT(), column, n_features)
         return dataset.withColumn(out, made.alias(out, metadata=metadata))
 
     def _output(
@@ -93,7 +98,7 @@ class Expanding(PolynomialParams, Transformer):  # type: ignore[misc]
         Where the number of features is not known, only the params are checked.
         """
         with illegal_arguments():
-            space = self.column_space(n_features or 0)
+            space = self._column_space(n_features or 0)
             if n_features is None:
                 return space, {}
             if space.n_columns > MAX_COMPACT_COLUMNS:
@@ -108,7 +113,7 @@ class Expanding(PolynomialParams, Transformer):  # type: ignore[misc]
             space.require_indexable()
             names = None
             if space.n_columns <= MOST_NAMES:
-                names = self.column_names(space, feature_names(field, n_features))
+                names = self._column_names(space, feature_names(field, n_features))
         return space, metadata_of(space.n_columns, names)
 
 
@@ -119,8 +124,8 @@ def expand_rows(space: ColumnSpace, x: CanonicalCsr) -> Iterator[pa.Array]:
 
 
 def blocks_of(space: ColumnSpace, x: CanonicalCsr) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of the expansion, each of which is gone once the next is asked for.
+    """Yield blocks of the expansion, each of which is valid until the next one is requested.
 
-    They are made by as many threads as Spark gives a task, which it says in OMP_NUM_THREADS.
+    They use as many threads as Spark gives a task, which OMP_NUM_THREADS holds.
     """
     return iter_expand_columns(space, x, n_jobs=None, max_bytes=MOST_BYTES, reuse=True)

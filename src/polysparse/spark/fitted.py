@@ -1,56 +1,36 @@
-"""What the fitted models share: predictions without an expansion, and how they are saved."""
+"""FittedModel: a fitted model in Python as a Transformer, which predicts without an expansion."""
 
 from __future__ import annotations
 
-import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.errors import IllegalArgumentException
-from pyspark.ml import Model
-from pyspark.ml.util import (
-    DefaultParamsReader,
-    DefaultParamsWriter,
-    MLReadable,
-    MLReader,
-    MLWritable,
-    MLWriter,
-)
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import StructType
 
 from polysparse.clusters.predicting import travelling
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.output import as_csr
 from polysparse.models.loading import load_model
-from polysparse.spark.errors import illegal_arguments
 from polysparse.spark.model_params import ModelParams
+from polysparse.spark.saving import SavableModel
 from polysparse.spark.schema import stated_features, vector_field
 from polysparse.spark.vectors import on_rows
 
-PIECE = 2**26  # bytes of a model in a row of Parquet
-MADE = "__polysparse_predictions__"  # a column that is dropped again
+PIECE_BYTES = 2**26  # of a model file in a row of Parquet
+TEMPORARY = "__polysparse_predictions__"  # a column that is dropped again
 
-# From a fitted model in Python and rows to what is predicted.
-Predictor = Callable[[Any, Any], dict[str, pa.Array]]
 Self = TypeVar("Self", bound="FittedModel")
 
 
-class FittedModel(
-    ModelParams,
-    Model,  # type: ignore[misc]
-    MLReadable,  # type: ignore[misc]
-    MLWritable,  # type: ignore[misc]
-):
-    """A fitted model in Python as a Transformer.
-
-    A subclass says which columns it adds, and how a worker makes them.
-    """
+class FittedModel(ModelParams, SavableModel):
+    """The methods of all fitted models. A subclass defines how a worker predicts."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -67,12 +47,14 @@ class FittedModel(
         """Number of features."""
         return int(self._model.n_features_in_)
 
-    def _outputs(self) -> dict[str, DataType]:
-        """Return what is predicted, by the params that name its columns, and of which types."""
-        raise NotImplementedError
+    @property
+    def coefficients(self) -> Any:
+        """Coefficients of the terms, in the order of `model.column_space_`."""
+        return self._model.coef_
 
-    def _predictor(self) -> Predictor:
-        """Return the function that predicts rows on a worker."""
+    @staticmethod
+    def _predict(model: Any, X: Any) -> dict[str, pa.Array]:
+        """Return what a model in Python predicts for rows, by the names of outputs."""
         raise NotImplementedError
 
     def transformSchema(self, schema: StructType) -> StructType:
@@ -96,96 +78,44 @@ class FittedModel(
                 f"Column {field.name!r} has {n_features} features, but {type(self).__name__} was "
                 f"fitted with {self.numFeatures} features."
             )
-        out = StructType(list(schema.fields))
-        for each, kind in self._outputs().items():
-            name = self.getOrDefault(f"{each}Col")
-            if name in schema.names:
-                raise IllegalArgumentException(
-                    f"Output column {name!r} already exists: set another {each}Col, or an empty "
-                    "one to leave it out."
-                )
-            out = out.add(name, kind)
-        return out
+        return self._with_outputs(schema)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         self.transformSchema(dataset.schema)
         result = StructType()
-        for each, kind in self._outputs().items():
-            result = result.add(each, kind)
+        for name, kind in self._outputs().items():
+            result = result.add(name, kind)
         model = travelling(self.model)
-        work = partial(predict_rows, self._predictor(), model, to_arrow_type(result))
-        made = on_rows(work, result, self.getFeaturesCol(), self.numFeatures)
-        out = dataset.withColumn(MADE, made)
-        named = {self.getOrDefault(f"{each}Col"): out[MADE][each] for each in result.names}
-        return out.withColumns(named).drop(MADE)
+        predict = partial(predict_rows, self._predict, model, to_arrow_type(result))
+        predictions = on_rows(predict, result, self.getFeaturesCol(), self.numFeatures)
+        out = dataset.withColumn(TEMPORARY, predictions)
+        columns = {self.getOrDefault(f"{name}Col"): out[TEMPORARY][name] for name in result.names}
+        return out.withColumns(columns).drop(TEMPORARY)
 
-    def write(self) -> MLWriter:
-        """Return a writer of the model, by way of Spark, without pickle.
-
-        Returns
-        -------
-        MLWriter
-            The writer.
-        """
-        return _Writer(self)
+    def _as_data(self) -> tuple[pa.Table, dict[str, Any]]:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.npz"
+            self.model.save(file)
+            content = file.read_bytes()
+        starts = range(0, len(content), PIECE_BYTES)
+        pieces = [content[start : start + PIECE_BYTES] for start in starts]
+        return pa.table({"number": range(len(pieces)), "piece": pieces}), {}
 
     @classmethod
-    def read(cls: type[Self]) -> MLReader:
-        """Return a reader of models that were saved.
-
-        Returns
-        -------
-        MLReader
-            The reader.
-        """
-        return _Reader(cls)
+    def _from_data(cls: type[Self], table: pa.Table, metadata: dict[str, Any]) -> Self:
+        pieces = table.sort_by("number")["piece"].to_pylist()
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.npz"
+            file.write_bytes(b"".join(pieces))
+            return cls(load_model(file))
 
 
 def predict_rows(
-    columns_of: Predictor,
-    model: Any,
-    result: pa.StructType,
-    x: CanonicalCsr,
+    predict: Any, model: Any, result: pa.StructType, x: CanonicalCsr
 ) -> Iterator[pa.Array]:
     """Yield the predictions of a batch of rows, on a worker."""
     if x.shape[0] == 0:
         return
     X = as_csr(x.shape, x.indptr, x.indices, x.data, is_array=x.is_array)
-    made = columns_of(model, X)
-    yield pa.StructArray.from_arrays([made[field.name] for field in result], fields=list(result))
-
-
-class _Writer(MLWriter):  # type: ignore[misc]
-    def __init__(self, stage: FittedModel) -> None:
-        super().__init__()
-        self.stage = stage
-
-    def saveImpl(self, path: str) -> None:
-        """Write to any path that Spark can write to: params as JSON, a model file as Parquet."""
-        DefaultParamsWriter.saveMetadata(self.stage, path, self.sparkSession)
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "model.npz"
-            self.stage.model.save(file)
-            whole = file.read_bytes()
-        pieces = [whole[i : i + PIECE] for i in range(0, len(whole), PIECE)]
-        table = pa.table({"number": range(len(pieces)), "piece": pieces})
-        self.sparkSession.createDataFrame(table).write.parquet(os.path.join(path, "data"))
-
-
-class _Reader(MLReader):  # type: ignore[misc]
-    def __init__(self, kind: type[FittedModel]) -> None:
-        super().__init__()
-        self.kind = kind
-
-    def load(self, path: str) -> FittedModel:
-        """Read what a writer has written. Nothing is unpickled."""
-        metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
-        table = self.sparkSession.read.parquet(os.path.join(path, "data")).toArrow()
-        pieces = dict(zip(*(table[name].to_pylist() for name in ("number", "piece")), strict=True))
-        with tempfile.TemporaryDirectory() as folder, illegal_arguments():
-            file = Path(folder) / "model.npz"
-            file.write_bytes(b"".join(pieces[number] for number in sorted(pieces)))
-            stage = self.kind(load_model(file))
-        stage._resetUid(metadata["uid"])
-        DefaultParamsReader.getAndSetParams(stage, metadata)
-        return stage
+    found = predict(model, X)
+    yield pa.StructArray.from_arrays([found[field.name] for field in result], fields=list(result))

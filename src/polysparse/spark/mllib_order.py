@@ -54,15 +54,15 @@ def in_mllib_order(x: CanonicalCsr, expanded: Any, degree: int) -> Any:
     indices, data = np.empty_like(expanded.indices), np.empty_like(expanded.data)
     lengths = np.diff(x.indptr)
     for n in np.unique(lengths[lengths > 0]).tolist():
-        # Where a product stands in its row depends on the length of the row alone.
-        places, factors = mllib_products(n, degree)
+        # The position of a product in its row depends on the length of the row alone.
+        positions, factors = mllib_products(n, degree)
         first, last = np.searchsorted(lengths, n), np.searchsorted(lengths, n, side="right")
         features = x.indices[x.indptr[first] : x.indptr[last]].reshape(-1, n)
         made = slice(expanded.indptr[first], expanded.indptr[last])
-        shape = int(last - first), len(places)
+        shape = int(last - first), len(positions)
         _fill_columns(features, factors, degree, indices[made].reshape(shape))
         values, out = expanded.data[made].reshape(shape), data[made].reshape(shape)
-        values.take(places, axis=1, out=out, mode="clip")  # the quickest of the modes
+        values.take(positions, axis=1, out=out, mode="clip")  # the fastest mode
     return _without_zeros(expanded, indices, data)
 
 
@@ -70,16 +70,16 @@ def in_mllib_order(x: CanonicalCsr, expanded: Any, degree: int) -> Any:
 def mllib_products(n: int, degree: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the products of n features in MLlib's order.
 
-    They are given by their places in scikit-learn's order, and by their factors: a row for each, of
-    falling features, with n at the end.
+    They are given by their positions in scikit-learn's order, and by their factors: a row for
+    each, of decreasing features, with n at the end.
     """
     basis = MonomialBasis(n, degree, include_bias=False)
     factors = np.sort(basis.unrank(np.arange(basis.n_columns)))[:, ::-1]
     factors[factors < 0] = n
     columns = np.empty((1, len(factors)), np.int64)
     _fill_columns(np.arange(n)[None], factors, degree, columns)
-    places = np.argsort(columns[0])
-    return places, factors[places]
+    positions = np.argsort(columns[0])
+    return positions, factors[positions]
 
 
 def _fill_columns(

@@ -1,10 +1,10 @@
-"""ObservedPolynomialFeatures on Spark: only the products of features that occur in the data."""
+"""ObservedPolynomialFeatures on Spark: only the terms that occur in the data."""
 
 from __future__ import annotations
 
-from pyspark import keyword_only
 from pyspark.errors import IllegalArgumentException
 from pyspark.ml import Estimator
+from pyspark.ml.param.shared import HasInputCol, HasOutputCol
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -14,48 +14,30 @@ from polysparse.columns.spaces import ChosenColumns
 from polysparse.estimators.observed import ObservedPolynomialFeatures as InPython
 from polysparse.spark.counting import choose_columns
 from polysparse.spark.errors import illegal_arguments
-from polysparse.spark.observed_model import (
-    ObservedPolynomialFeaturesModel,
-    ObservedPolynomialParams,
-)
-from polysparse.spark.params import ObservedSetters, PolynomialSetters
+from polysparse.spark.observed_model import OBSERVED_PARAMS, ObservedPolynomialFeaturesModel
+from polysparse.spark.params import Stage, has_params
 from polysparse.spark.schema import first_features, stated_features, vector_field, with_vectors
 
 
+@has_params(*OBSERVED_PARAMS)
 class ObservedPolynomialFeatures(
-    ObservedPolynomialParams,
-    ObservedSetters,
-    PolynomialSetters,
+    Stage,
+    HasInputCol,  # type: ignore[misc]
+    HasOutputCol,  # type: ignore[misc]
     Estimator,  # type: ignore[misc]
     DefaultParamsReadable,  # type: ignore[misc]
     DefaultParamsWritable,  # type: ignore[misc]
 ):
     """Generate the polynomial and interaction features that occur in the data.
 
-    `fit` counts in how many rows each product occurs and keeps the products that occur often
+    `fit` counts in how many rows each term occurs and keeps the terms that occur often
     enough, in a pass over the data that expands nothing. Columns, counts and values are those of
     `polysparse.ObservedPolynomialFeatures`, bit for bit, however the rows are partitioned.
-
-    Parameters
-    ----------
-    degree : int or pair (min_degree, max_degree), default=2
-        Degrees of the features. If a single int is given, it is the maximum degree.
-    interactionOnly : bool, default=False
-        If True, only products of distinct input features are generated.
-    includeBias : bool, default=True
-        If True, a column of ones is included.
-    minCount : int, default=1
-        Keep only columns that are stored in at least this many rows.
-    maxColumns : int, optional
-        Keep at most this many columns: the most frequent ones. Among equally frequent ones, the
-        first are kept.
-    inputCol, outputCol : str
-        The column of vectors, and the column that the model adds.
 
     See Also
     --------
     PolynomialFeatures : All columns.
-    HashedPolynomialFeatures : A fixed number of columns, and nothing to learn.
+    HashedPolynomialFeatures : A fixed number of columns, without a fit.
 
     Notes
     -----
@@ -75,37 +57,6 @@ class ObservedPolynomialFeatures(
     >>> model.transform(df).first().products
     SparseVector(4, {0: 1.0, 1: 1.0, 2: 2.0, 3: 2.0})
     """
-
-    @keyword_only  # type: ignore[untyped-decorator]
-    def __init__(
-        self,
-        *,
-        degree: int | tuple[int, int] | list[int] = 2,
-        interactionOnly: bool = False,
-        includeBias: bool = True,
-        minCount: int = 1,
-        maxColumns: int | None = None,
-        inputCol: str | None = None,
-        outputCol: str | None = None,
-    ) -> None:
-        super().__init__()
-        self._set_defaults()
-        self._set(**self._input_kwargs)
-
-    @keyword_only  # type: ignore[untyped-decorator]
-    def setParams(
-        self,
-        *,
-        degree: int | tuple[int, int] | list[int] = 2,
-        interactionOnly: bool = False,
-        includeBias: bool = True,
-        minCount: int = 1,
-        maxColumns: int | None = None,
-        inputCol: str | None = None,
-        outputCol: str | None = None,
-    ) -> ObservedPolynomialFeatures:
-        """Set the params that are given."""
-        return self._set(**self._input_kwargs)  # type: ignore[no-any-return]
 
     def transformSchema(self, schema: StructType) -> StructType:
         """Return the schema of what the model returns for a dataset of a schema.
@@ -127,11 +78,9 @@ class ObservedPolynomialFeatures(
     def _basis(self, n_features: int) -> MonomialBasis:
         """Return the full expansion; raise if a param is not valid."""
         with illegal_arguments():
-            same = InPython(
-                **self._shared(), min_count=self.getMinCount(), max_columns=self.getMaxColumns()
-            )
-            same._require_parameters()
-            basis = same._make_basis(n_features)
+            in_python = InPython(**self._python_arguments())
+            in_python._require_parameters()
+            basis = in_python._make_basis(n_features)
             basis.require_indexable()
         return basis
 

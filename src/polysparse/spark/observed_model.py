@@ -1,51 +1,31 @@
-"""ObservedPolynomialFeaturesModel: the products that occurred, and how they are saved."""
+"""ObservedPolynomialFeaturesModel: the terms that occur in the data of a fit."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.ml import Model
-from pyspark.ml.util import (
-    DefaultParamsReader,
-    DefaultParamsWriter,
-    MLReadable,
-    MLReader,
-    MLWritable,
-    MLWriter,
-)
 from pyspark.sql.types import StructField
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.arguments import as_ranks
 from polysparse.columns.spaces import ChosenColumns, ColumnSpace
-from polysparse.spark.errors import illegal_arguments
-from polysparse.spark.expanding import Expanding
-from polysparse.spark.params import ObservedParams, PolynomialParams
+from polysparse.spark.expanding import COLUMN_PARAMS, EXPANSION_PARAMS, ExpandingTransformer
+from polysparse.spark.params import has_params
+from polysparse.spark.saving import SavableModel
 from polysparse.spark.schema import stated_features
 
-
-class ObservedPolynomialParams(ObservedParams, PolynomialParams):
-    """The params of ObservedPolynomialFeatures and of its model."""
-
-    def _set_defaults(self) -> None:
-        self._setDefault(degree=2, interactionOnly=False, includeBias=True)
-        self._setDefault(minCount=1, maxColumns=None)
+OBSERVED_PARAMS = (*EXPANSION_PARAMS, "minCount", "maxColumns", *COLUMN_PARAMS)
 
 
-class ObservedPolynomialFeaturesModel(
-    ObservedPolynomialParams,
-    Expanding,
-    Model,  # type: ignore[misc]
-    MLReadable,  # type: ignore[misc]
-    MLWritable,  # type: ignore[misc]
-):
-    """The products that occurred, as a Transformer. Made by `ObservedPolynomialFeatures.fit`.
+@has_params(*OBSERVED_PARAMS, is_fitted=True)
+class ObservedPolynomialFeaturesModel(ExpandingTransformer, SavableModel):
+    """The terms that occurred, as a Transformer. Made by `ObservedPolynomialFeatures.fit`.
 
-    A product that was not kept is dropped, as CountVectorizerModel drops unknown words.
+    Terms that were not kept are dropped, as CountVectorizerModel drops unknown words.
 
     Attributes
     ----------
@@ -86,36 +66,11 @@ class ObservedPolynomialFeaturesModel(
         """The full expansion."""
         return self._space.basis
 
-    def known_features(self, field: StructField) -> int:
-        """Return the number of features that the metadata of a column state, or else that of fit.
-
-        Parameters
-        ----------
-        field : StructField
-            The input column.
-
-        Returns
-        -------
-        int
-            The number of features.
-        """
+    def _known_features(self, field: StructField) -> int:
         stated = stated_features(field)
         return self.basis.n_features if stated is None else stated
 
-    def column_space(self, n_features: int) -> ChosenColumns:
-        """Return the columns of the output, in the form that polysparse's functions use.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of input features; ValueError is raised if the model was fitted with another
-            number.
-
-        Returns
-        -------
-        ChosenColumns
-            The columns that were kept.
-        """
+    def _column_space(self, n_features: int) -> ChosenColumns:
         if n_features != self.basis.n_features:
             raise ValueError(
                 f"Column {self.getInputCol()!r} has {n_features} features, but "
@@ -123,69 +78,18 @@ class ObservedPolynomialFeaturesModel(
             )
         return self._space
 
-    def column_names(self, space: ColumnSpace, features: list[str] | None) -> Sequence[str]:
-        """Return the names of all columns.
-
-        Parameters
-        ----------
-        space : ChosenColumns
-            The columns.
-        features : list of str or None
-            Names of the input features; "x0", "x1", ... by default.
-
-        Returns
-        -------
-        sequence of str
-            The names, in the order of the output.
-        """
+    def _column_names(self, space: ColumnSpace, features: list[str] | None) -> Sequence[str]:
         return space.basis._names_that_may_clash(self.columns, features)[0]
 
-    def write(self) -> MLWriter:
-        """Return a writer of the model: params as JSON and arrays as Parquet, by way of Spark.
-
-        Returns
-        -------
-        MLWriter
-            The writer.
-        """
-        return _Writer(self)
+    def _as_data(self) -> tuple[pa.Table, dict[str, Any]]:
+        table = pa.table({"column": self.columns, "count": self.counts})
+        return table, {"basis": self.basis.as_dict()}
 
     @classmethod
-    def read(cls) -> MLReader:
-        """Return a reader of models that were saved.
-
-        Returns
-        -------
-        MLReader
-            The reader.
-        """
-        return _Reader()
-
-
-class _Writer(MLWriter):  # type: ignore[misc]
-    def __init__(self, model: ObservedPolynomialFeaturesModel) -> None:
-        super().__init__()
-        self.model = model
-
-    def saveImpl(self, path: str) -> None:
-        """Write to any path that Spark can write to."""
-        model, basis = self.model, {"basis": self.model.basis.as_dict()}
-        DefaultParamsWriter.saveMetadata(model, path, self.sparkSession, extraMetadata=basis)
-        kept = pa.table({"column": model.columns, "count": model.counts})
-        self.sparkSession.createDataFrame(kept).write.parquet(os.path.join(path, "data"))
-
-
-class _Reader(MLReader):  # type: ignore[misc]
-    def load(self, path: str) -> ObservedPolynomialFeaturesModel:
-        """Read what a writer has written."""
-        metadata = DefaultParamsReader.loadMetadata(path, self.sparkSession)
-        kept = self.sparkSession.read.parquet(os.path.join(path, "data")).toArrow()
-        columns, counts = (kept.column(name).to_numpy() for name in ("column", "count"))
-        order = np.argsort(columns)  # Spark may read files in any order
-        with illegal_arguments():
-            basis = MonomialBasis(**metadata["basis"])
-            space = ChosenColumns(basis, as_ranks(basis, columns[order]))
-        model = ObservedPolynomialFeaturesModel(space, counts[order])
-        model._resetUid(metadata["uid"])
-        DefaultParamsReader.getAndSetParams(model, metadata)
-        return model
+    def _from_data(
+        cls, table: pa.Table, metadata: dict[str, Any]
+    ) -> ObservedPolynomialFeaturesModel:
+        table = table.sort_by("column")
+        basis = MonomialBasis(**metadata["basis"])
+        space = ChosenColumns(basis, as_ranks(basis, table["column"].to_numpy()))
+        return cls(space, table["count"].to_numpy())

@@ -22,7 +22,7 @@ from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.spark.schema import column_named
 from polysparse.spark.vectors import VectorFault, as_rows, unless_fault
 
-MOST_BYTES = 2**26  # of a block, unless a batch is larger
+MOST_BYTES = 2**26  # of a block, unless a single batch is larger
 
 ARRAYS = ("indptr", "indices", "data", "y", "weights")
 NUMBER = "number"  # the column that counts the blocks of a partition

@@ -1,160 +1,148 @@
-"""The params that all stages share."""
+"""`has_params` gives a stage params of the table, with getters, setters and `__init__`."""
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, TypeVar
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pyspark.ml.param import Param, Params, TypeConverters
-from pyspark.ml.param.shared import HasInputCol, HasOutputCol
+from pyspark import keyword_only
+from pyspark.ml.param import Params
 
-from polysparse.basis.degrees import as_degree_range
+from polysparse.spark.param_table import TABLE, ParamSpec
 
-Self = TypeVar("Self", bound=Params)
-
-
-def to_degree(value: Any) -> int | list[int]:
-    """Convert to what JSON can hold: an int, or a list of two."""
-    low, high = as_degree_range(value)
-    return high if isinstance(value, Integral) else [low, high]
-
-
-def to_optional_int(value: Any) -> int | None:
-    """Convert to an int, unless it is None."""
-    return None if value is None else TypeConverters.toInt(value)
+Self = TypeVar("Self", bound="Stage")
+StageClass = TypeVar("StageClass", bound="type[Stage]")
 
 
-class TermParams(Params):  # type: ignore[misc]
-    """Which products there are: degree and interactionOnly."""
+class Stage(Params):  # type: ignore[misc]
+    """A stage of a pipeline whose params come from the table, by way of `has_params`."""
 
-    degree = Param(
-        Params._dummy(),
-        "degree",
-        "degrees of the products: the highest one, or a pair of the lowest and the highest",
-        typeConverter=to_degree,
-    )
-    interactionOnly = Param(
-        Params._dummy(),
-        "interactionOnly",
-        "whether there are only products of distinct features",
-        typeConverter=TypeConverters.toBoolean,
-    )
+    _specs: ClassVar[tuple[ParamSpec, ...]] = ()
 
-    def getDegree(self) -> int | list[int]:
-        """Return the value of degree, or its default."""
-        return self.getOrDefault(self.degree)  # type: ignore[no-any-return]
+    if TYPE_CHECKING:
 
-    def getInteractionOnly(self) -> bool:
-        """Return the value of interactionOnly, or its default."""
-        return self.getOrDefault(self.interactionOnly)  # type: ignore[no-any-return]
+        def __init__(self, **params: Any) -> None: ...
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def _set_defaults(self) -> None:
+        own = (spec for spec in self._specs if not spec.is_dataset_column)
+        self._setDefault(**{spec.name: spec.default for spec in own})
+
+    def _python_arguments(self) -> dict[str, Any]:
+        """Return the values of params by the arguments in Python of the same meaning."""
+        own = (spec for spec in self._specs if not spec.is_dataset_column)
+        return {spec.python_name: self.getOrDefault(spec.name) for spec in own}
 
 
-class TermSetters(TermParams):
-    """The setters of what a model cannot change any more."""
+def has_params(
+    *names: str, is_fitted: bool = False, **defaults: Any
+) -> Callable[[StageClass], StageClass]:
+    """Return a decorator that gives a stage params of the table.
 
-    def setDegree(self: Self, value: int | tuple[int, int] | list[int]) -> Self:
-        """Set the value of degree."""
-        return self._set(degree=value)  # type: ignore[no-any-return]
+    Parameters
+    ----------
+    *names : str
+        The params, in the order of `__init__`.
+    is_fitted : bool, default=False
+        Whether the stage is a fitted model, which has an `__init__` of its own, and setters only
+        for what can change after a fit.
+    **defaults : object
+        Defaults other than those in the table.
 
-    def setInteractionOnly(self: Self, value: bool) -> Self:
-        """Set the value of interactionOnly."""
-        return self._set(interactionOnly=value)  # type: ignore[no-any-return]
-
-
-class ObservedParams(Params):  # type: ignore[misc]
-    """Which of the products that occur are kept: minCount and maxColumns."""
-
-    minCount = Param(
-        Params._dummy(),
-        "minCount",
-        "of observed products, keep only those that are stored in at least this many rows (>= 1)",
-        typeConverter=TypeConverters.toInt,
-    )
-    maxColumns = Param(
-        Params._dummy(),
-        "maxColumns",
-        "of observed products, keep at most this many, the most frequent ones (>= 1); None for all",
-        typeConverter=to_optional_int,
+    Returns
+    -------
+    callable
+        The decorator.
+    """
+    specs = tuple(
+        replace(TABLE[name], default=defaults.get(name, TABLE[name].default)) for name in names
     )
 
-    def getMinCount(self) -> int:
-        """Return the value of minCount, or its default."""
-        return self.getOrDefault(self.minCount)  # type: ignore[no-any-return]
+    def decorate(stage: StageClass) -> StageClass:
+        stage._specs = specs
+        for spec in specs:
+            setattr(stage, spec.name, spec.as_param())
+            _add_method(stage, _getter(spec))
+            if not is_fitted or spec.is_for_predictions:
+                _add_method(stage, _setter(spec))
+        if not is_fitted:
+            _add_constructor(stage)
+        return stage
 
-    def getMaxColumns(self) -> int | None:
-        """Return the value of maxColumns, or its default."""
-        return self.getOrDefault(self.maxColumns)  # type: ignore[no-any-return]
-
-
-class ObservedSetters(ObservedParams):
-    """The setters of what a model cannot change any more."""
-
-    def setMinCount(self: Self, value: int) -> Self:
-        """Set the value of minCount."""
-        return self._set(minCount=value)  # type: ignore[no-any-return]
-
-    def setMaxColumns(self: Self, value: int | None) -> Self:
-        """Set the value of maxColumns."""
-        return self._set(maxColumns=value)  # type: ignore[no-any-return]
+    return decorate
 
 
-class HashedParams(Params):  # type: ignore[misc]
-    """How many columns products are hashed to."""
-
-    nColumns = Param(
-        Params._dummy(),
-        "nColumns",
-        "number of columns that products are hashed to, from 1 to 2**31 - 1",
-        typeConverter=TypeConverters.toInt,
-    )
-
-    def getNColumns(self) -> int:
-        """Return the value of nColumns, or its default."""
-        return self.getOrDefault(self.nColumns)  # type: ignore[no-any-return]
+def _add_method(stage: type[Stage], method: Any) -> None:
+    method.__module__ = stage.__module__
+    method.__qualname__ = f"{stage.__qualname__}.{method.__name__}"
+    setattr(stage, method.__name__, method)
 
 
-class HashedSetters(HashedParams):
-    """The setter of what a model cannot change any more."""
+def _getter(spec: ParamSpec) -> Callable[..., Any]:
+    def get(self: Stage) -> Any:
+        return self.getOrDefault(spec.name)
 
-    def setNColumns(self: Self, value: int) -> Self:
-        """Set the value of nColumns."""
-        return self._set(nColumns=value)  # type: ignore[no-any-return]
-
-
-class PolynomialParams(TermParams, HasInputCol, HasOutputCol):  # type: ignore[misc]
-    """The params of all transformers."""
-
-    includeBias = Param(
-        Params._dummy(),
-        "includeBias",
-        "whether every row has a one besides the products",
-        typeConverter=TypeConverters.toBoolean,
-    )
-
-    def getIncludeBias(self) -> bool:
-        """Return the value of includeBias, or its default."""
-        return self.getOrDefault(self.includeBias)  # type: ignore[no-any-return]
-
-    def setInputCol(self: Self, value: str) -> Self:
-        """Set the value of inputCol."""
-        return self._set(inputCol=value)  # type: ignore[no-any-return]
-
-    def setOutputCol(self: Self, value: str) -> Self:
-        """Set the value of outputCol."""
-        return self._set(outputCol=value)  # type: ignore[no-any-return]
-
-    def _shared(self) -> dict[str, Any]:
-        """Return the arguments of the estimator in Python that all of them have."""
-        return {
-            "degree": self.getDegree(),
-            "interaction_only": self.getInteractionOnly(),
-            "include_bias": self.getIncludeBias(),
-        }
+    get.__name__ = f"get{spec.title}"
+    get.__doc__ = f"Return the value of {spec.name}, or its default.\n\n{spec.doc}"
+    get.__annotations__ = {"return": spec.annotation}
+    return get
 
 
-class PolynomialSetters(TermSetters, PolynomialParams):
-    """The setters of what a model cannot change any more."""
+def _setter(spec: ParamSpec) -> Callable[..., Any]:
+    def set_value(self: Self, value: Any) -> Self:
+        return self._set(**{spec.name: value})  # type: ignore[no-any-return]
 
-    def setIncludeBias(self: Self, value: bool) -> Self:
-        """Set the value of includeBias."""
-        return self._set(includeBias=value)  # type: ignore[no-any-return]
+    set_value.__name__ = f"set{spec.title}"
+    set_value.__doc__ = f"Set the value of {spec.name}, and return the stage.\n\n{spec.doc}"
+    set_value.__annotations__ = {"value": spec.annotation}
+    return set_value
+
+
+def _add_constructor(stage: type[Stage]) -> None:
+    """Add `__init__`, `setParams`, and the section Parameters of the docstring."""
+    this = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    keywords = [
+        Parameter(
+            spec.name, Parameter.KEYWORD_ONLY, default=spec.default, annotation=spec.annotation
+        )
+        for spec in stage._specs
+    ]
+    signature = Signature([this, *keywords])
+
+    @keyword_only  # type: ignore[untyped-decorator]
+    def __init__(self: Stage, **params: Any) -> None:
+        """Set the params that are given; others have their defaults."""
+        signature.bind(self, **params)  # an unknown one raises TypeError
+        super(stage, self).__init__()
+        self._set_defaults()
+        self._set(**params)
+
+    @keyword_only  # type: ignore[untyped-decorator]
+    def setParams(self: Self, **params: Any) -> Self:
+        """Set the params that are given, and return the stage."""
+        signature.bind(self, **params)
+        return self._set(**params)  # type: ignore[no-any-return]
+
+    for method in (__init__, setParams):
+        method.__signature__ = signature
+        _add_method(stage, method)
+    if stage.__doc__:  # which python -OO removes
+        stage.__doc__ = _with_parameters(stage.__doc__, stage._specs)
+
+
+def _with_parameters(doc: str, specs: Iterable[ParamSpec]) -> str:
+    """Return a docstring with a section on the params before the first section that it has."""
+    lines = ["    Parameters", "    ----------"]
+    for spec in specs:
+        kind = spec.annotation
+        kind = kind.__name__ if isinstance(kind, type) else str(kind).replace(" | ", " or ")
+        lines.append(f"    {spec.name} : {kind}, default={spec.default!r}")
+        lines += textwrap.wrap(spec.doc, 100, initial_indent=8 * " ", subsequent_indent=8 * " ")
+    first = re.search(r"^ +\w[\w ]*\n +---", doc, re.MULTILINE)
+    start = first.start() if first else len(doc)
+    return "\n".join([doc[:start] + lines[0], *lines[1:], "", doc[start:]])

@@ -1,4 +1,4 @@
-"""What a schema says about a column of vectors: its type, its number of features, their names."""
+"""Metadata of a column of vectors: its type, its number of features, their names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-# Spark keeps a column's names in its schema, which travels with every plan.
+# Spark keeps a column's names in its schema, which is part of every plan.
 MOST_NAMES = 4096
 
 ML_ATTR = "ml_attr"  # MLlib's key for what it knows about a column
@@ -58,7 +58,7 @@ def stated_features(field: StructField) -> int | None:
 def first_features(dataset: DataFrame, column: str) -> int | None:
     """Return the size of the first vector; None if there is none.
 
-    That runs a job, of one row if the dataset is made row by row. A stream cannot be looked at.
+    This runs a job, which reads one row if the dataset is computed row by row. Streams are refused.
     """
     if dataset.isStreaming:
         raise IllegalArgumentException(
@@ -71,7 +71,7 @@ def first_features(dataset: DataFrame, column: str) -> int | None:
 
 
 def feature_names(field: StructField, n_features: int) -> list[str] | None:
-    """Return the names of all features, some of them invented; None if none has a name."""
+    """Return the names of all features, `x<index>` by default; None if none has a name."""
     names = {each["idx"]: each["name"] for each in _attributes(field) if "name" in each}
     return [names.get(j, f"x{j}") for j in range(n_features)] if names else None
 

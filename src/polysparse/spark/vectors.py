@@ -1,4 +1,4 @@
-"""Columns of vectors as CSR, and back, over Arrow: what a stage's workers do with their rows.
+"""Columns of vectors as CSR, and back, over Arrow: used by the workers of all stages.
 
 A stage writes one function from rows to results, and `on_rows` makes a column of it::
 
@@ -12,7 +12,7 @@ A result may be a number, a struct or a vector: `as_vectors` makes vectors of CS
 function of whole batches, for `mapInArrow`, calls `as_rows` itself, gives the text of a VectorFault
 in a column of its own, and lets `unless_fault` raise it. The indices, values and offsets of sparse
 vectors are read and written where they are, without a copy. A piece is sent before the next one is
-asked for, so that all may be made in the same memory.
+requested, so that all may use the same memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from scipy import sparse
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.spark.schema import column_named
-from polysparse.spark.worker import settle
+from polysparse.spark.worker import prepare_process
 
 # type, size, indices and values. Spark compares Arrow types strictly, with what may be null.
 VECTOR = to_arrow_type(VectorUDT())
@@ -59,7 +59,7 @@ def on_rows(
     kind = to_arrow_type(result)
 
     def work(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        settle()
+        prepare_process()
         for vectors in batches:
             try:
                 x = as_rows(vectors, column, n_features)

@@ -1,4 +1,4 @@
-"""The process of a Python worker, which Spark uses for one task after the other."""
+"""Preparation of a Python worker's process, which Spark uses for many tasks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from functools import cache
 import numpy as np
 
 
-def settle() -> None:
-    """Spare this process what it would do again and again, in each task."""
-    _except_from_garbage(len(sys.modules))
+def prepare_process() -> None:
+    """Make later tasks in this process cheaper. Calls after the first cost nothing."""
+    _exclude_from_garbage_collection(len(sys.modules))
     _keep_freed_memory()
 
 
 @cache
-def _except_from_garbage(n_modules: int) -> None:
-    """Except the objects that are there now, mostly modules, from the search for garbage.
+def _exclude_from_garbage_collection(n_modules: int) -> None:
+    """Exclude the objects that exist now, mostly of modules, from garbage collection.
 
-    After each task Spark searches among all objects, which takes 100 ms for those of the modules
-    that a worker imports: longer than many a task. More modules are excepted once they are there.
+    Spark collects garbage after each task, which takes 100 ms for the objects of the modules that a
+    worker imports: longer than many tasks. Modules that are imported later are excluded then.
     """
     gc.collect()
     gc.freeze()
@@ -28,10 +28,10 @@ def _except_from_garbage(n_modules: int) -> None:
 
 @cache
 def _keep_freed_memory() -> None:
-    """Let the C library keep the memory of arrays that are freed, for those of the next batch.
+    """Let the C library reuse the memory of freed arrays for the next batch.
 
-    glibc gives arrays back to the system, and the next ones are new pages, whose first use takes
-    longer than to fill them, unless an array as large as the largest that it would keep was freed.
-    Where another library does not do so, nothing happens: the array is never touched.
+    glibc returns large arrays to the system, and page faults of new ones take longer than filling
+    them. Its threshold rises to the size of the largest array that was freed, up to 32 MB. With
+    other C libraries this has no effect; the array is never touched.
     """
     np.empty(2**25 - 2**16, np.uint8)

@@ -1,7 +1,7 @@
-"""The rows of blocks as files of an executor, which all of its Python workers map into memory.
+"""The rows of blocks as files on an executor, memory-mapped by all of its Python workers.
 
-Spark sends what it keeps to Python anew for each job, and Python workers share no memory. So the
-rows of a fit are unpacked once, into a folder of the executor's own that Spark removes with it.
+Spark sends cached data to Python again for each job, and Python workers do not share memory. So the
+rows of a fit are unpacked once, into a directory of the executor that Spark removes with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def folder_of(fit: str) -> Path | None:
 
 
 def store(fit: str, block: str, rows: DataBlock) -> None:
-    """Write the rows of a block, whole or not at all: a full disk costs time, and nothing else."""
+    """Write the rows of a block, completely or not at all; a full disk only costs time."""
     folder = folder_of(fit)
     if folder is None or (folder / block).exists():
         return
@@ -52,7 +52,7 @@ def stored(fit: str, block: str, n_features: int) -> DataBlock | None:
         indptr, indices, data, y, weights = (
             np.asarray(np.load(folder / block / f"{name}.npy", mmap_mode="r")) for name in ARRAYS
         )
-    except (OSError, ValueError, EOFError):  # not there, or damaged
+    except (OSError, ValueError, EOFError):  # missing or damaged
         return None
     x = CanonicalCsr((len(indptr) - 1, n_features), indptr, indices, data, is_array=True)
     return DataBlock(x, y, weights)

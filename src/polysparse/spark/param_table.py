@@ -1,0 +1,212 @@
+"""The table of all params of all stages.
+
+To add a param, add an entry to the table and its name to the stages that have it. The Param, its
+getter and setter, the keyword of `__init__` and `setParams`, its documentation, its default and the
+argument of the same meaning in Python all follow from that (see `params`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from pyspark.ml.param import Param, Params, TypeConverters
+
+Degree = int | tuple[int, int] | list[int]
+ClassWeight = str | dict[float, float] | None
+
+# -------------------------------------------------------------------------------------- converters
+# A value of the wrong type raises TypeError when it is set, as in pyspark. A value out of range
+# raises IllegalArgumentException when the stage is used, since ranges depend on other params.
+
+
+def to_degree(value: Any) -> int | list[int]:
+    """Convert to what JSON can store: an int or a list of two."""
+    if isinstance(value, Integral):
+        return int(value)
+    pair = list(value) if isinstance(value, tuple | list | np.ndarray) else []
+    if len(pair) != 2 or not all(isinstance(each, Integral) for each in pair):
+        raise TypeError(f"degree must be an int, or a pair (min, max) of ints; got {value!r}.")
+    return [int(each) for each in pair]
+
+
+def to_optional_int(value: Any) -> int | None:
+    """Convert to an int, unless it is None."""
+    return None if value is None else TypeConverters.toInt(value)
+
+
+def to_class_weight(value: Any) -> ClassWeight:
+    """Convert to a string or a dict of numbers, unless it is None. JSON makes keys strings."""
+    if not isinstance(value, Mapping):
+        return None if value is None else TypeConverters.toString(value)
+    try:
+        return {float(label): float(weight) for label, weight in value.items()}
+    except ValueError as error:
+        raise TypeError(f"classWeight must map numbers to numbers: {error}.") from None
+
+
+# --------------------------------------------------------------------------------------- the table
+
+
+@dataclass(frozen=True)
+class ParamSpec:
+    """A param, wherever it occurs.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    annotation : type
+        The type of its values.
+    default : object
+        Its default. Dataset columns get theirs from pyspark's mixins.
+    doc : str
+        What it means, in sentences.
+    convert : callable, optional
+        Converts a value to what is stored, or raises TypeError. The default follows from the type.
+    argument : str, optional
+        The argument in Python of the same meaning, if that is not `name` in snake case.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    doc: str
+    convert: Callable[[Any], Any] | None = None
+    argument: str | None = None
+
+    @property
+    def is_dataset_column(self) -> bool:
+        """Whether it names a column of a dataset."""
+        return self.name.endswith("Col")
+
+    @property
+    def is_for_predictions(self) -> bool:
+        """Whether a fitted model uses it, so that it can still be set."""
+        return self.is_dataset_column and self.argument is None
+
+    @property
+    def python_name(self) -> str:
+        """The argument in Python of the same meaning."""
+        return self.argument or re.sub("(?<=[a-z])[A-Z]", lambda m: f"_{m[0].lower()}", self.name)
+
+    @property
+    def title(self) -> str:
+        """The name as it is in the names of its getter and its setter."""
+        return self.name[0].upper() + self.name[1:]
+
+    def as_param(self) -> Param:
+        """Return the Param of a class, which pyspark copies to its instances."""
+        convert = self.convert or _CONVERTERS[self.annotation]
+        return Param(Params._dummy(), self.name, self.doc, typeConverter=convert)
+
+
+_CONVERTERS = {
+    int: TypeConverters.toInt,
+    float: TypeConverters.toFloat,
+    bool: TypeConverters.toBoolean,
+    str: TypeConverters.toString,
+    str | None: TypeConverters.toString,
+}
+
+_SPECS = (
+    ParamSpec("degree", Degree, 2, "Maximum degree of the terms, or a pair (min, max).", to_degree),
+    ParamSpec(
+        "interactionOnly", bool, False, "If True, only products of distinct features are terms."
+    ),
+    ParamSpec("includeBias", bool, True, "If True, include the constant term 1."),
+    ParamSpec(
+        "columnOrder",
+        str,
+        "sklearn",
+        'Order of the output columns: "sklearn", or "spark" for the columns, values and size of '
+        "MLlib's PolynomialExpansion, for models that were fitted to it. The latter has no "
+        "constant term, and supports neither a pair of degrees nor interactionOnly.",
+    ),
+    ParamSpec(
+        "minCount",
+        int,
+        1,
+        "Of observed terms, keep only those that are stored in at least this many rows (>= 1).",
+    ),
+    ParamSpec(
+        "maxColumns",
+        int | None,
+        None,
+        "Of observed terms, keep at most this many (>= 1): the most frequent ones and, of equally "
+        "frequent ones, the first. None keeps all.",
+        to_optional_int,
+    ),
+    ParamSpec(
+        "nColumns", int, 2**20, "Number of columns that terms are hashed to, from 1 to 2**31 - 1."
+    ),
+    ParamSpec("alternateSign", bool, True, "If True, the hash of a term also sets its sign."),
+    ParamSpec("seed", int, 0, "Selects the hash function, from 0 to 2**64 - 1."),
+    ParamSpec(
+        "C",
+        float,
+        1.0,
+        "Inverse of the regularization strength (> 0), as in scikit-learn: MLlib's regParam is "
+        "1 / (C * sum of weights).",
+    ),
+    ParamSpec(
+        "alpha",
+        float,
+        1.0,
+        "Regularization strength (>= 0), as in scikit-learn: MLlib's regParam is alpha / sum of "
+        "weights.",
+    ),
+    ParamSpec(
+        "columns",
+        str,
+        "all",
+        'Which terms have a coefficient: "all", "observed" for those that occur in the data (see '
+        'minCount and maxColumns), or "hashed" for nColumns columns that terms are hashed to.',
+    ),
+    ParamSpec("fitIntercept", bool, True, "If False, the intercept is 0."),
+    ParamSpec(
+        "classWeight",
+        ClassWeight,
+        None,
+        'None, "balanced" to give all classes the same total weight, or a dict with the weight of '
+        "each label, 1 for others. The weight of a row is multiplied by that of its label.",
+        to_class_weight,
+    ),
+    ParamSpec(
+        "tol",
+        float,
+        1e-6,
+        "The fit stops when the objective is estimated to be within tol times its value of its "
+        "minimum (>= 0).",
+    ),
+    ParamSpec("maxIter", int, 100, "Maximum number of iterations (>= 1)."),
+    ParamSpec("verbose", int, 0, "If not 0, the driver prints a line for each iteration."),
+    ParamSpec("inputCol", str | None, None, "Input column, of vectors."),
+    ParamSpec(
+        "outputCol",
+        str | None,
+        None,
+        "Output column, of vectors. Its metadata name the columns of expansions up to 4096 wide.",
+    ),
+    ParamSpec("featuresCol", str, "features", "Input column, of vectors."),
+    ParamSpec("labelCol", str, "label", "Column of labels, which are numbers.", argument="y"),
+    ParamSpec(
+        "weightCol",
+        str | None,
+        None,
+        "Column of weights of rows, which are 1 if it is not set.",
+        argument="sample_weight",
+    ),
+    ParamSpec("predictionCol", str, "prediction", "Output column of predictions, unless empty."),
+    ParamSpec(
+        "probabilityCol", str, "probability", "Output column of probabilities, unless empty."
+    ),
+    ParamSpec(
+        "rawPredictionCol", str, "rawPrediction", "Output column of class scores, unless empty."
+    ),
+)
+TABLE = {spec.name: spec for spec in _SPECS}
