@@ -210,6 +210,7 @@ def test_an_interrupt_at_any_product_leaves_no_model(model, step, n_before, monk
     assert not hasattr(fitted, "column_space_")
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX signals and /proc")
 def test_ctrl_c_stops_a_fit():

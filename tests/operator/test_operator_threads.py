@@ -6,7 +6,10 @@ import pytest
 
 from programs import THREADS, run
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc"),
+]
 
 # An operator that has multiplied, with three threads.
 OPERATOR = (
