@@ -4,8 +4,8 @@ import subprocess
 import sys
 import textwrap
 
-# X: n rows of k ones, in columns that differ from row to row. Programs that need scikit-learn import
-# it themselves, because that takes a second.
+# X: n rows of k ones, in columns that differ from row to row. A program that needs scikit-learn
+# imports it itself, because that takes a second.
 LARGE = """
     import numpy as np, polysparse
     from scipy import sparse
