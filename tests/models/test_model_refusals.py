@@ -218,12 +218,13 @@ def test_ctrl_c_stops_a_fit():
         THREADS
         + """
     import signal
+    from polysparse import PolynomialLogisticRegression, PolynomialRidge
     def handler(*_):
         raise KeyboardInterrupt
     signal.signal(signal.SIGALRM, handler)
     y = np.arange(n) % 2
     before = n_threads()
-    for model in (polysparse.PolynomialRidge, polysparse.PolynomialLogisticRegression):
+    for model in (PolynomialRidge, PolynomialLogisticRegression):
         model = model(columns="observed", tol=0, max_iter=10**6, n_jobs=2)
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         try:
