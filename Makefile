@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTHONS ?= python3.11 python3.12 python3.13
 CONSTRAINTS ?=
+# Of pytest: a worker for each core, and tests that are marked `alone` after each other in one.
+PARALLEL ?= -n auto --dist loadgroup
 # The virtual environment's own tools come first, so that nothing outside of it is used.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH PYTHONHOME
@@ -40,7 +42,7 @@ demo: $(VENV)/.installed  ## Install, then expand and fit real data beside sciki
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed  ## Install, then run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 peer-test: $(VENV)/.installed  ## Run scikit-learn's own tests of PolynomialFeatures on ours
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -p no:cacheprovider -c tests/peer/pytest.ini tests/peer
@@ -53,7 +55,7 @@ $(VENV)/.cluster: $(VENV)/.installed
 	@touch $@
 
 test-cluster: $(VENV)/.cluster  ## Run the tests of Dask and Spark, which needs Java
-	$(BIN)/python -m pytest -c tests/clusters/pytest.ini $(WHICH) tests/clusters
+	$(BIN)/python -m pytest -c tests/clusters/pytest.ini -n 2 $(WHICH) tests/clusters
 
 test-gpu: $(VENV)/.installed  ## Run the tests that need a GPU; CuPy must be in .venv
 	$(BIN)/python -m pytest tests/gpu

@@ -5,7 +5,23 @@ import pytest
 
 from command_line import GOOD
 from inside import lower
+from polysparse.machine import usable_cores
 from polysparse.matrix import output
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """A worker for each core that this process may use."""
+    return usable_cores()
+
+
+def pytest_collection_modifyitems(config, items):
+    """One worker runs all tests that are marked `alone`."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.get_closest_marker("alone"):
+                item.add_marker(pytest.mark.xdist_group("alone"))
+
 
 POISON = {np.dtype(np.float32): np.nan, np.dtype(np.float64): np.nan}
 

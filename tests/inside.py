@@ -1,5 +1,6 @@
 """The internals that tests change, each named here and nowhere else. `patch` is a MonkeyPatch."""
 
+from functools import cache
 from pkgutil import resolve_name
 from types import SimpleNamespace
 
@@ -192,6 +193,12 @@ def set_passes(patch, *passes):
 def pretend_terminal(patch):
     """Pretend that standard error is a terminal."""
     patch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+
+
+def make_parser_once(patch):
+    """Make the parser of the command line once, and not for every command."""
+    path = "polysparse.cli.program.make_parser"
+    patch.setattr(path, cache(resolve_name(path)))
 
 
 def at_iteration(patch, iteration, action):

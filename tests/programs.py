@@ -4,11 +4,11 @@ import subprocess
 import sys
 import textwrap
 
-# X: n rows of k ones, in columns that differ from row to row.
+# X: n rows of k ones, in columns that differ from row to row. A program that needs scikit-learn
+# imports it itself, because that takes a second.
 LARGE = """
     import numpy as np, polysparse
     from scipy import sparse
-    from polysparse import ObservedPolynomialFeatures
     n, k, d = {rows}, {stored}, {features}
     rng = np.random.default_rng(0)
     columns = np.sort(rng.integers(0, d // k, (n, k)) * k + np.arange(k), axis=1).ravel()

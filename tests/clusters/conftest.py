@@ -8,6 +8,18 @@ from importlib.util import find_spec
 import pytest
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One worker runs the tests of Spark, another one those of Dask."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByLibrary(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "spark" if "spark" in nodeid else "dask"
+
+    return ByLibrary(config, log)
+
+
 @pytest.fixture(scope="session")
 def java():
     """Skip tests where Spark cannot run; fail them if CLUSTERS_REQUIRED is set."""

@@ -221,11 +221,13 @@ def test_an_interruption_leaves_a_batch_learnt_not_at_all(monkeypatch):
     assert columns_and_counts(poly) == columns_and_counts(together)
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_ctrl_c_during_partial_fit_leaves_what_was_learnt():
     done = run(
         """
+        from polysparse import ObservedPolynomialFeatures
         import signal
         class Late(Exception): pass
         def handler(*_):

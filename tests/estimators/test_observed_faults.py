@@ -38,12 +38,14 @@ def test_an_expansion_that_cannot_be_counted_is_refused():
         ObservedPolynomialFeatures(20).fit(X)
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 def test_counting_never_holds_the_expansion():
     """46 million outputs in 20,100 columns: the expansion would be over half a gigabyte."""
     done = run(
         """
+        from polysparse import ObservedPolynomialFeatures
         def status(key):
             lines = open("/proc/self/status").read().splitlines()
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
@@ -61,6 +63,7 @@ def test_counting_never_holds_the_expansion():
     assert int(done.stdout) < 150e6
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -68,6 +71,7 @@ def test_ctrl_c_stops_long_calls_and_leaves_things_right(n_jobs):
     """Calls are repeated until the signal arrives. A kernel that never checked would time out."""
     done = run(
         f"""
+        from polysparse import ObservedPolynomialFeatures
         import signal
         def handler(*_):
             raise KeyboardInterrupt
@@ -90,11 +94,13 @@ def test_ctrl_c_stops_long_calls_and_leaves_things_right(n_jobs):
     assert done.stdout.split() == [*["stopped"] * 3, str(50 * 61 * 62 // 2), "300"], done.stderr
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_after_threaded_calls_works():
     done = run(
         """
+        from polysparse import ObservedPolynomialFeatures
         import os, warnings
         warnings.simplefilter("ignore")
         poly = ObservedPolynomialFeatures(n_jobs=2).fit(X)

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-pytestmark = pytest.mark.no_sanitizer
+pytestmark = [pytest.mark.no_sanitizer, pytest.mark.alone]
 
 LARGE = """
     import numpy as np, polysparse

@@ -10,6 +10,7 @@ from inside import fail_at, lower
 from polysparse import expand, iter_expand
 from programs import THREADS, run
 
+pytestmark = pytest.mark.alone
 linux = pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 
 # Blocks of a few rows, each shared by two threads.

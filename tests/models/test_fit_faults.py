@@ -63,6 +63,7 @@ def outcome(model, code):
     return done.stdout.split()
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @in_programs
@@ -84,6 +85,7 @@ def test_parent_and_child_of_a_fork_fit_on(model):
     assert printed == ["True", "0"]
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 @in_programs
@@ -99,6 +101,7 @@ def test_threads_wait_within_a_fit_and_end_with_it(model):
     assert printed == ["True", "2", "0"]
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 @in_programs

@@ -210,6 +210,7 @@ def test_an_interrupt_at_any_product_leaves_no_model(model, step, n_before, monk
     assert not hasattr(fitted, "column_space_")
 
 
+@pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(sys.platform != "linux", reason="needs POSIX signals and /proc")
 def test_ctrl_c_stops_a_fit():
@@ -217,12 +218,13 @@ def test_ctrl_c_stops_a_fit():
         THREADS
         + """
     import signal
+    from polysparse import PolynomialLogisticRegression, PolynomialRidge
     def handler(*_):
         raise KeyboardInterrupt
     signal.signal(signal.SIGALRM, handler)
     y = np.arange(n) % 2
     before = n_threads()
-    for model in (polysparse.PolynomialRidge, polysparse.PolynomialLogisticRegression):
+    for model in (PolynomialRidge, PolynomialLogisticRegression):
         model = model(columns="observed", tol=0, max_iter=10**6, n_jobs=2)
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         try:

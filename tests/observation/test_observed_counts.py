@@ -37,6 +37,7 @@ def test_threads_may_be_the_first_to_ask_for_the_columns():
     done = run(
         """
         from concurrent.futures import ThreadPoolExecutor
+        from polysparse import ObservedPolynomialFeatures
         wanted = ObservedPolynomialFeatures().fit(X).transform(X[:5]).data.tobytes()
         for _ in range(5):
             poly = ObservedPolynomialFeatures()

@@ -13,14 +13,14 @@ import polysparse
 from csr_zoo import random_csr
 from programs import THREADS
 
-pytestmark = pytest.mark.no_sanitizer
+pytestmark = [pytest.mark.no_sanitizer, pytest.mark.alone]
 
 LARGE = (
     THREADS
     + """
     import numpy as np, polysparse, signal, sys
     from scipy import sparse
-    from polysparse import HashedPolynomialFeatures, PolynomialOperator
+    from polysparse import PolynomialOperator
 
     def rows_of(n, k):
         columns, offsets = np.tile(np.arange(k), n), np.arange(0, n * k + 1, k)
@@ -34,10 +34,10 @@ LONG = {
     "chosen": "PolynomialOperator(rows_of(40_000, 150), 3, columns=np.arange(9), n_jobs={})",
     "one chosen row": "PolynomialOperator(rows_of(1, 150_000), columns=np.arange(9), n_jobs={})",
     "one hashed row": "PolynomialOperator("
-    "rows_of(1, 150_000), columns=HashedPolynomialFeatures(n_columns=99), n_jobs={})",
+    "rows_of(1, 150_000), columns=polysparse.HashedPolynomialFeatures(n_columns=99), n_jobs={})",
 }
 
-
+HASHED = "polysparse.HashedPolynomialFeatures({})"
 PRODUCTS = ["operator.matvec(w)", "operator.rmatvec(r)"]
 
 
@@ -102,7 +102,7 @@ def assert_stops_soon(prepare, product):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("columns", ["None", "np.arange(0, 1000, 3)", "HashedPolynomialFeatures()"])
+@pytest.mark.parametrize("columns", ["None", "np.arange(0, 1000, 3)", HASHED.format("")])
 def test_a_fork_after_a_threaded_product_works(columns):
     done = run(
         f"""
@@ -192,7 +192,7 @@ def test_chosen_columns_need_no_vectors_for_all_columns(k):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on memory")
-@pytest.mark.parametrize("columns", ["None", "HashedPolynomialFeatures(n_columns=2**24)"])
+@pytest.mark.parametrize("columns", ["None", HASHED.format("n_columns=2**24")])
 def test_a_result_that_cannot_be_allocated(columns):
     """The result takes 134 MB at least; with 67 MB left, nothing is kept of what was begun."""
     done = run(

@@ -6,19 +6,22 @@ import pytest
 
 from programs import THREADS, run
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc"),
+]
 
 # An operator that has multiplied, with three threads.
 OPERATOR = (
     THREADS
     + """
     import numpy as np
-    from polysparse import thresholds
+    from polysparse import PolynomialOperator, thresholds  # SciPy starts a thread on import
     thresholds.OUTPUTS_PER_THREAD, thresholds.TASK_OUTPUTS = 100, 500
     before = n_threads()
-    A = polysparse.PolynomialOperator(X, 2, n_jobs=3)
+    A = PolynomialOperator(X, 2, n_jobs=3)
     w = np.arange(A.shape[1]) / 7
-    wanted = polysparse.PolynomialOperator(X, 2, n_jobs=1) @ w
+    wanted = PolynomialOperator(X, 2, n_jobs=1) @ w
     def is_right():
         return np.array_equal(A @ w, wanted)
     first = is_right()

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,6 +53,7 @@ FIGURES = {"1": draw_figure_1, "2": draw_figure_2}
 each_figure = pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
 
 
+@cache
 def rendered(draw):
     figure = draw(RESULTS)
     FigureCanvasAgg(figure).draw()

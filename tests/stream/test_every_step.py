@@ -15,7 +15,7 @@ import shutil
 import pytest
 from scipy import sparse
 
-from inside import forbid_exchange, lower
+from inside import forbid_exchange, lower, make_parser_once
 from polysparse import cli
 from polysparse.files.opening import begun
 from polysparse.files.paths import version_of
@@ -132,6 +132,7 @@ NAMES = [f"{name}-{make.__name__}{''.join(options)}" for name, make, options in 
 
 @pytest.fixture
 def disk(tmp_path, monkeypatch):
+    make_parser_once(monkeypatch)
     sparse.save_npz(tmp_path / "in.npz", X[:25])
     for degree in (2, 3):
         (tmp_path / "words").mkdir()

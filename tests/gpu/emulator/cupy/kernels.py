@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import subprocess
+from fcntl import LOCK_EX, flock
 from itertools import count
 from pathlib import Path
 
@@ -32,7 +33,7 @@ TRANSLATED = {
 
 N_ORDERS = 3  # of threads: Order of device.hpp, each in turn
 launches = count()
-launched = set()  # names of kernels
+LAUNCHED = FOLDER / "launched"  # a file for each kernel, by any process
 
 
 class RawModule:
@@ -62,15 +63,17 @@ def compiled(text):
     parts = text, HEADER.read_text(), compiler, *FLAGS
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     library = FOLDER / f"{key}.so"
-    if not library.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        source, made = FOLDER / f"{key}.cpp", FOLDER / f"{key}.{os.getpid()}.so"
-        source.write_text(text)  # and kept, for those who read what the sanitizer says
-        # The compiler runs without what is preloaded for the kernels.
-        environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-        command = [compiler, *FLAGS, f"-I{HEADER.parent}", source, "-o", made]
-        subprocess.run(command, check=True, env=environment)
-        made.rename(library)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with open(FOLDER / f"{key}.lock", "w") as lock:
+        flock(lock, LOCK_EX)  # other processes wait for the same library
+        if not library.exists():
+            source, made = library.with_suffix(".cpp"), library.with_suffix(".made")
+            source.write_text(text)  # and kept, for those who read what the sanitizer says
+            # The compiler runs without what is preloaded for the kernels.
+            environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+            command = [compiler, *FLAGS, f"-I{HEADER.parent}", source, "-o", made]
+            subprocess.run(command, check=True, env=environment)
+            made.rename(library)
     return ctypes.CDLL(str(library))
 
 
@@ -81,11 +84,14 @@ class Function:
 
     def __init__(self, name, library):
         self.name, self.library = name, library
+        self.file = LAUNCHED / re.search(r"(\w+)(<.*)?$", name)[1]
 
     def __call__(self, grid, block, arguments, shared_mem=0):
         assert 0 < grid[0] < 2**31, grid
         assert shared_mem <= min(self.max_dynamic_shared_size_bytes, MOST_SHARED_BYTES), shared_mem
-        launched.add(re.search(r"(\w+)(<.*)?$", self.name)[1])
+        if not self.file.exists():
+            LAUNCHED.mkdir(exist_ok=True)
+            self.file.touch()
         values = [as_c(each) for each in arguments]
         places = (ctypes.c_void_p * len(values))(
             *(v.address if isinstance(v, CPointer) else ctypes.addressof(v) for v in values)
