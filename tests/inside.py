@@ -25,6 +25,7 @@ _PATHS = {
     "name the archive": "polysparse.files.npz.put",
     "exchange": "polysparse.files.store_writer.exchange",  # two names in one step
     "count values": "polysparse.stream.expand.count_values",
+    "read the vocabulary": "polysparse.files.vocabulary.Vocabulary.read",
     "inspect": "polysparse.engine.cpu.inspect",
     "allocate": "polysparse.matrix.output.allocate",
     "allocate on a GPU": "polysparse.gpu.engine.allocate",

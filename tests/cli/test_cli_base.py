@@ -149,7 +149,7 @@ class TestSecondFile:
             assert run("expand", "lacks.svm", "out") == 130
         capsys.readouterr()
         assert run("expand", "lacks.svm", "out", "--resume", "--zero-based") == 1
-        assert "was begun with other parameters" in capsys.readouterr().err
+        assert "was started with other parameters" in capsys.readouterr().err
         assert run("expand", "lacks.svm", "out", "--resume", "--one-based") == 0
 
 

@@ -42,7 +42,7 @@ def test_quiet_silences_it(good, tmp_path, capsys):
 def test_what_was_there_before_is_said_to_be(good, tmp_path, capsys):
     assert run("expand", good, tmp_path / "out", "--quiet") == 0
     assert run("expand", good, tmp_path / "out", "--one-based", "--resume") == 0
-    expected = f"polysparse: {tmp_path}/out: was written before, there is nothing to do.\n"
+    expected = f"polysparse: {tmp_path}/out: already complete, nothing to do.\n"
     assert capsys.readouterr().err == expected
 
 

@@ -63,5 +63,5 @@ class TestNames:
         run("expand", matrix, tmp_path / "out")
         command = ["names", "--columns", 1, "--vocabulary", "v"]
         assert "has all columns: leave out" in refused(capsys, 2, *command, tmp_path / "out")
-        assert "exclude each other" in refused(capsys, 2, *command, "--n-features", 3)
+        assert "cannot be combined" in refused(capsys, 2, *command, "--n-features", 3)
         assert "v has a basis" in refused(capsys, 2, *command, "--degree", 3)

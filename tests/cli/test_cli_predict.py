@@ -126,14 +126,14 @@ def test_a_matrix_that_says_it_is_narrower_is_refused(model, tmp_path, capsys):
     assert predicted(capsys, model, tmp_path / "narrow.npz", "--n-features", "9").count("\n") == 120
 
 
-def test_features_that_the_model_does_not_have_are_refused_or_dropped(model, tmp_path, capsys):
+def test_features_that_the_model_does_not_have_are_dropped_or_refused(model, tmp_path, capsys):
     (tmp_path / "wide.svm").write_text("0 1:0.5 12:3\n")
-    error = refused(capsys, 1, "predict", model, tmp_path / "wide.svm")
+    error = refused(capsys, 1, "predict", model, tmp_path / "wide.svm", "--strict")
     assert "wide.svm has 12 columns, but" in error
-    assert "was learnt from 9: give --drop-unseen to drop those at the end" in error
+    assert "was learnt from 9: leave out --strict to drop features" in error
     (tmp_path / "narrow.svm").write_text("0 1:0.5\n")
     wanted = predicted(capsys, model, tmp_path / "narrow.svm", "--proba")
-    arguments = ["predict", model, tmp_path / "wide.svm", "--proba", "--drop-unseen"]
+    arguments = ["predict", model, tmp_path / "wide.svm", "--proba"]
     run(*arguments, "--one-based")
     captured = capsys.readouterr()
     assert captured.out == wanted
@@ -172,7 +172,7 @@ def test_probabilities_need_classes(data, tmp_path, capsys):
 
 
 def test_files_that_are_no_models(data, tmp_path, capsys):
-    assert "no model of polysparse" in refused(capsys, 1, "predict", data, data)
+    assert "not a model of polysparse" in refused(capsys, 1, "predict", data, data)
     assert "no such model" in refused(capsys, 1, "predict", tmp_path / "nowhere", data)
 
 

@@ -69,7 +69,7 @@ def test_hashed_columns_are_named_by_data(data, tmp_path, capsys):
 
 def test_data_are_refused_for_other_columns(model, data, capsys):
     error = refused(capsys, 2, "terms", model, "--data", data)
-    assert "--data has a meaning only for hashed columns" in error
+    assert "--data only applies to hashed columns" in error
 
 
 def test_names_of_features_are_read_from_a_file(model, tmp_path, capsys):
@@ -101,7 +101,7 @@ def test_they_are_drawn(name, magic, model, tmp_path, capsys):
 def test_files_that_cannot_be_written(model, tmp_path, capsys):
     error = refused(capsys, 2, "terms", model, "--plot", tmp_path / "a.xls")
     assert "unknown ending. Known are .png, .svg, .pdf" in error
-    assert "is, or holds, an input" in refused(
+    assert "is or contains an input" in refused(
         capsys, 2, "terms", model, "--text", model, "--force"
     )
     (tmp_path / "t.png").write_text("mine")

@@ -12,7 +12,7 @@ from checks import bits
 from inside import fail_at, lower
 from polysparse.cli import main
 from polysparse.dask import read
-from polysparse.files.source import FileFault
+from polysparse.files.errors import FileFault
 from sample_files import X, Y, pq, write_parquet, write_svmlight
 
 TEXT = b"""# a comment first

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from polysparse.files.pieces import cut_file
+from polysparse.files.opening import cut_file
 from source_files import DENSE, contents, written
 
 FLOAT64 = np.dtype(np.float64)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from polysparse.files.errors import FileFault, UnknownExtension, faults_of
 from polysparse.files.opening import open_source
-from polysparse.files.paths import UnknownExtension
-from polysparse.files.source import OPEN_FILES, FileFault, faults_of
+from polysparse.files.source import OPEN_FILES
 from source_files import DENSE, TEXT, contents, read, written
 
 

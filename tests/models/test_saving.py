@@ -414,7 +414,7 @@ def test_matrices_and_vocabularies_are_refused(path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere: there is no such model"):
+    with pytest.raises(FileNotFoundError, match="nowhere: no such model"):
         load_model(tmp_path / "nowhere")
     with pytest.raises(IsADirectoryError):
         load_model(tmp_path)

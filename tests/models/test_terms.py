@@ -177,7 +177,7 @@ def test_a_column_without_candidates_keeps_its_number():
 
 
 def test_data_have_no_meaning_for_columns_with_names():
-    with pytest.raises(ValueError, match="X has a meaning only for hashed columns"):
+    with pytest.raises(ValueError, match="X only applies to hashed columns"):
         fitted("ridge").top_terms(3, X)
 
 

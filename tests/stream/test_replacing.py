@@ -75,7 +75,7 @@ def test_a_directory_that_was_removed_does_not_come_back(command, tmp_path, monk
     rest = [name for name in names_in(tmp_path) if name.startswith(".")]
     assert rest == [".out.polysparse-replaced"]
     shutil.rmtree(tmp_path / "out")
-    with pytest.raises(FileNotFoundError, match="is no expansion"):
+    with pytest.raises(FileNotFoundError, match="is not a directory of polysparse expand"):
         polysparse.load(tmp_path / "out")
     run(*command)
     assert names_in(tmp_path) == ["in.npz", "out"]

@@ -13,6 +13,7 @@ from polysparse.cli.options import (
     add_dtype,
     add_input,
     add_memory,
+    add_strict,
     kind_of_columns,
     require_one_kind_of_columns,
 )
@@ -45,6 +46,7 @@ def add_to(commands: Any) -> None:
     add_input(parser)
     add_basis(parser)
     add_columns(parser)
+    add_strict(parser, "--vocabulary")
     add_dtype(parser)
     add_memory(parser, None, "1GiB; counts of columns may take what is available")
     parser.add_argument("--json", action="store_true", help="print JSON")

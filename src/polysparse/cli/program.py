@@ -15,7 +15,7 @@ from typing import Any
 from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms
 from polysparse.cli.options import Misuse
 from polysparse.cli.wording import with_flags
-from polysparse.files.paths import UnknownExtension, UnwritableTarget
+from polysparse.files.errors import UnknownExtension, UnwritableTarget
 from polysparse.stream.expand import KEPT
 
 MISUSE, FAILURE, SIGNALLED = 2, 1, 128

@@ -13,7 +13,8 @@ from dask import delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polysparse.files.pieces import CutFile, Extent, Piece, cut_file
+from polysparse.files.opening import cut_file
+from polysparse.files.pieces import CutFile, Extent, Piece
 
 BLOCK_BYTES = 2**25
 

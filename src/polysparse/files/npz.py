@@ -17,10 +17,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polysparse import thresholds
+from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.atomic import beside, put, sync
+from polysparse.files.description import parse_json
+from polysparse.files.errors import CannotResume
+from polysparse.files.format import Format
 from polysparse.files.npy import PIECE
 from polysparse.files.paths import remove
+from polysparse.files.sink import Sink
 from polysparse.files.source import WholeSource
+from polysparse.files.store_format import bytes_of_arrays
 from polysparse.files.store_writer import StoreWriter
 
 ZIP_DATE = 1980, 1, 1, 0, 0, 0  # a constant, so that every run writes the same bytes
@@ -106,8 +112,8 @@ class NpzSink:
             if is_resumed:
                 _require_sound(aside)
         except (FileNotFoundError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"{aside} is damaged: {error}. Give resume=False to begin anew."
+            raise CannotResume(
+                f"{aside} is damaged: {error}. Give resume=False to start over."
             ) from None
 
     def _outline(self, aside: Path) -> None:
@@ -195,3 +201,26 @@ def _require_sound(path: Path) -> None:
         damaged = archive.testzip()
     if damaged is not None:
         raise zipfile.BadZipFile(f"{damaged} has another checksum")
+
+
+class NpzFormat(Format):
+    """An uncompressed archive, as SciPy writes it; the description is its comment."""
+
+    noun = "SciPy's archive"
+    source = NpzSource
+    endings = written_endings = (".npz",)
+    is_resumable = True
+
+    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
+        """Open an archive for writing."""
+        return NpzSink(path, description, resume=resume)
+
+    def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
+        """Return the bytes of the arrays, and of what is on the disk twice while they are moved."""
+        n_bytes = bytes_of_arrays(plan, has_labels=has_labels)
+        return n_bytes + min(n_bytes, thresholds.MOVED_BYTES)
+
+    def read_description(self, path: Path) -> Any:
+        """Return what polysparse wrote into the comment of the archive, or None."""
+        with zipfile.ZipFile(path) as archive:
+            return parse_json(archive.comment) if archive.comment else None

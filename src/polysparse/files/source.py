@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +14,13 @@ from typing import IO, Any
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
+from polysparse.files.errors import FileFault, faults_of
 from polysparse.machine import format_bytes, require_memory
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
 
 OPEN_FILES = Path("/proc/self/fd")  # on Linux, the open files of this process by their numbers
-
-
-class FileFault(ValueError):
-    """A file is damaged or not in the expected format; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -72,35 +69,6 @@ class Reading:
     n_threads: int = 1
     line_bytes: int = 2**25
     max_memory: int | None = None
-
-
-@contextmanager
-def faults_of(path: Path) -> Iterator[None]:
-    """Re-raise any error that a damaged file causes as a FileFault that names the file.
-
-    Errors of the operating system, of a missing package and of memory are passed on unchanged.
-    """
-    try:
-        yield
-    except (FileFault, ImportError, MemoryError):
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise FileFault(f"{path}: {_reason_of(error)}") from None
-
-
-def _reason_of(error: Exception) -> str:
-    """Return what an error says about a file, in words for the owner of the file."""
-    text, kind = " ".join(str(error).split()), type(error).__name__
-    if "allow_pickle" in text:
-        return "holds Python objects, which are never loaded, because that could run any program."
-    if isinstance(error, (ValueError, OSError)):
-        return text or kind
-    # Messages of other exceptions are meant for programmers; those of these say nothing to others.
-    is_riddle = isinstance(error, (AttributeError, TypeError, LookupError, AssertionError))
-    detail = "" if is_riddle else f" ({kind}{': ' * bool(text)}{text})"
-    return f"is damaged, or not what its name says{detail}."
 
 
 class Source:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
+from polysparse.files.errors import faults_of
 from polysparse.files.parts import Parts
 from polysparse.files.paths import MANIFEST, version_of
-from polysparse.files.source import Source, Summary, faults_of
+from polysparse.files.source import Source, Summary
 from polysparse.files.store import open_arrays
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile

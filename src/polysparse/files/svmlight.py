@@ -1,18 +1,35 @@
-"""Sources and sinks of svmlight files, in blocks of rows."""
+"""svmlight text, read and written in blocks of rows."""
 
 from __future__ import annotations
 
+import gzip
+import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
-from polysparse.files.sink import FileSink
-from polysparse.files.source import FileFault, Source, Summary, faults_of
-from polysparse.files.text import BLOCK_BYTES, TextSummary, iter_blocks, open_text, summarize
+from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.errors import FileFault, faults_of
+from polysparse.files.format import Format
+from polysparse.files.pieces import CutFile, Piece, Rows, joined, state_of
+from polysparse.files.sink import FileSink, Sink
+from polysparse.files.source import Source, Summary
+from polysparse.files.text import (
+    BLOCK_BYTES,
+    SvmlightError,
+    TextSummary,
+    iter_blocks,
+    layout_of,
+    lines_between,
+    open_text,
+    summarize,
+)
 from polysparse.matrix.output import as_csr
 
 
@@ -144,3 +161,60 @@ class SvmlightSink(FileSink):
             text,
         )
         self.file.write(text[:n_bytes].data)
+
+
+@dataclass(frozen=True)
+class TextPiece(Piece):
+    """The lines of svmlight text that begin in a range of bytes; all of them without a `stop`."""
+
+    start: int
+    stop: int | None
+    layout: tuple[bool, bool]  # whether rows have labels and a qid, as the first of the file says
+    may_count_from_1 = True
+
+    def rows(self) -> Rows:
+        """Read indptr, indices, data and labels or None, as they are in the file."""
+        with open_text(self.path) as file:
+            if self.stop is None:
+                first, text = 0, file.read()
+            else:
+                first, text = lines_between(file, self.start, self.stop)
+        whole = io.BytesIO(text if text.endswith(b"\n") else text + b"\n")
+        try:
+            blocks = iter_blocks(whole, block_bytes=len(text) + 1, layout=self.layout)
+            return joined((b.indptr, b.indices, b.data, b.labels) for b in blocks)
+        except SvmlightError as error:
+            after = f" after byte {first:,}" if first else ""
+            raise FileFault(f"{self.path}: line {error.line}{after}: {error.reason}") from None
+
+
+class SvmlightFormat(Format):
+    """Text with a line for each row, cut into ranges of bytes."""
+
+    noun = "svmlight text"
+    source = SvmlightSource
+    written_endings = ".svmlight", ".libsvm", ".svm", ".txt"
+    endings = *written_endings, ".t", ""  # the test sets of LIBSVM's collection end in .t
+    may_be_gzipped = True
+    has_pieces = True
+
+    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
+        """Open a text file for writing."""
+        return SvmlightSink(path)
+
+    def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
+        """Return a lower bound of the bytes of a file, as if each value were written as " 1:1"."""
+        return plan.nnz * len(" 1:1")
+
+    def cut(self, path: Path, block_bytes: int) -> CutFile:
+        """Cut a file into pieces of `block_bytes`; one that is gzipped is a single piece."""
+        state = state_of(path)
+        with faults_of(path), open_text(path) as file:
+            layout = layout_of(file) or (False, False)
+            is_whole = isinstance(file, gzip.GzipFile)  # which cannot be read from the middle
+        starts = [0] if is_whole else range(0, max(1, state[0]), block_bytes)
+        pieces = [
+            TextPiece(path, state, None, at, None if is_whole else at + block_bytes, layout)
+            for at in starts
+        ]
+        return CutFile(pieces, None, np.dtype(np.float64), layout[0])

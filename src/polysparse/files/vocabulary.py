@@ -23,7 +23,8 @@ from polysparse.columns.arguments import require_rising
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.files.archive import ArchiveFormat, array_of, damage, require_names
 from polysparse.files.atomic import beside, put, replacing, sync
-from polysparse.files.paths import UnwritableTarget, vocabulary_of
+from polysparse.files.errors import UnwritableTarget
+from polysparse.files.paths import vocabulary_of
 
 FORMAT = ArchiveFormat(
     "vocabulary",

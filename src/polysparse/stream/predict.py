@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
-from polysparse.files.source import FileFault, Source
+from polysparse.files.source import Source
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import as_csr
 from polysparse.stream.memory import BYTES_PER_CHOSEN, LEAST_READ, READ_PART

@@ -10,7 +10,8 @@ import numpy as np
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.expansion.by_blocks import count_in_blocks, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.files.source import FileFault, Source, faults_of
+from polysparse.files.errors import FileFault, faults_of
+from polysparse.files.source import Source
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.stream.memory import FILL_PART, bytes_to_read, memory_for_columns
 from polysparse.stream.resources import Resources
