@@ -291,7 +291,7 @@ def test_standard_input_is_read_once(model, monkeypatch, data, capsys):
 def test_an_existing_file_is_kept(data, model, capsys):
     model.write_text("mine")
     error = refused(capsys, 2, "fit", data, "-o", model)
-    assert "model.npz exists already: give --force to overwrite it" in error
+    assert "model.npz already exists: give --force to overwrite it" in error
     assert model.read_text() == "mine"
     run("fit", data, "-o", model, "--force", "--quiet")
     assert load_model(model).n_features_in_ == 9

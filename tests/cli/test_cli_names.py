@@ -41,7 +41,7 @@ class TestNames:
         saved = f"{store}.vocabulary"
         run("expand", matrix, tmp_path / "test", "--vocabulary", saved)
         error = refused(capsys, 1, "names", tmp_path / "test", "--columns", 1)
-        assert "test.vocabulary: there is no such vocabulary. Give the one" in error
+        assert "test.vocabulary: no such vocabulary. Give the one" in error
         run("names", tmp_path / "test", "--columns", 1, "--vocabulary", saved)
         assert capsys.readouterr().out == "1\t0\tx0\n"
         command = ["names", tmp_path / "test", "--columns", 1, "--vocabulary", vocabulary]

@@ -190,7 +190,7 @@ def test_feature_names_from_a_file(inside, capsys):
     error = refused(capsys, 1, *command, "1")
     assert "features.txt has 2 lines, but there are 3 input columns" in error
     (inside / "features.txt").write_bytes(b"\xff\xfe\n")
-    assert "features.txt is no text in UTF-8" in refused(capsys, 1, *command, "1")
+    assert "features.txt is not UTF-8 text" in refused(capsys, 1, *command, "1")
     assert "nowhere" in refused(capsys, 1, *command[:-2], "nowhere", "--columns", "1")
 
 

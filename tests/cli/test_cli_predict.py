@@ -150,7 +150,7 @@ def test_svmlight_counts_from_where_the_training_data_did(data, tmp_path, capsys
     wanted = load_model(tmp_path / "zero.npz").predict_proba(row)
     np.testing.assert_array_equal([list(map(float, line.split("\t")))], wanted)
     run("predict", tmp_path / "zero.npz", tmp_path / "new.svm")
-    assert "those of the model count from 0" in capsys.readouterr().err
+    assert "those of the model are 0-based" in capsys.readouterr().err
 
 
 def test_a_model_with_names_of_features_predicts_files(data, tmp_path, capsys):
@@ -188,7 +188,7 @@ def test_outputs_that_cannot_be(model, data, tmp_path, capsys):
     assert "unknown ending. Known are .npy, .csv and .txt" in error
     (tmp_path / "out.txt").write_text("mine")
     error = refused(capsys, 2, "predict", model, data, "-o", tmp_path / "out.txt")
-    assert "exists already: give --force" in error
+    assert "already exists: give --force" in error
     run("predict", model, data, "-o", tmp_path / "out.txt", "--force", "--quiet")
     assert (tmp_path / "out.txt").read_text().count("\n") == 120
 

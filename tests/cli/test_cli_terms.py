@@ -106,7 +106,7 @@ def test_files_that_cannot_be_written(model, tmp_path, capsys):
     )
     (tmp_path / "t.png").write_text("mine")
     for flag in ("--text", "--plot"):
-        assert "exists already" in refused(capsys, 2, "terms", model, flag, tmp_path / "t.png")
+        assert "already exists" in refused(capsys, 2, "terms", model, flag, tmp_path / "t.png")
     both = ["--text", tmp_path / "t.png", "--plot", tmp_path / "t.png", "--force"]
     assert "name the same file" in refused(capsys, 2, "terms", model, *both)
     assert (tmp_path / "t.png").read_text() == "mine"

@@ -101,7 +101,7 @@ class TestDamagedStore:
         [
             ("indices", 5, 55, r"X.indices\[5\] is 55"),
             ("indices", 5, -1, r"X.indices\[5\] is -1"),
-            ("indices", 1, 0, "a row's columns do not rise"),
+            ("indices", 1, 0, "the columns of a row do not increase"),
             ("indptr", 7, 10**6, "X.indptr falls from 1000000"),
         ],
     )

@@ -159,7 +159,7 @@ def encrypted():
 
 
 DAMAGED = {
-    "array.npz": (lambda: renamed(np.save, np.ones(3)), "not what its name says"),
+    "array.npz": (lambda: renamed(np.save, np.ones(3)), "not in the format of its ending"),
     "dok.npz": (lambda: renamed(lambda f: np.savez(f, format=b"dok")), "format dok"),
     "encrypted.npz": (encrypted, "encrypted"),
     "text.npz": (lambda: TEXT, "text.npz: "),

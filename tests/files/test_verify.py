@@ -95,7 +95,9 @@ def test_load_checks_offsets_without_being_asked(store, row, monkeypatch):
     indptr = np.lib.format.open_memmap(store / "indptr.npy", mode="r+")
     before, indptr[row] = int(indptr[row]), 10**6
     indptr.flush()
-    with pytest.raises(ValueError, match=rf"indptr.npy .* falls from 1000000 to .* in row {row}\."):
+    with pytest.raises(
+        ValueError, match=rf"indptr.npy .* decreases from 1000000 to .* in row {row}\."
+    ):
         polysparse.load(store)
     indptr[row] = before
     indptr.flush()
@@ -125,7 +127,7 @@ def test_a_store_without_checksums_is_read_and_its_structure_verified(store):
     indices = np.lib.format.open_memmap(store / "indices.npy", mode="r+")
     indices[1] = 0
     indices.flush()
-    with pytest.raises(ValueError, match="a row's columns do not rise"):
+    with pytest.raises(ValueError, match="the columns of a row do not increase"):
         polysparse.load(store, verify=True)
 
 

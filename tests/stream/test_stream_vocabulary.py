@@ -65,7 +65,7 @@ class TestVocabulary:
         if not zero_based:
             self.write(tmp_path / "other", X, zero_based=True)
             error = refused(capsys, 1, "plan", tmp_path / "other", *options)
-            assert "index 0 occurs, but the columns of the vocabulary count from 1" in error
+            assert "index 0 occurs, but the columns of the vocabulary are 1-based" in error
 
     @pytest.mark.parametrize(
         "content", [b"", b"junk", b"PK\x03\x04 and no more", "cut", "locked", "npy"]
@@ -98,7 +98,7 @@ class TestVocabulary:
         ObservedPolynomialFeatures().fit(X).save(saved)
         before = files_in(saved)
         error = refused(capsys, 2, "expand", matrix, saved, "--vocabulary", saved, "--force")
-        assert "is or contains the vocabulary: write somewhere else" in error
+        assert "is or contains the vocabulary: choose another path" in error
         assert files_in(saved) == before
 
 
@@ -107,9 +107,9 @@ class TestInTheWay:
         (tmp_path / "out.vocabulary").write_bytes(b"mine")
         command = ["expand", matrix, tmp_path / "out", "--observed"]
         error = refused(capsys, 2, *command)
-        assert "out.vocabulary exists already: give --force to overwrite it" in error
+        assert "out.vocabulary already exists: give --force to overwrite it" in error
         error = refused(capsys, 2, *command, "--resume")
-        assert "out.vocabulary exists already, and is another: give --force" in error
+        assert "out.vocabulary is a different vocabulary: give --force" in error
         assert (tmp_path / "out.vocabulary").read_bytes() == b"mine"
         assert names_in(tmp_path) == ["in.npz", "out.vocabulary"]
         run("expand", matrix, tmp_path / "out")  # this has no vocabulary

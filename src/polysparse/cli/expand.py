@@ -35,7 +35,7 @@ from polysparse.files.formats import (
     resumable_formats,
     writable_formats,
 )
-from polysparse.files.opening import begun
+from polysparse.files.opening import unfinished
 from polysparse.files.paths import locked, vocabulary_of
 from polysparse.files.source import Source
 from polysparse.files.targets import (
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
     _require_writable(options)
     with locked(options.output):
         _require_writable(options)  # again: another run may have ended in the meantime
-        _require_not_begun(options)
+        _require_no_unfinished(options)
         vocabulary = read_vocabulary(options)
         source = open_input(options, vocabulary, options.jobs)
         try:
@@ -112,9 +112,9 @@ def _require_writable(options: argparse.Namespace) -> None:
         require_writable_vocabulary(output, force=may_exist)
 
 
-def _require_not_begun(options: argparse.Namespace) -> None:
+def _require_no_unfinished(options: argparse.Namespace) -> None:
     """Raise UnwritableTarget if an earlier run can be resumed, but no option says whether to."""
-    found = begun(options.output)
+    found = unfinished(options.output)
     if found and not (options.resume or options.force):
         raise UnwritableTarget(
             f"{options.output}: an earlier run did not finish and left {found}: give --resume to "

@@ -80,7 +80,7 @@ def open_like(
             return NarrowedSource(source, least_features)
         way_out = "leave out --strict to drop features that were not in the training data."
         if found < least_features:
-            way_out = f"give --n-features={least_features} if the last columns are empty."
+            way_out = f"if its last columns are empty, give --n-features={least_features}."
         raise FileFault(
             f"{source.path} has {found:,} columns, but {owner} was learnt from "
             f"{least_features:,}: {way_out}"
@@ -93,7 +93,7 @@ def open_like(
 def open_file(
     path: str, options: argparse.Namespace, n_jobs: int | None = None, **earlier: Any
 ) -> Source:
-    """Open a file as the options say, with what is known from an earlier file."""
+    """Open a file with the given options, and what is known from the training data."""
     return open_source(
         path,
         n_jobs=n_jobs,

@@ -1,4 +1,4 @@
-"""The command `terms`, which tells the heaviest terms of a model."""
+"""The command `terms`, which lists the largest terms of a model."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "terms",
         help="list, draw or write the terms of a model",
-        description="List the heaviest terms of a model of polysparse fit, with their weights, and "
-        "in how many rows of its data they are not zero. Input columns count from 0: x0, x1, ...",
+        description="List the terms with the largest weights in a model of polysparse fit, and in "
+        "how many rows of its data they are not zero. Input columns are 0-based: x0, x1, ...",
     )
     parser.add_argument("model", metavar="MODEL", type=Path, help="file of polysparse fit")
     parser.add_argument(

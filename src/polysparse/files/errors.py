@@ -40,13 +40,13 @@ def faults_of(path: Path) -> Iterator[None]:
 
 
 def _reason_of(error: Exception) -> str:
-    """Return what an error says about a file, in words for the owner of the file."""
+    """Return the reason of an error, worded for users rather than programmers."""
     text, kind = " ".join(str(error).split()), type(error).__name__
     if "allow_pickle" in text:
         return "holds Python objects, which are never loaded, because that could run any program."
     if isinstance(error, (ValueError, OSError)):
         return text or kind
-    # Messages of other exceptions are meant for programmers; those of these say nothing to others.
-    is_riddle = isinstance(error, (AttributeError, TypeError, LookupError, AssertionError))
-    detail = "" if is_riddle else f" ({kind}{': ' * bool(text)}{text})"
-    return f"is damaged, or not what its name says{detail}."
+    # The messages of these are about code, not about files.
+    is_internal = isinstance(error, (AttributeError, TypeError, LookupError, AssertionError))
+    detail = "" if is_internal else f" ({kind}{': ' * bool(text)}{text})"
+    return f"is damaged, or not in the format of its ending{detail}."

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polysparse.files.atomic import sync
 from polysparse.files.errors import FileFault
 
-PIECE = 2**20  # bytes that are read at a time to add up a checksum
+CHUNK_BYTES = 2**20  # bytes that are read at a time to add up a checksum
 
 
 class GrowingArray:
@@ -132,6 +132,6 @@ def checksum_of(file: IO[bytes], start: int, n_bytes: int) -> int:
     """Return the checksum of a stretch of a file, reading little at a time."""
     file.seek(start)
     checksum = 0
-    while n_bytes and (piece := file.read(min(n_bytes, PIECE))):
+    while n_bytes and (piece := file.read(min(n_bytes, CHUNK_BYTES))):
         checksum, n_bytes = zlib.crc32(piece, checksum), n_bytes - len(piece)
     return checksum

@@ -22,7 +22,7 @@ from polysparse.files.atomic import beside, put, sync
 from polysparse.files.description import parse_json
 from polysparse.files.errors import CannotResume
 from polysparse.files.format import Format
-from polysparse.files.npy import PIECE
+from polysparse.files.npy import CHUNK_BYTES
 from polysparse.files.paths import remove
 from polysparse.files.sink import Sink
 from polysparse.files.source import WholeSource
@@ -69,7 +69,7 @@ class NpzSink:
     A zip archive has its arrays one after the other, and they are complete only at the end. So they
     are written as a store, which can be resumed, and are then moved into the archive: from the end,
     a piece at a time, each cut off from its array once it is on the disk. The disk needs room for
-    the output once, and for one piece more. A run that is killed meanwhile goes on moving.
+    the output once, and for one piece more. A resumed run continues moving.
     """
 
     def __init__(self, path: Path, description: dict[str, Any], *, resume: bool = False) -> None:
@@ -126,7 +126,7 @@ class NpzSink:
                 for path in sorted(self.store.partial.glob("*.npy")):
                     with open(path, "rb") as array, _member(archive, path.name) as member:
                         file.is_hole = True
-                        shutil.copyfileobj(array, member, PIECE)
+                        shutil.copyfileobj(array, member, CHUNK_BYTES)
                         file.is_hole = False
                 for name, value in small.items():
                     with _member(archive, f"{name}.npy") as member:
@@ -189,8 +189,8 @@ def _move(array: IO[bytes], archive: IO[bytes], start: int) -> None:
         left -= size
         array.seek(left)
         archive.seek(start + left)
-        for _ in range(0, size, PIECE):
-            archive.write(array.read(PIECE))
+        for _ in range(0, size, CHUNK_BYTES):
+            archive.write(array.read(CHUNK_BYTES))
         sync(archive)
         array.truncate(left)
 

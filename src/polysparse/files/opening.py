@@ -76,7 +76,7 @@ def is_written(path: Path, description: dict[str, Any]) -> bool:
         return False
 
 
-def begun(path: Path) -> Path | None:
+def unfinished(path: Path) -> Path | None:
     """Return what an unfinished run to a path has left for another one to resume, or None."""
     asides = (beside(path, role) for role in ("partial", "store"))
     return next((aside for aside in asides if _has_complete_parts(aside)), None)

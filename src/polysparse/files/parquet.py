@@ -16,7 +16,7 @@ from polysparse.files.description import n_columns_in, parse_json
 from polysparse.files.errors import faults_of
 from polysparse.files.format import Format
 from polysparse.files.parquet_source import ParquetSource, pyarrow_parquet
-from polysparse.files.pieces import CutFile, Piece, Rows, joined, state_of
+from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
 from polysparse.files.sink import FileSink, Sink
 from polysparse.files.source import Reading
 
@@ -89,7 +89,7 @@ class ParquetPiece(Piece):
     groups: tuple[int, ...]
     columns: tuple[str, ...]
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowArrays:
         """Read indptr, indices, data and labels or None, as they are in the file."""
         source = ParquetSource(self.path, Reading())
         try:

@@ -1,9 +1,8 @@
 """The parts of a store: where each ends, and what its bytes add up to.
 
-The checksum is CRC-32. It is in the standard library, is computed faster than a disk reads, finds
-every change within 32 bits, and misses one in four billion of the others. It guards against
-accidents, not against somebody who wants to deceive: whoever can change the arrays can change the
-manifest, too.
+The checksum is CRC-32. It is in the standard library, is computed faster than a disk reads, detects
+every change within 32 bits, and misses one in four billion of the others. It protects against
+accidents, not against attacks: a program that can change the arrays can change the manifest, too.
 """
 
 from __future__ import annotations

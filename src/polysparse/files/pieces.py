@@ -16,11 +16,11 @@ from polysparse.files.source import Reading, Source
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr, index_dtype_for
 
-Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None]
+RowArrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None]
 
 
 @dataclass(frozen=True)
-class Extent:
+class IndexRange:
     """How many rows there are, and which indices occur: -1 to -1 if none do."""
 
     n_rows: int
@@ -47,18 +47,18 @@ class Piece:
     n_rows: int | None
     may_count_from_1: ClassVar[bool] = False  # whether the format leaves that open
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowArrays:
         """Read indptr, indices, data and labels, as they are in the file.
 
         There are no labels (None) if there are no rows, or none in the file.
         """
         raise NotImplementedError
 
-    def extent(self) -> Extent:
+    def index_range(self) -> IndexRange:
         """Read the rows, and return how many there are and which indices occur."""
         indptr, indices, _, _ = self._checked_rows()
         lowest = int(indices.min()) if len(indices) else -1
-        return Extent(len(indptr) - 1, lowest, int(indices.max(initial=-1)))
+        return IndexRange(len(indptr) - 1, lowest, int(indices.max(initial=-1)))
 
     def read(
         self, n_features: int, base: int, dtype: np.dtype[Any]
@@ -81,16 +81,16 @@ class Piece:
         arrays = x.indptr.astype(index_dtype), x.indices.astype(index_dtype), x.data
         return as_csr(x.shape, *arrays, is_array=True), labels
 
-    def _checked_rows(self) -> Rows:
+    def _checked_rows(self) -> RowArrays:
         if state_of(self.path) != self.state:
-            raise FileFault(f"{self.path} changed after it was looked at: read it again.")
+            raise FileFault(f"{self.path} changed after it was opened: open it again.")
         with faults_of(self.path):
             return self.rows()
 
 
 @dataclass(frozen=True)
 class CutFile:
-    """A file in pieces, at least one, and what it says about all of its rows.
+    """A file in pieces, at least one, and what is known about all of its rows.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def state_of(path: Path) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
-def joined(found: Iterable[Rows]) -> Rows:
+def joined(found: Iterable[RowArrays]) -> RowArrays:
     """Return the rows of batches as one; a batch that is alone is not copied."""
     batches = list(found)
     if len(batches) == 1:

@@ -39,20 +39,20 @@ class Summary:
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a file: what the caller knows of it, and what reading it may cost.
+    """How to read a file: what the caller knows about it, and the resources to use.
 
     Attributes
     ----------
     n_features : int, optional
-        Number of features; by default what the file says, or the columns that occur.
+        Number of features; by default as stated in the file, or one more than the largest column.
     least_features : int
-        Number of features of a file that does not say it, if no more occur.
+        Number of features of a file that does not state it, unless more occur.
     zero_based : bool, optional
-        Whether svmlight indices count from 0; by default that is told by the file.
+        Whether svmlight indices are 0-based; by default if index 0 occurs.
     was_zero_based : bool, optional
-        Whether they did in an earlier file of the same job.
+        Whether they were in the training data.
     earlier : str
-        What was made of that file, for messages.
+        What was learnt from the training data, for messages.
     n_threads : int
         Number of threads.
     line_bytes : int
@@ -170,7 +170,7 @@ class WholeSource(Source):
     COPIES, NOT_COUNTED = 3, 2**20
 
     def whole_bytes(self) -> int:
-        """Return the size of the matrix in memory, as the head of the file tells it."""
+        """Return the size of the matrix in memory, according to the head of the file."""
         raise NotImplementedError
 
     @cached_property

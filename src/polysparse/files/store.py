@@ -170,7 +170,7 @@ def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = T
     """
     folder = version_of(Path(path))
     manifest, arrays = open_arrays(folder)
-    _require_rising_offsets(folder, arrays["indptr"])
+    _require_increasing_offsets(folder, arrays["indptr"])
     if verify:
         deque(_parts(folder, manifest, arrays, verify=True), maxlen=0)
     X = as_csr(
@@ -223,15 +223,15 @@ def iter_load(
     return _parts(folder, *open_arrays(folder), verify=verify)
 
 
-def _require_rising_offsets(folder: Path, indptr: NDArray[Any]) -> None:
+def _require_increasing_offsets(folder: Path, indptr: NDArray[Any]) -> None:
     """Raise ValueError if a row would end before it begins. Reads the offsets, a few at a time."""
     for start in range(0, len(indptr) - 1, ROWS_TOGETHER):
         offsets = indptr[start : start + ROWS_TOGETHER + 1]
-        falls = np.flatnonzero(offsets[1:] < offsets[:-1])
-        if len(falls):
-            row = int(falls[0])
+        drops = np.flatnonzero(offsets[1:] < offsets[:-1])
+        if len(drops):
+            row = int(drops[0])
             raise FileFault(
-                f"{folder / 'indptr.npy'} is damaged: it falls from {offsets[row]} to "
+                f"{folder / 'indptr.npy'} is damaged: it decreases from {offsets[row]} to "
                 f"{offsets[row + 1]} in row {start + row}."
             )
 
@@ -262,9 +262,11 @@ def read_part(
     try:
         seen = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
     except ValueError as error:
-        raise FileFault(f"{folder} is damaged, in rows {rows.start} on: {error}") from None
+        raise FileFault(f"{folder} is damaged from row {rows.start} on: {error}") from None
     if not seen.rising:
-        raise FileFault(f"{folder / 'indices.npy'} is damaged: a row's columns do not rise.")
+        raise FileFault(
+            f"{folder / 'indices.npy'} is damaged: the columns of a row do not increase."
+        )
     if verify:
         parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})
     shape = rows.stop - rows.start, n_columns

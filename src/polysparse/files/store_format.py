@@ -13,7 +13,7 @@ from polysparse.files.description import fits_description
 from polysparse.files.format import Format
 from polysparse.files.parts import Parts
 from polysparse.files.paths import version_of
-from polysparse.files.pieces import CutFile, Piece, Rows, joined, state_of
+from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
 from polysparse.files.sink import Sink
 from polysparse.files.store import open_arrays, read_manifest, read_part
 from polysparse.files.store_source import StoreSource
@@ -26,7 +26,7 @@ class StorePiece(Piece):
 
     number: int
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowArrays:
         """Read indptr, indices, data and labels or None, as they are in the file."""
         folder = version_of(self.path)
         manifest, arrays = open_arrays(folder)

@@ -17,7 +17,7 @@ from polysparse.engine import cpu
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.errors import FileFault, faults_of
 from polysparse.files.format import Format
-from polysparse.files.pieces import CutFile, Piece, Rows, joined, state_of
+from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
 from polysparse.files.sink import FileSink, Sink
 from polysparse.files.source import Source, Summary
 from polysparse.files.text import (
@@ -52,8 +52,8 @@ class SvmlightSource(Source):
         base, why = self._base
         if why:
             notes.append(
-                f"{self.path}: {why}, so columns are taken to count from {base}. Give "
-                f"zero_based={base == 0} if that is right, zero_based={base == 1} if not."
+                f"{self.path}: {why}, so indices are read as {base}-based. Give "
+                f"zero_based={base == 0} to confirm that, or zero_based={base == 1} if it is wrong."
             )
         return notes
 
@@ -64,7 +64,7 @@ class SvmlightSource(Source):
 
     @property
     def reason_for_base(self) -> str:
-        """Why columns count from there, unless that was given."""
+        """Why `base` was chosen; empty if it was given."""
         return self._base[1]
 
     @cached_property
@@ -84,23 +84,23 @@ class SvmlightSource(Source):
         if before is None:
             return (0, "index 0 occurs") if lowest == 0 else (1, "index 0 does not occur")
         self._require_no_contradiction(before)
-        return int(not before), f"those of {self.reading.earlier} count from {int(not before)}"
+        return int(not before), f"those of {self.reading.earlier} are {int(not before)}-based"
 
     def _require_no_contradiction(self, was_zero_based: bool) -> None:
-        """Raise FileFault if an earlier file of the same job seems to count from elsewhere."""
+        """Raise FileFault if an earlier file of the same job seems to have another base."""
         lowest, highest = self._scan.min_index, self._scan.max_index
         earlier = self.reading.earlier
         if lowest == 0 and not was_zero_based:
             raise FileFault(
-                f"{self.path}: index 0 occurs, but the columns of {earlier} count from 1. "
-                "Learn it again with zero_based=True if its data count from 0, too; give "
+                f"{self.path}: index 0 occurs, but the columns of {earlier} are 1-based. "
+                "Learn it again with zero_based=True if its data are 0-based, too; give "
                 "zero_based=True if only this file does."
             )
         if lowest > 0 and was_zero_based and highest == self.reading.least_features:
             raise FileFault(
-                f"{self.path}: the indices are {lowest} to {highest}, as if they counted from 1, "
+                f"{self.path}: the indices are {lowest} to {highest}, as if they were 1-based, "
                 f"but the columns of {earlier} are 0 to {highest - 1}. Give zero_based=False "
-                f"if they count from 1; zero_based=True if {highest} is a column that {earlier} "
+                f"if they are 1-based; zero_based=True if {highest} is a column that {earlier} "
                 "does not have."
             )
 
@@ -129,7 +129,7 @@ class SvmlightSource(Source):
 
 
 class SvmlightSink(FileSink):
-    """svmlight text with exact values and columns counted from 1; missing labels become 0."""
+    """svmlight text with exact values and 1-based columns; missing labels become 0."""
 
     ROOM = 2**22  # maximum bytes of text formatted at a time, except for longer rows
 
@@ -169,10 +169,10 @@ class TextPiece(Piece):
 
     start: int
     stop: int | None
-    layout: tuple[bool, bool]  # whether rows have labels and a qid, as the first of the file says
+    layout: tuple[bool, bool]  # whether rows have labels and a qid, as in the first row of the file
     may_count_from_1 = True
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowArrays:
         """Read indptr, indices, data and labels or None, as they are in the file."""
         with open_text(self.path) as file:
             if self.stop is None:

@@ -57,7 +57,7 @@ def _require_unused(path: Path, force: bool) -> None:
     if path.is_symlink():
         raise UnwritableTarget(f"{path} is a symbolic link: give the path that it points to.")
     if path.exists() and not force:
-        raise UnwritableTarget(f"{path} exists already: give force=True to overwrite it.")
+        raise UnwritableTarget(f"{path} already exists: give force=True to overwrite it.")
 
 
 def _require_free_asides(path: Path, roles: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.description import describe
 from polysparse.files.errors import FileFault
-from polysparse.files.opening import begun, is_written, open_sink
+from polysparse.files.opening import is_written, open_sink, unfinished
 from polysparse.files.paths import naming_a_full_disk, remove_asides
 from polysparse.files.sink import Sink
 from polysparse.files.source import Source
@@ -68,7 +68,7 @@ def stream_expansion(
                     sink.leave()
                 else:
                     sink.discard()
-                if begun(path):
+                if unfinished(path):
                     error.add_note(KEPT)
                 raise
         elif beside:
