@@ -86,9 +86,9 @@ MISUSE = [
     (["expand", "good.svmlight", "./good.svmlight", "--force"], "is or contains the input"),
     (
         ["expand", "good.svmlight", "out", "--jobs", "0"],
-        "--jobs must be between 1 and 10,000, got 0",
+        "--jobs must be nonzero and between",
     ),
-    (["expand", "good.svmlight", "out", "--jobs=-10001"], "or give up to 10,000"),
+    (["expand", "good.svmlight", "out", "--jobs=-10001"], "between -10,000 and 10,000, got -10001"),
     (["expand", "-", "out", "--resume"], "needs an input that can be read again"),
     (["expand", "good.svmlight", "out.parquet", "--resume"], "out.parquet cannot be resumed"),
     (["expand", "good.svmlight", "out.svm", "--resume"], "out.svm cannot be resumed"),

@@ -41,7 +41,7 @@ def test_what_was_taken_is_said_with_its_reason(command, name, folder, capsys):
 def test_the_note_names_both_flags(folder, capsys):
     assert run("plan", "one.svm") == 0
     error = capsys.readouterr().err
-    assert "Give --one-based if that is right, --zero-based if not." in error
+    assert "Give --one-based to confirm that, or --zero-based if it is wrong." in error
 
 
 @pytest.mark.parametrize("flag", ["--zero-based", "--one-based"])

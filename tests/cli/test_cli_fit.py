@@ -262,7 +262,7 @@ def test_one_class_is_refused(model, tmp_path, capsys):
         (["--model", "ridge", "-C", "1"], "-C only applies with --model logistic"),
         (["--observed", "--hashed", "9"], "cannot be combined"),
         (["--min-count", "2"], "--min-count only applies with --observed"),
-        (["--jobs", "0"], "--jobs must be between 1 and 10,000, got 0"),
+        (["--jobs", "0"], "--jobs must be nonzero and between"),
     ],
     ids=str,
 )

@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> None:
     if all(is_given) or not (any(is_given) or options.vocabulary):
         raise Misuse("give either OUT or --n-features or --vocabulary.")
     if options.n_features is not None and options.vocabulary:
-        raise Misuse("--n-features and --vocabulary exclude each other: give one of them.")
+        raise Misuse("--n-features and --vocabulary cannot be combined: give one of them.")
     if options.n_features is not None:
         named = Named(make_basis(options, options.n_features))
     else:

@@ -244,8 +244,8 @@ def require_jobs(options: argparse.Namespace) -> None:
     """Raise Misuse for an invalid number of threads."""
     if options.jobs is not None and not 1 <= abs(options.jobs) <= MOST_JOBS:
         raise Misuse(
-            f"--jobs must be between 1 and {MOST_JOBS:,}, got {options.jobs}; leave it out to use "
-            "every core."
+            f"--jobs must be nonzero and between -{MOST_JOBS:,} and {MOST_JOBS:,}, got "
+            f"{options.jobs}; leave it out to use every core."
         )
 
 
