@@ -26,12 +26,13 @@ _PATHS = {
     "name the archive": "polysparse.files.npz.put",
     "exchange": "polysparse.files.store_writer.exchange",  # two names in one step
     "count values": "polysparse.stream.expand.count_values",
+    "read the vocabulary": "polysparse.files.vocabulary.Vocabulary.read",
     "inspect": "polysparse.engine.cpu.inspect",
     "allocate": "polysparse.matrix.output.allocate",
     "allocate on a GPU": "polysparse.gpu.engine.allocate",
     "fill rows": "polysparse.engine.cpu.fill",
     "look up": "polysparse.engine.cpu._lookup",  # chosen columns
-    "look through": "polysparse.files.pieces.Piece.extent",  # a piece of a file
+    "look through": "polysparse.files.pieces.Piece.index_range",  # a piece of a file
     "apply": "polysparse.operator.products.Products.apply",
     "apply transposed": "polysparse.operator.products.Products.apply_transposed",
 }
@@ -84,7 +85,7 @@ def set_free_space(patch, n_bytes):
 
 def read_small_blocks(patch):
     """Read text in blocks of 500 bytes, whatever the memory."""
-    for name, number in {"memory.LEAST_READ": 500, "memory.READ_PART": 10**9}.items():
+    for name, number in {"memory.LEAST_READ": 500, "memory.READ_SHARE": 10**9}.items():
         patch.setattr(f"polysparse.stream.{name}", number)
     patch.setattr("polysparse.stream.predict.LEAST_MEMORY", 1)
 

@@ -25,9 +25,9 @@ def folder(tmp_path, monkeypatch):
 
 
 ASSUMED = {
-    "one": "note: one.svm: index 0 does not occur, so columns are taken to count from 1.",
-    "zero": "note: zero.svm: index 0 occurs, so columns are taken to count from 0.",
-    "lacks": "note: lacks.svm: index 0 does not occur, so columns are taken to count from 1.",
+    "one": "note: one.svm: index 0 does not occur, so indices are read as 1-based.",
+    "zero": "note: zero.svm: index 0 occurs, so indices are read as 0-based.",
+    "lacks": "note: lacks.svm: index 0 does not occur, so indices are read as 1-based.",
 }
 
 
@@ -41,14 +41,14 @@ def test_what_was_taken_is_said_with_its_reason(command, name, folder, capsys):
 def test_the_note_names_both_flags(folder, capsys):
     assert run("plan", "one.svm") == 0
     error = capsys.readouterr().err
-    assert "Give --one-based if that is right, --zero-based if not." in error
+    assert "Give --one-based to confirm that, or --zero-based if it is wrong." in error
 
 
 @pytest.mark.parametrize("flag", ["--zero-based", "--one-based"])
 @pytest.mark.parametrize("command", ["plan", "expand"])
 def test_either_flag_silences_it(command, flag, folder, capsys):
     assert run(command, "one.svm", *["out"] * (command == "expand"), flag) == 0
-    assert "count from" not in capsys.readouterr().err
+    assert "-based" not in capsys.readouterr().err
 
 
 def test_quiet_silences_it(folder, capsys):
@@ -60,7 +60,7 @@ def test_formats_that_count_from_zero_need_no_note(folder, capsys):
     assert run("expand", "one.svm", "out.npz", "--quiet") == 0
     assert run("plan", "out.npz") == 0
     captured = capsys.readouterr()
-    assert "count from" not in captured.err + captured.out
+    assert "-based" not in captured.err + captured.out
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_formats_that_count_from_zero_need_no_note(folder, capsys):
 )
 def test_a_plan_says_it_in_text_and_in_json(arguments, first, why, folder, capsys):
     assert run("plan", *arguments) == 0
-    assert f"columns of IN count from {first}: {why}\n" in capsys.readouterr().out
+    assert f"indices of IN are {first}-based: {why}\n" in capsys.readouterr().out
     assert run("plan", *arguments, "--json") == 0
     content = json.loads(capsys.readouterr().out)
     assert (content["first_index"], content["first_index_because"]) == (first, why)
@@ -105,7 +105,7 @@ class TestSecondFile:
         assert run("expand", "zero.svm", "train", "--observed", "--quiet") == 0
         assert run("expand", "lacks.svm", "test", "--vocabulary", "train.vocabulary") == 0
         error = capsys.readouterr().err
-        assert "those of the vocabulary count from 0, so columns are taken to count from 0" in error
+        assert "those of the vocabulary are 0-based, so indices are read as 0-based" in error
         expected = ObservedPolynomialFeatures.load("train.vocabulary").transform(
             polysparse.expand(np.array([[0, 0, 4], [0, 0.5, 0]]), 1, include_bias=False)
         )
@@ -117,8 +117,8 @@ class TestSecondFile:
         output = ["test"] * (command == "expand")
         assert run(command, "zero.svm", *output, "--vocabulary", "train.vocabulary") == 1
         error = capsys.readouterr().err
-        assert "index 0 occurs, but the columns of the vocabulary count from 1." in error
-        assert "Learn it again with --zero-based if its data count from 0, too" in error
+        assert "index 0 occurs, but the columns of the vocabulary are 1-based." in error
+        assert "Learn it again with --zero-based if its data are 0-based, too" in error
         assert not (folder / "test").exists()
 
     def test_indices_from_one_to_the_number_of_columns_contradict_counting_from_zero(
@@ -128,7 +128,7 @@ class TestSecondFile:
         command = ["expand", "one.svm", "test", "--vocabulary", "train.vocabulary", "--quiet"]
         assert run(*command) == 1
         error = capsys.readouterr().err
-        assert "the indices are 1 to 3, as if they counted from 1" in error
+        assert "the indices are 1 to 3, as if they were 1-based" in error
         assert "the columns of the vocabulary are 0 to 2. Give --one-based" in error
         assert run(*command, "--one-based") == 0
         assert bits_of("test") == bits_of("train")
@@ -149,7 +149,7 @@ class TestSecondFile:
             assert run("expand", "lacks.svm", "out") == 130
         capsys.readouterr()
         assert run("expand", "lacks.svm", "out", "--resume", "--zero-based") == 1
-        assert "was begun with other parameters" in capsys.readouterr().err
+        assert "was started with other parameters" in capsys.readouterr().err
         assert run("expand", "lacks.svm", "out", "--resume", "--one-based") == 0
 
 

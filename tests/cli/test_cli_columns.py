@@ -12,14 +12,14 @@ from polysparse.cli.progress_bar import ProgressBar
 from sample_files import DEGREE_3, INPUTS, KINDS, X, refused, run
 
 MISUSE = [
-    (["--observed", "--hashed", "9"], "--observed and --hashed exclude each other"),
-    (["--observed", "--vocabulary", "v"], "--observed and --vocabulary exclude each other"),
-    (["--vocabulary", "v", "--hashed", "9"], "--vocabulary and --hashed exclude each other"),
-    (["--min-count", "2"], "--min-count has a meaning only with --observed"),
-    (["--hashed", "9", "--max-columns", "2"], "--max-columns has a meaning only with --observed"),
-    (["--seed", "2"], "--seed has a meaning only with --hashed"),
-    (["--observed", "--seed", "0"], "--seed has a meaning only with --hashed"),
-    (["--no-alternate-sign"], "--no-alternate-sign has a meaning only with --hashed"),
+    (["--observed", "--hashed", "9"], "--observed and --hashed cannot be combined"),
+    (["--observed", "--vocabulary", "v"], "--observed and --vocabulary cannot be combined"),
+    (["--vocabulary", "v", "--hashed", "9"], "--vocabulary and --hashed cannot be combined"),
+    (["--min-count", "2"], "--min-count only applies with --observed"),
+    (["--hashed", "9", "--max-columns", "2"], "--max-columns only applies with --observed"),
+    (["--seed", "2"], "--seed only applies with --hashed"),
+    (["--observed", "--seed", "0"], "--seed only applies with --hashed"),
+    (["--no-alternate-sign"], "--no-alternate-sign only applies with --hashed"),
     (["--vocabulary", "v", "--degree", "3"], "v has a basis: leave out --degree"),
     (["--vocabulary", "v", "--interaction-only"], "v has a basis: leave out --degree"),
     (["--vocabulary", "v", "--no-bias"], "v has a basis: leave out --degree"),

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 
 import sample_files
 from checks import names_in
-from inside import lower, pretend_terminal, raising, read_small_blocks, set_available_memory
+from inside import before, lower, pretend_terminal, raising, read_small_blocks, set_available_memory
 from polysparse import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
@@ -77,7 +77,7 @@ def test_what_expand_has_written_is_read_with_its_labels(data, model, tmp_path):
     [
         (["-C", "0.1"], {"C": 0.1}),
         (["--degree", "3", "--interaction-only"], {"degree": 3, "interaction_only": True}),
-        (["--degree", "2-3", "--no-bias"], {"degree": (2, 3), "fit_intercept": False}),
+        (["--degree", "2-3", "--no-intercept"], {"degree": (2, 3), "fit_intercept": False}),
         (["--tol", "1e-2", "--max-iter", "50"], {"tol": 1e-2, "max_iter": 50}),
     ],
     ids=str,
@@ -170,14 +170,27 @@ def test_a_label_that_was_not_there_is_refused_after_the_model_was_written(
     assert load_model(model).classes_.tolist() == [-1, 0, 1]
 
 
-def test_a_test_with_more_columns_is_refused_before_anything_takes_long(
+def test_further_columns_of_a_test_are_dropped_or_refused_before_anything_takes_long(
     data, model, tmp_path, capsys
 ):
     (tmp_path / "wide.svm").write_text("1 2:1 12:5\n")
-    error = refused(capsys, 1, "fit", data, "-o", model, "--quiet", "--test", tmp_path / "wide.svm")
-    assert f"wide.svm has 12 columns, but {data} has 9: give --n-features=12" in error
+    command = ["fit", data, "-o", model, "--test", tmp_path / "wide.svm"]
+    error = refused(capsys, 1, *command, "--strict")
+    assert f"wide.svm has 12 columns, but {data} was learnt from 9: leave out --strict" in error
     assert not model.exists()
-    run("fit", data, "-o", model, "--quiet", "--n-features", 12, "--test", tmp_path / "wide.svm")
+    run(*command)
+    assert "wide.svm: dropped 1 values in 1 rows" in capsys.readouterr().err
+    run(*command, "--quiet", "--force", "--n-features", 12)
+
+
+def test_a_vocabulary_is_read_once(data, model, tmp_path, monkeypatch):
+    run("expand", data, tmp_path / "out", "--observed", "--quiet")
+    seen = []
+    before(monkeypatch, "read the vocabulary", lambda *given: seen.append(given[0]))
+    vocabulary = tmp_path / "out.vocabulary"
+    run("fit", data, "-o", model, "--vocabulary", vocabulary, "--no-intercept", "--quiet")
+    assert seen == [vocabulary]
+    assert not load_model(model).intercept_.any()
 
 
 # ------------------------------------------------------------------------------------- what is said
@@ -245,11 +258,11 @@ def test_one_class_is_refused(model, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--alpha", "1"], "--alpha has a meaning only with --model ridge"),
-        (["--model", "ridge", "-C", "1"], "-C has a meaning only with --model logistic"),
-        (["--observed", "--hashed", "9"], "exclude each other"),
-        (["--min-count", "2"], "--min-count has a meaning only with --observed"),
-        (["--jobs", "0"], "--jobs=0 has no meaning"),
+        (["--alpha", "1"], "--alpha only applies with --model ridge"),
+        (["--model", "ridge", "-C", "1"], "-C only applies with --model logistic"),
+        (["--observed", "--hashed", "9"], "cannot be combined"),
+        (["--min-count", "2"], "--min-count only applies with --observed"),
+        (["--jobs", "0"], "--jobs must be nonzero and between"),
     ],
     ids=str,
 )
@@ -264,7 +277,7 @@ def test_numbers_that_cannot_be(option, data, model, capsys):
     with pytest.raises(SystemExit) as stopped:
         run("fit", data, "-o", model, *option)
     assert stopped.value.code == 2
-    assert "is no number" in capsys.readouterr().err
+    assert "is not a number" in capsys.readouterr().err
 
 
 def test_standard_input_is_read_once(model, monkeypatch, data, capsys):
@@ -278,7 +291,7 @@ def test_standard_input_is_read_once(model, monkeypatch, data, capsys):
 def test_an_existing_file_is_kept(data, model, capsys):
     model.write_text("mine")
     error = refused(capsys, 2, "fit", data, "-o", model)
-    assert "model.npz exists already: give --force to overwrite it" in error
+    assert "model.npz already exists: give --force to overwrite it" in error
     assert model.read_text() == "mine"
     run("fit", data, "-o", model, "--force", "--quiet")
     assert load_model(model).n_features_in_ == 9
@@ -289,14 +302,16 @@ def test_an_input_is_never_replaced(data, capsys):
     test.write_bytes(before)
     for output in (data, test):
         error = refused(capsys, 2, "fit", data, "-o", output, "--test", test, "--force")
-        assert "is, or holds, an input" in error
+        assert "is or contains an input" in error
         assert output.read_bytes() == before
 
 
 def test_folders(data, tmp_path, capsys):
     (tmp_path / "folder").mkdir()
-    assert "is no file" in refused(capsys, 2, "fit", data, "-o", tmp_path / "folder", "--force")
-    assert "no such folder" in refused(capsys, 2, "fit", data, "-o", tmp_path / "a" / "b")
+    assert "is not a regular file" in refused(
+        capsys, 2, "fit", data, "-o", tmp_path / "folder", "--force"
+    )
+    assert "no such directory" in refused(capsys, 2, "fit", data, "-o", tmp_path / "a" / "b")
 
 
 def test_a_memory_limit_is_held(data, model, capsys):

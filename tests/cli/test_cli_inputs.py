@@ -119,7 +119,7 @@ def test_columns_beyond_n_features_and_the_wrong_base(good, tmp_path, capsys):
 
 def test_missing_and_forbidden_files(tmp_path, capsys):
     assert run("plan", tmp_path / "nothing.npz") == 1
-    assert "there is no such file" in capsys.readouterr().err
+    assert "no such file" in capsys.readouterr().err
     (tmp_path / "folder.npz").mkdir()
     assert run("plan", tmp_path / "folder.npz") == 1
     assert "folder.npz" in capsys.readouterr().err

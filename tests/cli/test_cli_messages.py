@@ -42,7 +42,7 @@ def test_quiet_silences_it(good, tmp_path, capsys):
 def test_what_was_there_before_is_said_to_be(good, tmp_path, capsys):
     assert run("expand", good, tmp_path / "out", "--quiet") == 0
     assert run("expand", good, tmp_path / "out", "--one-based", "--resume") == 0
-    expected = f"polysparse: {tmp_path}/out: was written before, there is nothing to do.\n"
+    expected = f"polysparse: {tmp_path}/out: already complete, nothing to do.\n"
     assert capsys.readouterr().err == expected
 
 
@@ -137,7 +137,7 @@ def test_members_that_are_no_arrays_are_no_riddle(tmp_path, capsys):
             archive.writestr(name, b"no array" if name == "format.npy" else content)
     error = error_of(capsys, "plan", path)
     assert "attribute" not in error
-    assert "in.npz: is damaged, or not what its name says." in error
+    assert "in.npz: is damaged, or not in the format of its ending." in error
 
 
 @pytest.mark.parametrize("column", [2**63 - 1, 2**63, 2**64, 10**30, -(2**70)])

@@ -41,7 +41,7 @@ class TestNames:
         saved = f"{store}.vocabulary"
         run("expand", matrix, tmp_path / "test", "--vocabulary", saved)
         error = refused(capsys, 1, "names", tmp_path / "test", "--columns", 1)
-        assert "test.vocabulary: there is no such vocabulary. Give the one" in error
+        assert "test.vocabulary: no such vocabulary. Give the one" in error
         run("names", tmp_path / "test", "--columns", 1, "--vocabulary", saved)
         assert capsys.readouterr().out == "1\t0\tx0\n"
         command = ["names", tmp_path / "test", "--columns", 1, "--vocabulary", vocabulary]
@@ -63,5 +63,5 @@ class TestNames:
         run("expand", matrix, tmp_path / "out")
         command = ["names", "--columns", 1, "--vocabulary", "v"]
         assert "has all columns: leave out" in refused(capsys, 2, *command, tmp_path / "out")
-        assert "exclude each other" in refused(capsys, 2, *command, "--n-features", 3)
+        assert "cannot be combined" in refused(capsys, 2, *command, "--n-features", 3)
         assert "v has a basis" in refused(capsys, 2, *command, "--degree", 3)

@@ -85,15 +85,15 @@ class TestStoreAsInput:
         (inside / "folder").mkdir()
         error = refused(capsys, 1, "expand", "folder", "out")
         assert error == (
-            "polysparse: folder is no expansion written by polysparse: it has no manifest.json.\n"
+            "polysparse: folder is not a directory of polysparse expand: it has no manifest.json.\n"
         )
 
     @pytest.mark.parametrize(
         ("name", "where", "value", "message"),
         [
-            ("indices", 5, 55, "store/indices.npy is damaged, in rows 0 to"),
-            ("indptr", 7, 10**6, "store/indptr.npy is damaged, in rows 0 to"),
-            ("data", 7, 3.5, "store/data.npy is damaged, in rows 0 to"),
+            ("indices", 5, 55, "store/indices.npy is damaged in rows 0 to"),
+            ("indptr", 7, 10**6, "store/indptr.npy is damaged in rows 0 to"),
+            ("data", 7, 3.5, "store/data.npy is damaged in rows 0 to"),
         ],
     )
     def test_damage_is_named(self, name, where, value, message, store, capsys):
@@ -105,7 +105,7 @@ class TestStoreAsInput:
 
     def test_it_is_not_written_over(self, store, capsys):
         error = refused(capsys, 2, "expand", "store", "store", "--force")
-        assert "is, or holds, the input" in error
+        assert "is or contains the input" in error
 
     def test_an_interrupted_run_goes_on(self, store, monkeypatch):
         from inside import fail_at
@@ -190,7 +190,7 @@ def test_feature_names_from_a_file(inside, capsys):
     error = refused(capsys, 1, *command, "1")
     assert "features.txt has 2 lines, but there are 3 input columns" in error
     (inside / "features.txt").write_bytes(b"\xff\xfe\n")
-    assert "features.txt is no text in UTF-8" in refused(capsys, 1, *command, "1")
+    assert "features.txt is not UTF-8 text" in refused(capsys, 1, *command, "1")
     assert "nowhere" in refused(capsys, 1, *command[:-2], "nowhere", "--columns", "1")
 
 
@@ -227,7 +227,7 @@ def test_a_file_that_does_not_say_what_it_is(inside, capsys):
     for name in ("in.npz", "in.svmlight"):
         error = refused(capsys, 1, "names", name, "--columns", 1)
         assert f"{name}: does not say which columns it has" in error
-    assert "gone.npz: there is no such file" in refused(capsys, 1, "names", "gone.npz")
+    assert "gone.npz: no such file" in refused(capsys, 1, "names", "gone.npz")
 
 
 # ----------------------------------------------------------------------------------------- rank

@@ -126,14 +126,14 @@ def test_a_matrix_that_says_it_is_narrower_is_refused(model, tmp_path, capsys):
     assert predicted(capsys, model, tmp_path / "narrow.npz", "--n-features", "9").count("\n") == 120
 
 
-def test_features_that_the_model_does_not_have_are_refused_or_dropped(model, tmp_path, capsys):
+def test_features_that_the_model_does_not_have_are_dropped_or_refused(model, tmp_path, capsys):
     (tmp_path / "wide.svm").write_text("0 1:0.5 12:3\n")
-    error = refused(capsys, 1, "predict", model, tmp_path / "wide.svm")
+    error = refused(capsys, 1, "predict", model, tmp_path / "wide.svm", "--strict")
     assert "wide.svm has 12 columns, but" in error
-    assert "was learnt from 9: give --drop-unseen to drop those at the end" in error
+    assert "was learnt from 9: leave out --strict to drop features" in error
     (tmp_path / "narrow.svm").write_text("0 1:0.5\n")
     wanted = predicted(capsys, model, tmp_path / "narrow.svm", "--proba")
-    arguments = ["predict", model, tmp_path / "wide.svm", "--proba", "--drop-unseen"]
+    arguments = ["predict", model, tmp_path / "wide.svm", "--proba"]
     run(*arguments, "--one-based")
     captured = capsys.readouterr()
     assert captured.out == wanted
@@ -150,7 +150,7 @@ def test_svmlight_counts_from_where_the_training_data_did(data, tmp_path, capsys
     wanted = load_model(tmp_path / "zero.npz").predict_proba(row)
     np.testing.assert_array_equal([list(map(float, line.split("\t")))], wanted)
     run("predict", tmp_path / "zero.npz", tmp_path / "new.svm")
-    assert "those of the model count from 0" in capsys.readouterr().err
+    assert "those of the model are 0-based" in capsys.readouterr().err
 
 
 def test_a_model_with_names_of_features_predicts_files(data, tmp_path, capsys):
@@ -172,7 +172,7 @@ def test_probabilities_need_classes(data, tmp_path, capsys):
 
 
 def test_files_that_are_no_models(data, tmp_path, capsys):
-    assert "no model of polysparse" in refused(capsys, 1, "predict", data, data)
+    assert "not a model of polysparse" in refused(capsys, 1, "predict", data, data)
     assert "no such model" in refused(capsys, 1, "predict", tmp_path / "nowhere", data)
 
 
@@ -188,7 +188,7 @@ def test_outputs_that_cannot_be(model, data, tmp_path, capsys):
     assert "unknown ending. Known are .npy, .csv and .txt" in error
     (tmp_path / "out.txt").write_text("mine")
     error = refused(capsys, 2, "predict", model, data, "-o", tmp_path / "out.txt")
-    assert "exists already: give --force" in error
+    assert "already exists: give --force" in error
     run("predict", model, data, "-o", tmp_path / "out.txt", "--force", "--quiet")
     assert (tmp_path / "out.txt").read_text().count("\n") == 120
 

@@ -34,12 +34,12 @@ def test_only_what_polysparse_wrote_is_overwritten(good, tmp_path, capsys):
     (tmp_path / "arrays" / "data.npy").touch()
     refuse(tmp_path / "arrays", "is a directory that polysparse did not write")
     (tmp_path / "folder.npz").mkdir()
-    refuse(tmp_path / "folder.npz", "is no file")
+    refuse(tmp_path / "folder.npz", "is not a regular file")
     (tmp_path / "file").touch()
-    refuse(tmp_path / "file", "is no directory")
+    refuse(tmp_path / "file", "is not a directory")
     (tmp_path / "link.npz").symlink_to("elsewhere.npz")
     refuse(tmp_path / "link.npz", "is a symbolic link")
-    refuse(good.parent, "is, or holds, the input")
+    refuse(good.parent, "is or contains the input")
 
 
 @pytest.mark.parametrize("output", ["out", "out.npz", "out.svm"])
@@ -56,7 +56,7 @@ def test_neighbours_of_the_output_are_left_alone(output, good, tmp_path, capsys)
     reserved.mkdir()
     (reserved / "mine").touch()
     assert run("expand", good, tmp_path / output, "--force") == 2
-    assert f"{reserved} is in the way, and not polysparse's" in capsys.readouterr().err
+    assert f"{reserved} is in the way, and polysparse did not write it" in capsys.readouterr().err
     assert (reserved / "mine").exists()
 
 

@@ -101,12 +101,12 @@ def test_they_are_drawn(name, magic, model, tmp_path, capsys):
 def test_files_that_cannot_be_written(model, tmp_path, capsys):
     error = refused(capsys, 2, "terms", model, "--plot", tmp_path / "a.xls")
     assert "unknown ending. Known are .png, .svg, .pdf" in error
-    assert "is, or holds, an input" in refused(
+    assert "is or contains an input" in refused(
         capsys, 2, "terms", model, "--text", model, "--force"
     )
     (tmp_path / "t.png").write_text("mine")
     for flag in ("--text", "--plot"):
-        assert "exists already" in refused(capsys, 2, "terms", model, flag, tmp_path / "t.png")
+        assert "already exists" in refused(capsys, 2, "terms", model, flag, tmp_path / "t.png")
     both = ["--text", tmp_path / "t.png", "--plot", tmp_path / "t.png", "--force"]
     assert "name the same file" in refused(capsys, 2, "terms", model, *both)
     assert (tmp_path / "t.png").read_text() == "mine"

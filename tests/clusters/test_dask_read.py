@@ -12,7 +12,7 @@ from checks import bits
 from inside import fail_at, lower
 from polysparse.cli import main
 from polysparse.dask import read
-from polysparse.files.source import FileFault
+from polysparse.files.errors import FileFault
 from sample_files import X, Y, pq, write_parquet, write_svmlight
 
 TEXT = b"""# a comment first
@@ -201,7 +201,7 @@ def test_a_damaged_part_is_named(tmp_path, monkeypatch):
     data = np.load(tmp_path / "out/data.npy", mmap_mode="r+")
     data[5] += 1
     data.flush()
-    with pytest.raises(ValueError, match=r"data\.npy is damaged, in rows 0 to 119"):
+    with pytest.raises(ValueError, match=r"data\.npy is damaged in rows 0 to 119"):
         read(tmp_path / "out").compute()
 
 
@@ -228,7 +228,7 @@ def test_a_file_that_changes_is_refused(tmp_path):
     path = written(tmp_path)
     lazy = read(path)
     path.write_bytes(TEXT + b"\n1 1:1\n")
-    with pytest.raises(FileFault, match="changed after it was looked at: read it again"):
+    with pytest.raises(FileFault, match="changed after it was opened: open it again"):
         lazy.compute()
 
 

@@ -19,7 +19,7 @@ class TestDamagedStore:
 
     def test_no_manifest(self, store):
         (store / "manifest.json").unlink()
-        with pytest.raises(FileNotFoundError, match=r"is no expansion written by polysparse"):
+        with pytest.raises(FileNotFoundError, match=r"is not a directory of polysparse expand"):
             polysparse.load(store)
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "other"}'])
@@ -56,7 +56,7 @@ class TestDamagedStore:
             ({"nnz": None}, "must be integers"),
             ({"part_ends": []}, "part_ends must end at"),
             ({"part_ends": [[120, 1]]}, "part_ends must end at"),
-            ({"part_ends": [[120, 9], [60, 10]]}, "part_ends must rise"),
+            ({"part_ends": [[120, 9], [60, 10]]}, "part_ends must increase"),
             ({"part_ends": [120]}, "part_ends must be pairs"),
             ({"part_ends": "x"}, "part_ends must be pairs"),
             ({"index_dtype": "<f4"}, "no expansions of float64 with indices of float32"),
@@ -101,7 +101,7 @@ class TestDamagedStore:
         [
             ("indices", 5, 55, r"X.indices\[5\] is 55"),
             ("indices", 5, -1, r"X.indices\[5\] is -1"),
-            ("indices", 1, 0, "a row's columns do not rise"),
+            ("indices", 1, 0, "the columns of a row do not increase"),
             ("indptr", 7, 10**6, "X.indptr falls from 1000000"),
         ],
     )

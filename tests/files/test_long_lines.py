@@ -9,8 +9,8 @@ from scipy import sparse
 from scipy.io import mmwrite
 
 from inside import lower, set_available_memory
+from polysparse.files.errors import FileFault
 from polysparse.files.opening import open_source
-from polysparse.files.source import FileFault
 from polysparse.files.text import SvmlightError, iter_blocks, summarize
 from source_files import written
 

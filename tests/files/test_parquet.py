@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from inside import lower
+from polysparse.files.errors import FileFault
 from polysparse.files.opening import open_source
-from polysparse.files.parquet import rows_within
-from polysparse.files.source import FileFault
+from polysparse.files.parquet_source import rows_within
 from polysparse.matrix.row_profile import RowProfile
 from source_files import parquet, read, written
 

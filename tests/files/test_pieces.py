@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from polysparse.files.pieces import cut_file
+from polysparse.files.opening import cut_file
 from source_files import DENSE, contents, written
 
 FLOAT64 = np.dtype(np.float64)
@@ -30,7 +30,7 @@ def test_the_pieces_are_the_file(tmp_path, name, block_bytes):
 @pytest.mark.parametrize("name", CUTTABLE)
 def test_the_extents_are_those_of_the_file(tmp_path, name, block_bytes):
     cut = cut_file(written(tmp_path, name, contents()[name]), block_bytes)
-    extents = [piece.extent() for piece in cut.pieces]
+    extents = [piece.index_range() for piece in cut.pieces]
     base = int(cut.pieces[0].may_count_from_1)
     assert sum(extent.n_rows for extent in extents) == 2
     assert min(e.lowest for e in extents if e.n_rows) == base

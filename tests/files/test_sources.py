@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from polysparse.files.errors import FileFault, UnknownExtension, faults_of
 from polysparse.files.opening import open_source
-from polysparse.files.paths import UnknownExtension
-from polysparse.files.source import OPEN_FILES, FileFault, faults_of
+from polysparse.files.source import OPEN_FILES
 from source_files import DENSE, TEXT, contents, read, written
 
 
@@ -159,7 +159,7 @@ def encrypted():
 
 
 DAMAGED = {
-    "array.npz": (lambda: renamed(np.save, np.ones(3)), "not what its name says"),
+    "array.npz": (lambda: renamed(np.save, np.ones(3)), "not in the format of its ending"),
     "dok.npz": (lambda: renamed(lambda f: np.savez(f, format=b"dok")), "format dok"),
     "encrypted.npz": (encrypted, "encrypted"),
     "text.npz": (lambda: TEXT, "text.npz: "),

@@ -42,7 +42,7 @@ MALFORMED = [
     (b"1 3:\n", "line 1: '3:' has no value after its colon."),
     (b"1 3: 4\n", "line 1: '3:' has no value after its colon."),
     (b"1 3 :4\n", "line 1: '3' is not a pair index:value."),
-    (b"\n\n\n\n\n\n1 -3:1\n", "line 7: index -3 is negative: indices count from 0 or from 1."),
+    (b"\n\n\n\n\n\n1 -3:1\n", "line 7: index -3 is negative: indices are 0-based or 1-based."),
     (b"1 -0:1\n", "line 1: index -0 is negative"),
     (b"1 x:1\n", "line 1: index x is not an integer."),
     (b"1 1.5:1\n", "line 1: index 1.5 is not an integer."),

@@ -56,15 +56,13 @@ def test_a_changed_byte_is_noticed_anywhere(store, name, place):
     with pytest.raises(ValueError, match=r"out.* is damaged|indptr.npy goes from"):
         read_all(store)
     with pytest.raises(ValueError, match=r"out.* is damaged|indptr.npy goes from"):
-        polysparse.load(store, verify=True)
+        polysparse.load(store)
 
 
 def test_the_error_names_file_and_rows(store):
     change_a_byte(store / "data.npy", -1)
     last = json.loads((store / "manifest.json").read_text())["part_ends"][-2][0]
-    with pytest.raises(
-        ValueError, match=rf"out/data.npy is damaged, in rows {last} to 119: its ch"
-    ):
+    with pytest.raises(ValueError, match=rf"out/data.npy is damaged in rows {last} to 119: its ch"):
         read_all(store)
 
 
@@ -80,7 +78,7 @@ def test_without_verifying_a_changed_value_is_not_noticed(store):
     """The choice that is stated: nothing crashes, but values are as they are on the disk."""
     change_a_byte(store / "data.npy", -1)
     read_all(store, verify=False)
-    polysparse.load(store)
+    polysparse.load(store, verify=False)
 
 
 def test_without_verifying_an_index_is_still_in_range(store):
@@ -97,7 +95,9 @@ def test_load_checks_offsets_without_being_asked(store, row, monkeypatch):
     indptr = np.lib.format.open_memmap(store / "indptr.npy", mode="r+")
     before, indptr[row] = int(indptr[row]), 10**6
     indptr.flush()
-    with pytest.raises(ValueError, match=rf"indptr.npy .* falls from 1000000 to .* in row {row}\."):
+    with pytest.raises(
+        ValueError, match=rf"indptr.npy .* decreases from 1000000 to .* in row {row}\."
+    ):
         polysparse.load(store)
     indptr[row] = before
     indptr.flush()
@@ -127,7 +127,7 @@ def test_a_store_without_checksums_is_read_and_its_structure_verified(store):
     indices = np.lib.format.open_memmap(store / "indices.npy", mode="r+")
     indices[1] = 0
     indices.flush()
-    with pytest.raises(ValueError, match="a row's columns do not rise"):
+    with pytest.raises(ValueError, match="the columns of a row do not increase"):
         polysparse.load(store, verify=True)
 
 
@@ -237,8 +237,8 @@ def test_pages_that_never_reached_the_disk_are_not_taken_over(begun, name, capsy
     capsys.readouterr()
     run(*command, code=1)
     error = capsys.readouterr().err
-    assert f"{name}.npy is damaged, in rows 0 to" in error
-    assert "Give --force in place of --resume to begin anew" in error
+    assert f"{name}.npy is damaged in rows 0 to" in error
+    assert "Give --force in place of --resume to start over" in error
 
 
 def test_a_sealed_run_is_verified_too(store, tmp_path, monkeypatch, capsys):
@@ -251,7 +251,7 @@ def test_a_sealed_run_is_verified_too(store, tmp_path, monkeypatch, capsys):
     change_a_byte(tmp_path / ".next.polysparse-partial" / "data.npy", -1)
     capsys.readouterr()
     run(*command, code=1)
-    assert "data.npy is damaged, in rows" in capsys.readouterr().err
+    assert "data.npy is damaged in rows" in capsys.readouterr().err
     shutil.rmtree(tmp_path / ".next.polysparse-partial")
     kept.rename(tmp_path / ".next.polysparse-partial")
     run(*command)
@@ -265,8 +265,8 @@ def test_a_run_without_checksums_is_not_resumed(begun, capsys):
     (folder / "progress.json").write_text(json.dumps(progress))
     run(*command, code=1)
     error = capsys.readouterr().err
-    assert "was begun by an earlier version of polysparse, without checksums" in error
-    assert "Give --force in place of --resume to begin anew" in error
+    assert "was started by an earlier version of polysparse, without checksums" in error
+    assert "Give --force in place of --resume to start over" in error
 
 
 def test_a_deeply_nested_progress_is_damage(begun, capsys):
@@ -277,3 +277,18 @@ def test_a_deeply_nested_progress_is_damage(begun, capsys):
         "is damaged: it is nested too deeply. Give --force in place of --resume"
         in capsys.readouterr().err
     )
+
+
+def test_load_says_what_reads_a_model_or_a_vocabulary(tmp_path):
+    write_svmlight(tmp_path / "in.svm")
+    run("fit", tmp_path / "in.svm", "-o", tmp_path / "model.npz", "--quiet")
+    run("expand", tmp_path / "in.svm", tmp_path / "out", "--observed", "--quiet")
+    sparse.save_npz(tmp_path / "matrix.npz", X)
+    for name, message in (
+        ("model.npz", "is a file, not a directory of polysparse expand: use polysparse.load_model"),
+        ("out.vocabulary", "is a file, .*: use ObservedPolynomialFeatures.load"),
+        ("matrix.npz", r"is a file, not a directory of polysparse expand\.$"),
+    ):
+        for read in (polysparse.load, polysparse.iter_load):
+            with pytest.raises(ValueError, match=f"{name} {message}"):
+                read(tmp_path / name)

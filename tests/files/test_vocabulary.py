@@ -173,8 +173,8 @@ def test_another_version_is_refused(saved):
     [
         ({"format": "other"}, "another format"),
         ({"description": np.frombuffer(b"[1]", np.uint8)}, "another format"),
-        ({"description": np.frombuffer(b"{nonsense", np.uint8)}, "no vocabulary"),
-        ({"description": np.frombuffer(b"\xff\xfe", np.uint8)}, "no vocabulary"),
+        ({"description": np.frombuffer(b"{nonsense", np.uint8)}, "not a vocabulary"),
+        ({"description": np.frombuffer(b"\xff\xfe", np.uint8)}, "not a vocabulary"),
         ({"description": None}, "description"),
         ({"columns": None}, "columns"),
         ({"counts": None}, "counts"),
@@ -210,7 +210,7 @@ def test_pickled_arrays_are_refused(saved, name):
             return os._exit, (77,)
 
     rewrite(saved, **{name: np.array([Trap()], dtype=object)})
-    assert_refused(saved, "no vocabulary")
+    assert_refused(saved, "not a vocabulary")
 
 
 @pytest.mark.parametrize(
@@ -308,12 +308,12 @@ def npz_of(**arrays):
 )
 def test_foreign_files_are_refused(path, content):
     path.write_bytes(content)
-    assert_refused(path, "no vocabulary of polysparse, or damaged")
+    assert_refused(path, "not a vocabulary of polysparse, or is damaged")
 
 
 def test_a_scipy_matrix_is_refused(path):
     sparse.save_npz(path, X)
-    assert_refused(path, "no vocabulary of polysparse")
+    assert_refused(path, "not a vocabulary of polysparse")
 
 
 def test_a_header_that_promises_too_much_is_refused(saved):

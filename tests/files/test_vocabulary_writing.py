@@ -130,7 +130,7 @@ def test_a_size_that_cannot_be_is_damage(tmp_path):
     place = content.index(b"PK\x01\x02") + 24  # the size in the directory of the archive
     content[place : place + 4] = (10**9).to_bytes(4, "little")
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"words is no vocabulary of polysparse, or damaged"):
+    with pytest.raises(ValueError, match=r"words is not a vocabulary of polysparse, or is damaged"):
         Vocabulary.read(path)
 
 
@@ -155,5 +155,5 @@ def test_a_damaged_description_gives_our_error(text, tmp_path):
     path = tmp_path / "words.npz"
     ones = np.ones(3, np.int64)
     np.savez(path, description=np.frombuffer(text, np.uint8), columns=ones, counts=ones)
-    with pytest.raises(ValueError, match=r"words.npz is no vocabulary of polysparse, or damaged"):
+    with pytest.raises(ValueError, match=r"words.npz is not a vocabulary of polysparse"):
         Vocabulary.read(path)

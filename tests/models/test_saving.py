@@ -260,7 +260,7 @@ def test_a_file_that_was_compressed_meanwhile_is_read(saved):
         ({"counts": np.zeros(11, np.int64)}, "counts are not one for each column"),
         ({"counts": np.full(12, -1)}, "counts are not one for each column"),
         ({"feature_names_in": ["a"]}, "1 names of features"),
-        ({"feature_names_in": 5}, "no strings"),
+        ({"feature_names_in": 5}, "not strings"),
         ({"parameters": None}, "damaged"),
         ({"parameters": {"colour": "red"}}, "colour"),
         ({"parameters": {"C": {"pickle": "x"}}}, "is no plain value"),
@@ -352,7 +352,7 @@ def test_pickled_arrays_are_refused(saved, name):
 
     members = members_of(saved)
     np.savez(saved, **{**members, name: np.array([Trap()], dtype=object)})
-    assert_refused(saved, "no model of polysparse, or damaged")
+    assert_refused(saved, "not a model of polysparse, or is damaged")
 
 
 def test_a_file_cut_short_anywhere_is_refused(saved):
@@ -400,21 +400,21 @@ def archive_of(**members):
 )
 def test_foreign_files_are_refused(path, content):
     path.write_bytes(content)
-    assert_refused(path, "no model of polysparse, or damaged")
+    assert_refused(path, "not a model of polysparse, or is damaged")
 
 
 def test_matrices_and_vocabularies_are_refused(path):
     sparse.save_npz(path, X)
-    assert_refused(path, "no model of polysparse")
+    assert_refused(path, "not a model of polysparse")
     ObservedPolynomialFeatures().fit(X).save(path)
     assert_refused(path, "another format")
     fitted("ridge").save(path)
-    with pytest.raises(ValueError, match="no vocabulary of polysparse"):
+    with pytest.raises(ValueError, match="not a vocabulary of polysparse"):
         ObservedPolynomialFeatures.load(path)
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere: there is no such model"):
+    with pytest.raises(FileNotFoundError, match="nowhere: no such model"):
         load_model(tmp_path / "nowhere")
     with pytest.raises(IsADirectoryError):
         load_model(tmp_path)

@@ -140,7 +140,7 @@ def test_a_half_packed_npz_that_was_damaged_is_not_finished(damage, tmp_path, mo
     run(*command, "--resume", code=1)
     error = capsys.readouterr().err
     assert ".out.npz.polysparse-partial is damaged: " in error
-    assert "Give --force in place of --resume to begin anew" in error
+    assert "Give --force in place of --resume to start over" in error
     run(*command, "--force")
     assert (sparse.load_npz(tmp_path / "out.npz") != polysparse.expand(X)).nnz == 0
 

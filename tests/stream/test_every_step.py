@@ -17,7 +17,7 @@ from scipy import sparse
 
 from inside import forbid_exchange, lower, make_parser_once
 from polysparse import cli
-from polysparse.files.opening import begun
+from polysparse.files.opening import unfinished
 from polysparse.files.paths import version_of
 from polysparse.files.vocabulary import Vocabulary
 from sample_files import OUTPUTS, X, files_in
@@ -174,7 +174,7 @@ def stop_everywhere(name, make, options, how, disk, tmp_path):
         if code in (None, 0):
             assert seen == after, moment
         else:
-            again = options or ["--force"] * (seen[0] is not None or begun(here) is not None)
+            again = options or ["--force"] * (seen[0] is not None or unfinished(here) is not None)
             assert disk.run(make, here, 3, *again) == 0, moment
             assert contents(here) == after, moment
         if how == "kill":

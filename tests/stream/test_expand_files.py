@@ -140,7 +140,7 @@ def test_a_run_with_other_parameters_is_not_resumed(tmp_path, monkeypatch, capsy
     assert "No space left on device" in capsys.readouterr().err
     assert (tmp_path / ".out.polysparse-partial").exists()
     run("expand", tmp_path / "in.npz", tmp_path / "out", "--degree", 3, "--resume", code=1)
-    assert "was begun with other parameters" in capsys.readouterr().err
+    assert "was started with other parameters" in capsys.readouterr().err
     run("expand", tmp_path / "in.npz", tmp_path / "out", "--resume")
     assert (polysparse.load(tmp_path / "out") != polysparse.expand(X)).nnz == 0
 
@@ -224,7 +224,7 @@ def test_a_damaged_beginning_is_not_resumed(file, change, tmp_path, monkeypatch,
     run(*command, "--resume", code=1)
     error = capsys.readouterr().err
     assert "is damaged: " in error
-    assert "Give --force in place of --resume to begin anew" in error
+    assert "Give --force in place of --resume to start over" in error
     run(*command, "--force")
     assert (polysparse.load(tmp_path / "out") != polysparse.expand(X)).nnz == 0
 

@@ -61,7 +61,7 @@ def test_what_was_done_is_kept_and_the_command_goes_on(
     run("expand", matrix, tmp_path / f"whole-{output}", "--degree", 3)
     command = ["expand", matrix, tmp_path / output, "--degree", 3]
     message = stopped(monkeypatch, capsys, error, code, *command)
-    assert f"{text}. What was written is kept, and --resume goes on from it: " in message
+    assert f"{text}. Completed parts are kept; --resume continues from them: " in message
     assert message.count("\n") == 1
     assert names_in(tmp_path)[0] == RESUMABLE[output]
     program, *arguments = shlex.split(message.rpartition(": ")[2])
@@ -105,8 +105,8 @@ def test_a_run_that_does_not_say_what_to_do_with_it_is_refused(
     stopped(monkeypatch, capsys, KeyboardInterrupt(), 130, *command)
     kept = files_in(tmp_path / RESUMABLE[output])
     error = refused(capsys, 2, *command)
-    assert f"{output} was begun by a run that did not finish" in error
-    assert "give --resume to go on from it, or --force to begin anew" in error
+    assert f"{output}: an earlier run did not finish and left" in error
+    assert "give --resume to continue it, or --force to start over" in error
     assert files_in(tmp_path / RESUMABLE[output]) == kept
     run("expand", matrix, tmp_path / "other")  # another OUT begins anew
     run(*command, "--force", "--degree", 3)  # and so does --force, whatever was begun

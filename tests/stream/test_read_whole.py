@@ -6,8 +6,8 @@ from scipy import sparse
 
 from csr_zoo import random_dense
 from inside import read_small_blocks, set_passes
+from polysparse.files.errors import FileFault
 from polysparse.files.opening import open_source
-from polysparse.files.source import FileFault
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
 

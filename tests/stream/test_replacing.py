@@ -56,7 +56,7 @@ def test_load_finds_a_directory_that_lost_its_name(nameless):
 def test_a_directory_that_lost_its_name_is_not_overwritten_unasked(nameless, command, capsys):
     before = files_in(nameless.parent / ".out.polysparse-old")
     run(*command, code=2)
-    assert "out exists already: give --force" in capsys.readouterr().err
+    assert "out already exists: give --force" in capsys.readouterr().err
     assert files_in(nameless) == before
     assert names_in(nameless.parent) == ["in.npz", "out"]
 
@@ -75,7 +75,7 @@ def test_a_directory_that_was_removed_does_not_come_back(command, tmp_path, monk
     rest = [name for name in names_in(tmp_path) if name.startswith(".")]
     assert rest == [".out.polysparse-replaced"]
     shutil.rmtree(tmp_path / "out")
-    with pytest.raises(FileNotFoundError, match="is no expansion"):
+    with pytest.raises(FileNotFoundError, match="is not a directory of polysparse expand"):
         polysparse.load(tmp_path / "out")
     run(*command)
     assert names_in(tmp_path) == ["in.npz", "out"]

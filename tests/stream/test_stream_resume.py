@@ -52,7 +52,7 @@ def test_interrupted_and_resumed_it_is_the_same(
         other = [*options[:-1], 101] if kind == "observed" else [*options, "--dtype", "float32"]
         other = ["--hashed", 63] if kind == "hashed" else other
         error = refused(capsys, 1, "expand", matrix, output, *other, "--resume")
-        assert "was begun with other parameters" in error
+        assert "was started with other parameters" in error
     run("expand", matrix, output, *options, "--resume")
     written = {name: files_in(tmp_path / name) for name in names_in(tmp_path)}
     assert written[output] == written[f"whole-{output}"]

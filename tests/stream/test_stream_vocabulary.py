@@ -65,7 +65,7 @@ class TestVocabulary:
         if not zero_based:
             self.write(tmp_path / "other", X, zero_based=True)
             error = refused(capsys, 1, "plan", tmp_path / "other", *options)
-            assert "index 0 occurs, but the columns of the vocabulary count from 1" in error
+            assert "index 0 occurs, but the columns of the vocabulary are 1-based" in error
 
     @pytest.mark.parametrize(
         "content", [b"", b"junk", b"PK\x03\x04 and no more", "cut", "locked", "npy"]
@@ -85,12 +85,12 @@ class TestVocabulary:
         arguments = {"plan": [matrix], "expand": [matrix, tmp_path / "out"]}
         rest = arguments.get(command, ["--columns", 3])
         error = refused(capsys, 1, command, *rest, "--vocabulary", vocabulary)
-        assert f"{vocabulary} is no vocabulary of polysparse, or damaged" in error
+        assert f"{vocabulary} is not a vocabulary of polysparse, or is damaged" in error
         assert names_in(tmp_path) == ["elsewhere", "in.npz"]
 
     def test_one_that_is_not_there(self, matrix, tmp_path, capsys):
         command = ["expand", matrix, tmp_path / "out", "--vocabulary", tmp_path / "gone"]
-        assert "gone: there is no such vocabulary" in refused(capsys, 1, *command)
+        assert "gone: no such vocabulary" in refused(capsys, 1, *command)
         assert names_in(tmp_path) == ["in.npz"]
 
     def test_it_is_not_overwritten_by_what_is_made_with_it(self, matrix, tmp_path, capsys):
@@ -98,7 +98,7 @@ class TestVocabulary:
         ObservedPolynomialFeatures().fit(X).save(saved)
         before = files_in(saved)
         error = refused(capsys, 2, "expand", matrix, saved, "--vocabulary", saved, "--force")
-        assert "is, or holds, the vocabulary: write somewhere else" in error
+        assert "is or contains the vocabulary: choose another path" in error
         assert files_in(saved) == before
 
 
@@ -107,13 +107,15 @@ class TestInTheWay:
         (tmp_path / "out.vocabulary").write_bytes(b"mine")
         command = ["expand", matrix, tmp_path / "out", "--observed"]
         error = refused(capsys, 2, *command)
-        assert "out.vocabulary exists already: give --force to overwrite it" in error
+        assert "out.vocabulary already exists: give --force to overwrite it" in error
         error = refused(capsys, 2, *command, "--resume")
-        assert "out.vocabulary exists already, and is another: give --force" in error
+        assert "out.vocabulary is a different vocabulary: give --force" in error
         assert (tmp_path / "out.vocabulary").read_bytes() == b"mine"
         assert names_in(tmp_path) == ["in.npz", "out.vocabulary"]
         run("expand", matrix, tmp_path / "out")  # this has no vocabulary
-        assert "out.vocabulary is not of this OUT, but it is kept" in capsys.readouterr().err
+        assert (
+            "out.vocabulary does not belong to this OUT: left unchanged" in capsys.readouterr().err
+        )
         assert (tmp_path / "out.vocabulary").read_bytes() == b"mine"
         run(*command, "--force")
         assert Vocabulary.read(tmp_path / "out.vocabulary").columns.n_columns == 55
@@ -121,14 +123,16 @@ class TestInTheWay:
     def test_what_is_no_file_is_kept(self, matrix, tmp_path, capsys):
         (tmp_path / "out.vocabulary").mkdir()
         command = ["expand", matrix, tmp_path / "out", "--observed", "--force"]
-        assert "out.vocabulary is no file: it is kept" in refused(capsys, 2, *command)
+        assert "out.vocabulary is not a regular file: left unchanged" in refused(
+            capsys, 2, *command
+        )
         (tmp_path / "out.vocabulary").rmdir()
         (tmp_path / "out.vocabulary").symlink_to("elsewhere")
         assert "out.vocabulary is a symbolic link" in refused(capsys, 2, *command)
         (tmp_path / "out.vocabulary").unlink()
         (tmp_path / ".out.vocabulary.polysparse-old").mkdir()
         (tmp_path / ".out.vocabulary.polysparse-old" / "mine").touch()
-        assert "is in the way, and not polysparse's" in refused(capsys, 2, *command)
+        assert "is in the way, and polysparse did not write it" in refused(capsys, 2, *command)
         assert names_in(tmp_path) == [".out.vocabulary.polysparse-old", "in.npz"]
 
     def test_what_a_killed_run_left_is_removed(self, matrix, tmp_path):

@@ -59,7 +59,7 @@ def test_they_are_dropped_and_counted(max_memory, wider, tmp_path, vocabulary, c
     assert bits(polysparse.load(tmp_path / "out")) == bits(expected)
     error = capsys.readouterr().err
     assert f"{wider.name}: {LOST}, of features that {vocabulary} was not learnt from" in error
-    assert "(columns from 9 on, counted from 0)" in error
+    assert "(columns 9 and above, 0-based)" in error
 
 
 def test_quiet_does_not_count_aloud(wider, tmp_path, vocabulary, capsys):
@@ -80,7 +80,7 @@ def test_strict_refuses_them(command, wider, tmp_path, vocabulary, capsys):
     output = [tmp_path / "out"] * (command == "expand")
     error = refused(capsys, 1, command, wider, *output, "--vocabulary", vocabulary, "--strict")
     assert f"{wider.name} has 14 columns, but {vocabulary} was learnt from 9" in error
-    assert "leave out --strict to drop those that were not seen then" in error
+    assert "leave out --strict to drop features that were not in the training data" in error
     assert names_in(tmp_path) == ["elsewhere", wider.name]
 
 
@@ -90,7 +90,7 @@ def test_strict_takes_what_was_seen(matrix, tmp_path, vocabulary):
 
 def test_strict_has_a_meaning_only_with_a_vocabulary(matrix, capsys):
     error = refused(capsys, 2, "plan", matrix, "--observed", "--strict")
-    assert "--strict has a meaning only with --vocabulary" in error
+    assert "--strict only applies with --vocabulary" in error
 
 
 def test_n_features_is_what_the_file_has(wider, tmp_path, vocabulary, capsys):

@@ -1,6 +1,6 @@
 """The command line: a file per command, the program, and the options that commands share.
 
-Only this package knows argparse, flags and the terminal. Uses `stream`, `files` and `paper`.
+Only this package uses argparse, flags and the terminal. Uses `stream`, `files` and `paper`.
 """
 
 from polysparse.cli.program import main as main

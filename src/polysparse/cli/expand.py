@@ -15,6 +15,7 @@ from polysparse.cli.options import (
     add_input,
     add_jobs,
     add_memory,
+    add_strict,
     require_jobs,
     require_one_kind_of_columns,
 )
@@ -27,17 +28,21 @@ from polysparse.cli.request import (
     read_vocabulary,
 )
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.files.opening import begun
-from polysparse.files.paths import (
-    UnwritableTarget,
-    can_resume,
-    locked,
+from polysparse.files.errors import UnwritableTarget
+from polysparse.files.formats import (
+    format_to_write,
+    readable_formats,
+    resumable_formats,
+    writable_formats,
+)
+from polysparse.files.opening import unfinished
+from polysparse.files.paths import locked, vocabulary_of
+from polysparse.files.source import Source
+from polysparse.files.targets import (
     require_not_held,
     require_writable_target,
     require_writable_vocabulary,
-    vocabulary_of,
 )
-from polysparse.files.source import Source
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.machine import format_bytes
 from polysparse.stream.expand import stream_expansion
@@ -49,30 +54,32 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "expand",
         help="expand a file into another, in bounded memory",
-        description="Expand a sparse matrix from one file into another, block by block. "
-        "IN: svmlight/libsvm text (.svmlight, .svm, .libsvm, .txt, .t or no ending; .gz; - is "
-        "standard input), SciPy .npz, Matrix Market .mtx(.gz), or Parquet with list columns "
-        "'indices' and 'values' and maybe 'label', or a directory that this command has written; "
-        ".npz and .mtx are read whole. OUT: .npz, .parquet, svmlight text, or, without an ending, "
-        "a directory that polysparse.load(OUT) opens memory-mapped. Labels are kept. svmlight text "
-        "counts columns from 1, and has 0 for a missing label. With --observed, "
+        description="Expand a sparse matrix from one file into another, in blocks of rows. "
+        f"IN is one of: {readable_formats()}; - is svmlight on standard input. SciPy's archives "
+        "and Matrix Market files are read as a whole. Parquet files have list columns 'indices' "
+        f"and 'values', and optionally 'label'. OUT is one of: {writable_formats()}. "
+        "polysparse.load(OUT) opens a directory memory-mapped. Labels are kept. Written svmlight "
+        "text is 1-based, and a missing label becomes 0. With --observed, "
         "ObservedPolynomialFeatures.load reads OUT.vocabulary in Python.",
     )
     add_input(parser)
     parser.add_argument("output", metavar="OUT", type=Path, help="file or directory to write")
     add_basis(parser)
     add_columns(parser)
+    add_strict(parser, "--vocabulary")
     add_dtype(parser)
     add_memory(parser, MEMORY)
     add_jobs(parser)
     parser.add_argument(
-        "--force", action="store_true", help="replace OUT, if it exists or was begun"
+        "--force",
+        action="store_true",
+        help="replace OUT, if it exists or an earlier run did not finish it",
     )
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="go on where an interrupted run of the same command was, if there was one (OUT: "
-        "directory or .npz)",
+        help="continue an interrupted run of the same command, if there was one (only for "
+        f"{resumable_formats()})",
     )
     parser.add_argument(
         "--quiet", action="store_true", help="show neither progress, notes nor a summary"
@@ -86,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
     _require_writable(options)
     with locked(options.output):
         _require_writable(options)  # again: another run may have ended in the meantime
-        _require_not_begun(options)
+        _require_no_unfinished(options)
         vocabulary = read_vocabulary(options)
         source = open_input(options, vocabulary, options.jobs)
         try:
@@ -105,30 +112,30 @@ def _require_writable(options: argparse.Namespace) -> None:
         require_writable_vocabulary(output, force=may_exist)
 
 
-def _require_not_begun(options: argparse.Namespace) -> None:
-    """Raise UnwritableTarget if an earlier run can be resumed, and nothing says whether to."""
-    found = begun(options.output)
+def _require_no_unfinished(options: argparse.Namespace) -> None:
+    """Raise UnwritableTarget if an earlier run can be resumed, but no option says whether to."""
+    found = unfinished(options.output)
     if found and not (options.resume or options.force):
         raise UnwritableTarget(
-            f"{options.output} was begun by a run that did not finish, and {found} is kept: give "
-            "--resume to go on from it, or --force to begin anew."
+            f"{options.output}: an earlier run did not finish and left {found}: give --resume to "
+            "continue it, or --force to start over."
         )
 
 
 def _require_sensible(options: argparse.Namespace) -> None:
-    """Raise Misuse for options that make no sense."""
+    """Raise Misuse for options that contradict each other."""
     require_one_kind_of_columns(options)
     require_jobs(options)
     if options.resume and options.input == "-":
         raise Misuse("--resume needs an input that can be read again: - cannot.")
-    is_resumable = can_resume(options.output)  # raises for an unknown ending
-    if options.resume and not is_resumable:
-        raise Misuse(f"{options.output} cannot be resumed: only a directory or .npz can.")
+    format = format_to_write(options.output)  # raises for an unknown ending
+    if options.resume and not format.is_resumable:
+        raise Misuse(f"{options.output} cannot be resumed: only {resumable_formats()} can.")
 
 
 def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None) -> None:
     n_rows = source.summary.n_rows
-    _print_stranger(options)
+    _print_other_vocabulary(options)
     with ProgressBar(options.quiet, n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
         plan, learnt = plan_output(options, source, vocabulary, resources)
@@ -147,18 +154,18 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
 
 
 def _print_summary(output: Path, plan: ExpansionPlan, stored: int | None) -> None:
-    """Say in one line what was written; `stored` is None if it was there before."""
+    """Summarize the output in one line; `stored` is None if it was complete before."""
     n_rows, n_columns = plan.shape
     parts = [f"{n_rows:,} rows", f"{n_columns:,} columns", f"{stored or 0:,} stored values"]
     files = output.iterdir() if output.is_dir() else [output]
     parts.append(format_bytes(sum(file.stat().st_size for file in files)))
-    text = ", ".join(parts) if stored is not None else "was written before, there is nothing to do"
+    text = ", ".join(parts) if stored is not None else "already complete, nothing to do"
     print(f"polysparse: {output}: {text}.", file=sys.stderr)
 
 
-def _print_stranger(options: argparse.Namespace) -> None:
+def _print_other_vocabulary(options: argparse.Namespace) -> None:
     """Warn about a vocabulary next to OUT that belongs to an earlier output."""
     file = vocabulary_of(options.output)
     is_own = options.observed or options.vocabulary is not None
     if file.exists() and not is_own:
-        print_note(f"{file} is not of this OUT, but it is kept.", options)
+        print_note(f"{file} does not belong to this OUT: left unchanged.", options)

@@ -20,6 +20,7 @@ from polysparse.cli.options import (
     add_input,
     add_jobs,
     add_memory,
+    add_strict,
     make_basis,
     parse_count,
     parse_positive,
@@ -29,17 +30,19 @@ from polysparse.cli.options import (
 )
 from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import (
-    open_file,
     open_input,
+    open_like,
     print_dropped,
     print_note,
     print_notes,
     read_vocabulary,
 )
+from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
-from polysparse.files.paths import naming_a_full_disk, require_not_held, require_writable_file
-from polysparse.files.source import FileFault, Source
-from polysparse.files.vocabulary import BASE
+from polysparse.files.paths import naming_a_full_disk
+from polysparse.files.source import Source
+from polysparse.files.targets import require_not_held, require_writable_file
+from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes, require_memory
 from polysparse.stream.predict import memory_for_model, score_classes, score_regression
 from polysparse.stream.resources import Resources
@@ -72,11 +75,11 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--alpha", metavar="A", type=parse_weight, help="penalty of ridge (default: 1)"
     )
-    add_basis(parser, no_bias="no intercept")
+    parser.add_argument("--no-intercept", action="store_true", help="fit without an intercept")
+    add_basis(parser, has_bias=False)
     add_columns(parser, "")
-    parser.add_argument(
-        "--test", metavar="FILE", help="data with labels, to say how good the model is"
-    )
+    add_strict(parser, "--vocabulary or, in --test, of IN")
+    parser.add_argument("--test", metavar="FILE", help="data with labels, to score the model on")
     parser.add_argument(
         "--tol", metavar="T", type=parse_positive, help="when to stop, relative to the objective"
     )
@@ -102,21 +105,21 @@ def run(options: argparse.Namespace) -> None:
         if options.test is not None:
             test = _open_test(options, source)
             stack.callback(test.close)
-        file, model = _fit(options, source)
+        file, model = _fit(options, source, vocabulary)
         with naming_a_full_disk(options.output):
             file.write(options.output)
         _print_summary(options, source, model)
         if test is not None:
-            _print_scores(options, test, file, model)
+            _print_scores(options, source, test, file, model)
 
 
 def _require_sensible(options: argparse.Namespace) -> None:
-    """Raise Misuse or UnwritableTarget for options that make no sense, before anything is read."""
+    """Raise Misuse or UnwritableTarget for invalid options, before anything is read."""
     require_one_kind_of_columns(options)
     require_jobs(options)
     for flag, value, model in (("-C", options.C, "logistic"), ("--alpha", options.alpha, "ridge")):
         if value is not None and options.model != model:
-            raise Misuse(f"{flag} has a meaning only with --model {model}.")
+            raise Misuse(f"{flag} only applies with --model {model}.")
     if options.test == "-" == options.input:
         raise Misuse("IN and --test cannot both be -, standard input.")
     inputs = [options.input, *([options.test] if options.test is not None else [])]
@@ -130,30 +133,24 @@ def _require_labels(source: Source, what_for: str) -> None:
         raise FileFault(f"{source.path} has no rows to {what_for}.")
     if not source.summary.has_labels:
         raise FileFault(
-            f"{source.path} has no labels to {what_for}: svmlight text has them, Parquet in a "
-            "column 'label', and what polysparse expand has written of either."
+            f"{source.path} has no labels to {what_for}: they are the first number of a line of "
+            "svmlight text, or the column 'label' of Parquet."
         )
 
 
 def _open_test(options: argparse.Namespace, source: Source) -> Source:
-    """Open the test data, which must look like IN, before anything takes long."""
-    wanted = source.summary.n_features
-    test = open_file(
+    """Open the test data, before anything takes long."""
+    test = open_like(
         options.test,
         options,
+        source.path,
         options.jobs,
-        least_features=wanted,
+        least_features=source.summary.n_features,
         was_zero_based=None if source.base is None else source.base == 0,
         earlier=f"{source.path}",
     )
     try:
         _require_labels(test, "test a model on")
-        found = test.summary.n_features
-        if found != wanted:
-            raise ValueError(
-                f"{test.path} has {found:,} columns, but {source.path} has {wanted:,}: give "
-                f"--n-features={max(found, wanted)} if the others are missing at the end."
-            )
     except BaseException:
         test.close()
         raise
@@ -163,7 +160,9 @@ def _open_test(options: argparse.Namespace, source: Source) -> Source:
 # ------------------------------------------------------------------------------------------ the fit
 
 
-def _fit(options: argparse.Namespace, source: Source) -> tuple[ModelFile, Any]:
+def _fit(
+    options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None
+) -> tuple[ModelFile, Any]:
     """Return a fitted model, and what its file will hold."""
     from polysparse.models.saving import as_file
 
@@ -174,12 +173,12 @@ def _fit(options: argparse.Namespace, source: Source) -> tuple[ModelFile, Any]:
         X, y = read_whole(source, Resources(options.max_memory, options.jobs, progress))
     print_dropped(source, options.vocabulary, options)
     labels = _as_labels(y, source, options)
-    model, n_columns = _make_model(options, X)
+    model, n_columns = _make_model(options, X, vocabulary)
     n_classes = len(np.unique(labels)) if options.model == "logistic" else 1
     n_vectors = model._n_vectors * (n_classes if n_classes > 2 else 1)
     what = f"IN and {n_vectors} vectors of {n_columns:,} coefficients"
     _require_room(options, n_bytes + 8 * n_vectors * n_columns, what)
-    with _telling(options):
+    with _solver_output(options):
         model.fit(X, labels)
     return as_file(model, **{BASE: source.base}), model
 
@@ -212,30 +211,35 @@ def _as_labels(
     return labels.astype(np.int64)
 
 
-def _make_model(options: argparse.Namespace, X: Any) -> tuple[Any, int]:
+def _make_model(
+    options: argparse.Namespace, X: Any, vocabulary: Vocabulary | None
+) -> tuple[Any, int]:
     """Return the model that the options describe, and the number of its columns."""
     from polysparse.models.loading import MODELS
 
-    columns, n_columns = _columns(options, X)
+    columns, n_columns = _columns(options, X, vocabulary)
     given = {"tol": options.tol, "max_iter": options.max_iter, "C": options.C}
     given |= {"alpha": options.alpha, "n_jobs": options.jobs}
     if isinstance(columns, str):
         given |= {"degree": options.degree, "interaction_only": options.interaction_only}
     parameters = {name: value for name, value in given.items() if value is not None}
-    is_told = not options.quiet and sys.stderr.isatty()
+    is_verbose = not options.quiet and sys.stderr.isatty()
     model = MODELS[options.model](
-        columns=columns, fit_intercept=not options.no_bias, verbose=int(is_told), **parameters
+        columns=columns,
+        fit_intercept=not options.no_intercept,
+        verbose=int(is_verbose),
+        **parameters,
     )
     return model, n_columns
 
 
-def _columns(options: argparse.Namespace, X: Any) -> tuple[Any, int]:
+def _columns(options: argparse.Namespace, X: Any, vocabulary: Vocabulary | None) -> tuple[Any, int]:
     """Return the parameter `columns` of a model, and the number of columns."""
     from polysparse.estimators.hashed import HashedPolynomialFeatures
     from polysparse.estimators.observed import ObservedPolynomialFeatures
 
-    if options.vocabulary is not None:
-        poly = ObservedPolynomialFeatures.load(options.vocabulary)
+    if vocabulary is not None:
+        poly = ObservedPolynomialFeatures._from_vocabulary(vocabulary, options.vocabulary)
         return poly, poly.n_output_features_
     degree = 2 if options.degree is None else options.degree
     basis = {"interaction_only": options.interaction_only, "include_bias": False}
@@ -256,8 +260,8 @@ def _columns(options: argparse.Namespace, X: Any) -> tuple[Any, int]:
 
 
 @contextmanager
-def _telling(options: argparse.Namespace) -> Iterator[None]:
-    """Print what a solver says on standard error, and its warnings as notes."""
+def _solver_output(options: argparse.Namespace) -> Iterator[None]:
+    """Print the output of a solver on standard error, and its warnings as notes."""
     with warnings.catch_warnings(record=True) as caught, redirect_stdout(sys.stderr):
         warnings.simplefilter("always")
         yield
@@ -265,7 +269,7 @@ def _telling(options: argparse.Namespace) -> Iterator[None]:
         print_note(" ".join(str(warning.message).split()), options)
 
 
-# ------------------------------------------------------------------------------------- what is said
+# ------------------------------------------------------------------------------------- messages
 
 
 def _print_summary(options: argparse.Namespace, source: Source, model: Any) -> None:
@@ -282,12 +286,15 @@ def _print_summary(options: argparse.Namespace, source: Source, model: Any) -> N
     print(f"polysparse: {options.output}: {', '.join(parts)}.", file=sys.stderr)
 
 
-def _print_scores(options: argparse.Namespace, test: Source, file: ModelFile, model: Any) -> None:
+def _print_scores(
+    options: argparse.Namespace, source: Source, test: Source, file: ModelFile, model: Any
+) -> None:
     """Print how well the model predicts the labels of the test data."""
     print_notes(test, options)
     score = score_classes if options.model == "logistic" else score_regression
     with ProgressBar(options.quiet, test.summary.n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
         scores = score(test, model, resources, memory_for_model(file))
+    print_dropped(test, source.path, options)
     for name, value in scores.items():
         print(f"{name}\t{value:.6g}")

@@ -1,4 +1,4 @@
-"""The command `names`, which tells the product of input columns in an output column."""
+"""The command `names`, which prints the product of input columns in an output column."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Named:
         return self.vocabulary.columns.n_columns if self.vocabulary else self.basis.n_columns
 
     def rows(self, columns: Iterable[int], features: list[str] | None) -> Iterator[dict[str, Any]]:
-        """Yield what there is to say about each of the columns."""
+        """Yield a row of the table for each of the columns."""
         columns = list(columns)
         ranks: Any = columns
         if self.vocabulary is not None:
@@ -80,9 +80,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "names",
         help="name columns of an expansion",
-        description="Say which product of input columns stands in a column of an expansion. "
-        "Input columns count from 0; if OUT was made from svmlight text that counts from 1, its "
-        "own indices are told, too.",
+        description="Print which product of input columns is in a column of an expansion. "
+        "Input columns are 0-based; if OUT was made from 1-based svmlight text, the "
+        "indices in that text are printed, too.",
     )
     parser.add_argument(
         "output", metavar="OUT", nargs="?", help="directory, .npz or .parquet of polysparse expand"
@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> None:
     if all(is_given) or not (any(is_given) or options.vocabulary):
         raise Misuse("give either OUT or --n-features or --vocabulary.")
     if options.n_features is not None and options.vocabulary:
-        raise Misuse("--n-features and --vocabulary exclude each other: give one of them.")
+        raise Misuse("--n-features and --vocabulary cannot be combined: give one of them.")
     if options.n_features is not None:
         named = Named(make_basis(options, options.n_features))
     else:
@@ -166,7 +166,7 @@ def read_names(path: Path, n_features: int) -> list[str]:
     try:
         names = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text in UTF-8: {error}.") from None
+        raise ValueError(f"{path} is not UTF-8 text: {error}.") from None
     if len(names) != n_features:
         raise ValueError(
             f"{path} has {len(names):,} lines, but there are {n_features:,} input columns: give "
@@ -195,7 +195,7 @@ def _columns_to_name(options: argparse.Namespace) -> Named:
     file = options.vocabulary or vocabulary_of(Path(options.output).resolve())
     if options.vocabulary is None and not file.exists():
         raise FileNotFoundError(
-            f"{file}: there is no such vocabulary. Give the one that {options.output} was "
+            f"{file}: no such vocabulary. Give the one that {options.output} was "
             "written with: --vocabulary FILE."
         )
     vocabulary = Vocabulary.read(file)
@@ -205,5 +205,5 @@ def _columns_to_name(options: argparse.Namespace) -> Named:
 
 
 def _base(zero_based: Any) -> int | None:
-    """Return where columns count from in the svmlight file, if there was one."""
+    """Return the first index of the svmlight file, if there was one."""
     return int(not zero_based) if isinstance(zero_based, bool) else None

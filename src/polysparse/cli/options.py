@@ -48,28 +48,26 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         dest="zero_based",
         action="store_true",
         default=None,
-        help="svmlight indices count from 0 (default: if a 0 occurs; what was taken is said)",
+        help="svmlight indices are 0-based (default: if index 0 occurs; the choice is printed)",
     )
-    base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or from 1")
+    base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or 1-based")
 
 
 def add_memory(parser: argparse.ArgumentParser, default: int | None, what: str = "1GiB") -> None:
-    """Add the option for the memory to work in."""
+    """Add the option for the working memory."""
     parser.add_argument(
         "--max-memory",
         metavar="SIZE",
         type=parse_size,
         default=default,
-        help=f"memory to work in, e.g. 256MiB (default: {what})",
+        help=f"working memory, e.g. 256MiB (default: {what})",
     )
 
 
 def add_basis(
-    parser: argparse.ArgumentParser,
-    default_degree: str = "2",
-    no_bias: str = "no column of ones",
+    parser: argparse.ArgumentParser, default_degree: str = "2", *, has_bias: bool = True
 ) -> None:
-    """Add the options that define the monomials."""
+    """Add the options that define the monomials; models have no bias, but an intercept."""
     parser.add_argument(
         "--degree",
         metavar="K",
@@ -79,12 +77,24 @@ def add_basis(
     parser.add_argument(
         "--interaction-only", action="store_true", help="only products of distinct columns"
     )
-    parser.add_argument("--no-bias", action="store_true", help=no_bias)
+    if has_bias:
+        parser.add_argument("--no-bias", action="store_true", help="no column of ones")
+    else:
+        parser.set_defaults(no_bias=False)
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add the option for the number of threads."""
     parser.add_argument("--jobs", metavar="N", type=int, help="threads (default: every core)")
+
+
+def add_strict(parser: argparse.ArgumentParser, owner: str) -> None:
+    """Add the option for features that were not in the training data."""
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help=f"fail if a file has columns beyond those of {owner} (default: drop them)",
+    )
 
 
 def add_dtype(parser: argparse.ArgumentParser) -> None:
@@ -120,20 +130,16 @@ def add_columns(
         "--vocabulary",
         metavar="FILE",
         type=Path,
-        help="the columns of an earlier --observed; features of IN that were not seen then are "
-        "dropped",
-    )
-    columns.add_argument(
-        "--strict", action="store_true", help="... refuse an IN with features that were not seen"
+        help="the columns of an earlier --observed",
     )
     columns.add_argument(
         "--hashed",
         metavar="N",
         type=parse_n_columns,
-        help="N columns, like 2^22: a hash says which product goes where",
+        help="N columns, like 2^22, to which products are assigned by a hash function",
     )
     columns.add_argument(
-        "--seed", metavar="S", type=parse_seed, help="... chooses the hash function (default: 0)"
+        "--seed", metavar="S", type=parse_seed, help="... of the hash function (default: 0)"
     )
     columns.add_argument(
         "--no-alternate-sign", action="store_true", help="... do not negate every second product"
@@ -146,7 +152,9 @@ def add_columns(
 def parse_width(text: str) -> int:
     """Parse a number of columns, at least 1."""
     if not text.strip().isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of columns: give 1 or more")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of columns; it must be at least 1"
+        )
     return int(text)
 
 
@@ -154,7 +162,7 @@ def parse_degree(text: str) -> int | tuple[int, int]:
     """Parse a degree, or LOW-HIGH."""
     match = re.fullmatch(r"(\d+)(?:[-,](\d+))?", text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no degree; write it like 3 or 2-3")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a degree; write it like 3 or 2-3")
     return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
 
 
@@ -163,7 +171,7 @@ def parse_integers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(",") if part.strip())
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of integers like 3,17") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of integers like 3,17") from None
 
 
 def parse_count(text: str) -> int:
@@ -202,7 +210,7 @@ def parse_size(text: str) -> int:
         base = 1024 if match[3] else 1000
         size = int(Fraction(match[1]) * base ** " kmgt".index(match[2] or " "))
     if size < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it like 256MiB or 1GB")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it like 256MiB or 1GB")
     return size
 
 
@@ -212,14 +220,14 @@ def _parse_number(text: str, is_valid: Callable[[float], bool], which: str) -> f
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or not is_valid(number):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number {which}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number {which}")
     return number
 
 
 def _parse_between(text: str, least: int, most: int) -> int:
     number = int(text) if re.fullmatch(r"\s*\d{1,99}\s*", text) else -1
     if not least <= number <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
     return number
 
 
@@ -233,11 +241,11 @@ def require_no_basis(options: argparse.Namespace, owner: Any) -> None:
 
 
 def require_jobs(options: argparse.Namespace) -> None:
-    """Raise Misuse for a number of threads that makes no sense."""
+    """Raise Misuse for an invalid number of threads."""
     if options.jobs is not None and not 1 <= abs(options.jobs) <= MOST_JOBS:
         raise Misuse(
-            f"--jobs={options.jobs} has no meaning: leave it out for every core, or give up to "
-            f"{MOST_JOBS:,}."
+            f"--jobs must be nonzero and between -{MOST_JOBS:,} and {MOST_JOBS:,}, got "
+            f"{options.jobs}; leave it out to use every core."
         )
 
 
@@ -250,16 +258,17 @@ def require_one_kind_of_columns(options: argparse.Namespace) -> None:
     }
     given = [name for name, is_given in kinds.items() if is_given]
     if len(given) > 1:
-        raise Misuse(f"{given[0]} and {given[1]} exclude each other: give one of them.")
+        raise Misuse(f"{given[0]} and {given[1]} cannot be combined: give one of them.")
     for name, value, needed in (
-        ("--strict", options.strict or None, "--vocabulary"),
         ("--min-count", options.min_count, "--observed"),
         ("--max-columns", options.max_columns, "--observed"),
         ("--seed", options.seed, "--hashed"),
         ("--no-alternate-sign", options.no_alternate_sign or None, "--hashed"),
     ):
         if value is not None and not kinds[needed]:
-            raise Misuse(f"{name} has a meaning only with {needed}.")
+            raise Misuse(f"{name} only applies with {needed}.")
+    if options.strict and options.vocabulary is None and getattr(options, "test", None) is None:
+        raise Misuse("--strict only applies with --vocabulary, or with --test of fit.")
     if options.vocabulary is not None:
         require_no_basis(options, options.vocabulary)
 

@@ -13,6 +13,7 @@ from polysparse.cli.options import (
     add_dtype,
     add_input,
     add_memory,
+    add_strict,
     kind_of_columns,
     require_one_kind_of_columns,
 )
@@ -37,14 +38,15 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "plan",
-        help="say what an expansion will be, without making it",
-        description="Say what the expansion of a file will be: shape, stored values, bytes, and "
+        help="describe an expansion, without computing it",
+        description="Describe the expansion of a file: shape, stored values, bytes, and "
         "which ways to make it fit in this machine's memory. --observed counts the columns, and "
-        "--vocabulary the stored values, to be exact; --hashed tells at most how many there are.",
+        "--vocabulary the stored values, to be exact; with --hashed they are an upper bound.",
     )
     add_input(parser)
     add_basis(parser)
     add_columns(parser)
+    add_strict(parser, "--vocabulary")
     add_dtype(parser)
     add_memory(parser, None, "1GiB; counts of columns may take what is available")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -84,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _room(plan: ExpansionPlan, source: Source) -> int:
-    """Return the memory in which the rows can be counted, whatever is given for expanding them."""
+    """Return the memory in which the rows can be counted, whatever the limit for expanding them."""
     return memory_for_rows(plan) + memory_for_columns(plan) + source.resident_bytes + MEMORY
 
 
@@ -121,7 +123,7 @@ def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
         print(f"stored values and bytes are at most these: {also} are counted")
     if content["first_index"] is not None:
         why = content["first_index_because"]
-        print(f"columns of IN count from {content['first_index']}: {why}")
+        print(f"indices of IN are {content['first_index']}-based: {why}")
     print(f"on disk: about {format_bytes(content['bytes_on_disk'])} as a directory or .npz")
     if content["bytes_available"] is not None:
         print(f"available memory: {format_bytes(content['bytes_available'])}")

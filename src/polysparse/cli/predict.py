@@ -11,14 +11,15 @@ from typing import IO, Any
 
 import numpy as np
 
-from polysparse.cli.options import Misuse, add_input, add_jobs, add_memory, require_jobs
+from polysparse.cli.options import Misuse, add_input, add_jobs, add_memory, add_strict, require_jobs
 from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import open_for_model, print_dropped, print_notes
 from polysparse.files.atomic import replacing
 from polysparse.files.model_file import ModelFile
-from polysparse.files.paths import naming_a_full_disk, require_writable_file
+from polysparse.files.paths import naming_a_full_disk
 from polysparse.files.predictions import PredictionWriter, require_prediction_ending
 from polysparse.files.source import Source
+from polysparse.files.targets import require_writable_file
 from polysparse.stream.predict import iter_predictions, memory_for_model
 from polysparse.stream.resources import MEMORY, Resources
 
@@ -34,16 +35,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="file of polysparse fit")
     add_input(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="where to (default: standard output)"
+        "-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)"
     )
     parser.add_argument(
         "--proba", action="store_true", help="the probability of each class, in their order"
     )
-    parser.add_argument(
-        "--drop-unseen",
-        action="store_true",
-        help="drop columns of IN that the model was not fitted on (default: refuse them)",
-    )
+    add_strict(parser, "the training data of MODEL")
     add_memory(parser, MEMORY)
     add_jobs(parser)
     parser.add_argument("--force", action="store_true", help="replace FILE, if it exists")
@@ -66,9 +63,7 @@ def run(options: argparse.Namespace) -> None:
         raise Misuse(f"{options.model} is a regression: it has no classes. Leave out --proba.")
     model.n_jobs = options.jobs
     vars(model).pop("feature_names_in_", None)  # files have no names to compare them with
-    way_out = "give --drop-unseen to drop those at the end."
-    source = open_for_model(options.input, options, file, "" if options.drop_unseen else way_out)
-    with closing(source):
+    with closing(open_for_model(options.input, options, file)) as source:
         print_notes(source, options)
         _predict(options, source, file, model)
         print_dropped(source, options.model, options)
@@ -99,7 +94,7 @@ def _is_text(model: Any) -> bool:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file that is whole or not there, or standard output."""
+    """Open a file that appears once it is complete, or standard output."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

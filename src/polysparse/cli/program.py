@@ -15,7 +15,7 @@ from typing import Any
 from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms
 from polysparse.cli.options import Misuse
 from polysparse.cli.wording import with_flags
-from polysparse.files.paths import UnknownExtension, UnwritableTarget
+from polysparse.files.errors import UnknownExtension, UnwritableTarget
 from polysparse.stream.expand import KEPT
 
 MISUSE, FAILURE, SIGNALLED = 2, 1, 128
@@ -36,21 +36,21 @@ examples:
   polysparse expand clicks.svmlight clicks.parquet --degree 2 --no-bias
       from one file to another
   polysparse expand clicks.svmlight clicks --degree 3 --max-memory 4GiB --resume
-      into a directory; X = polysparse.load("clicks") opens it in Python, without reading it
+      into a directory; X = polysparse.load("clicks") opens it in Python, memory-mapped
   polysparse expand train.svmlight train --observed --min-count 5
-      only products that occur in 5 rows or more; which they are is in train.vocabulary
+      only products that occur in 5 rows or more, listed in train.vocabulary
   polysparse expand test.svmlight test --vocabulary train.vocabulary
       a test set, in the same columns
   polysparse expand clicks.svmlight hashed --degree 3 --hashed 2^22
       any number of products in 4,194,304 columns, with nothing to learn
   polysparse names train --columns 17,4711
-      which products stand in two of its columns
+      which products are in two of its columns
   polysparse fit train.svmlight -o model.npz --model logistic -C 0.1 --test test.svmlight
-      a model of all products, which are never stored
+      a model on all products, without storing them
   polysparse predict model.npz new.svmlight -o predictions.csv --proba
       its predictions, in bounded memory
   polysparse terms model.npz -n 10
-      its ten heaviest terms
+      its ten largest terms
 """
 
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text, code = _explain(error)
         text = f"polysparse: {with_flags(text)}"
         if KEPT in getattr(error, "__notes__", ()):
-            text = f"{text.rstrip('.')}. {with_flags(KEPT)}: {_command_to_go_on(arguments)}"
+            text = f"{text.rstrip('.')}. {with_flags(KEPT)}: {_command_to_resume(arguments)}"
         print(text, file=sys.stderr)
         return code
     return 0
@@ -87,7 +87,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     return " ".join(text.split()) or type(error).__name__, code
 
 
-def _command_to_go_on(arguments: Sequence[str]) -> str:
+def _command_to_resume(arguments: Sequence[str]) -> str:
     """Return the command that resumes the run of a command."""
     command, *rest = arguments
     if "--resume" not in rest:

@@ -1,4 +1,4 @@
-"""The command `rank`, which tells the output column of a product of input columns."""
+"""The command `rank`, which prints the output column of a product of input columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "rank",
         help="find the column of a product of input columns",
-        description="Say in which column of an expansion a product of input columns stands.",
+        description="Print in which column of an expansion a product of input columns is.",
     )
     parser.add_argument(
         "tuples", metavar="J,J,...", nargs="+", type=parse_integers, help="input columns, from 0"

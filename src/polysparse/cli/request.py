@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from polysparse.cli.options import make_basis
 from polysparse.cli.wording import with_flags
 from polysparse.columns.spaces import AllColumns, HashedColumns
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
 from polysparse.files.narrowed import NarrowedSource
 from polysparse.files.opening import open_source
@@ -36,41 +35,65 @@ def read_vocabulary(options: argparse.Namespace) -> Vocabulary | None:
 def open_input(
     options: argparse.Namespace, vocabulary: Vocabulary | None, n_jobs: int | None = None
 ) -> Source:
-    """Open the file IN; a vocabulary says how many columns it has, and where they count from."""
+    """Open IN; with a vocabulary, use its number of columns and its first svmlight index."""
     if vocabulary is None:
         return open_file(options.input, options, n_jobs)
-    n_features = vocabulary.columns.basis.n_features
-    earlier = {"least_features": n_features, "was_zero_based": vocabulary.zero_based}
-    source = open_file(options.input, options, n_jobs, **earlier)
-    with _closed_on_error(source):
-        way_out = "leave out --strict to drop those that were not seen then."
-        return _fitted(source, options.vocabulary, n_features, not options.strict, way_out)
-
-
-def open_for_model(
-    path: str, options: argparse.Namespace, model: ModelFile, way_out: str = ""
-) -> Source:
-    """Open a file for a model, which says how many columns it has, and where they count from.
-
-    Columns that the model does not have are dropped, unless there is another way out.
-    """
-    n_features = model.columns.basis.n_features
-    source = open_file(
-        path,
+    n_features, was_zero_based = vocabulary.columns.basis.n_features, vocabulary.zero_based
+    return open_like(
+        options.input,
         options,
-        options.jobs,
+        options.vocabulary,
+        n_jobs,
         least_features=n_features,
-        was_zero_based=model.zero_based,
-        earlier="the model",
+        was_zero_based=was_zero_based,
     )
-    with _closed_on_error(source):
-        return _fitted(source, options.model, n_features, not way_out, way_out)
+
+
+def open_for_model(path: str, options: argparse.Namespace, model: ModelFile) -> Source:
+    """Open a file for a model, with its number of columns and its first svmlight index."""
+    earlier = {"was_zero_based": model.zero_based, "earlier": "the model"}
+    n_features = model.columns.basis.n_features
+    return open_like(
+        path, options, options.model, options.jobs, least_features=n_features, **earlier
+    )
+
+
+def open_like(
+    path: str,
+    options: argparse.Namespace,
+    owner: Path,
+    n_jobs: int | None,
+    *,
+    least_features: int,
+    **earlier: Any,
+) -> Source:
+    """Open a file that must have as many columns as those that `owner` was learnt from.
+
+    Further columns are dropped; with --strict, FileFault is raised for them.
+    """
+    source = open_file(path, options, n_jobs, least_features=least_features, **earlier)
+    try:
+        found = source.summary.n_features
+        if found == least_features:
+            return source
+        if found > least_features and not options.strict:
+            return NarrowedSource(source, least_features)
+        way_out = "leave out --strict to drop features that were not in the training data."
+        if found < least_features:
+            way_out = f"if its last columns are empty, give --n-features={least_features}."
+        raise FileFault(
+            f"{source.path} has {found:,} columns, but {owner} was learnt from "
+            f"{least_features:,}: {way_out}"
+        )
+    except BaseException:
+        source.close()
+        raise
 
 
 def open_file(
     path: str, options: argparse.Namespace, n_jobs: int | None = None, **earlier: Any
 ) -> Source:
-    """Open a file as the options say, with what is known of it from an earlier one."""
+    """Open a file with the given options, and what is known from the training data."""
     return open_source(
         path,
         n_jobs=n_jobs,
@@ -80,15 +103,6 @@ def open_file(
         max_memory=options.max_memory,
         **earlier,
     )
-
-
-@contextmanager
-def _closed_on_error(source: Source) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        source.close()
-        raise
 
 
 def plan_output(
@@ -115,20 +129,6 @@ def plan_output(
     return plan_own_rows(learnt, plan_file(source, learnt.columns, dtype)), learnt
 
 
-def _fitted(source: Source, owner: Path, wanted: int, may_drop: bool, way_out: str) -> Source:
-    """Return a file with as many columns as those that `owner` was learnt from, or raise."""
-    found = source.summary.n_features
-    if found == wanted:
-        return source
-    if found > wanted and may_drop:
-        return NarrowedSource(source, wanted)
-    if found < wanted:
-        way_out = f"if those at its end are left out, give --n-features={wanted}."
-    raise ValueError(
-        f"{source.path} has {found:,} columns, but {owner} was learnt from {wanted:,}: {way_out}"
-    )
-
-
 def print_notes(source: Source, options: argparse.Namespace) -> None:
     """Print on standard error what the user should know about IN."""
     for note in source.notes:
@@ -140,8 +140,8 @@ def print_dropped(source: Source, owner: Path, options: argparse.Namespace) -> N
     if isinstance(source, NarrowedSource) and source.dropped_values:
         print_note(
             f"{source.path}: dropped {source.dropped_values:,} values in {source.dropped_rows:,} "
-            f"rows, of features that {owner} was not learnt from (columns from "
-            f"{source.n_features:,} on, counted from 0).",
+            f"rows, of features that {owner} was not learnt from (columns "
+            f"{source.n_features:,} and above, 0-based).",
             options,
         )
 

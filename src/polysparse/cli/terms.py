@@ -1,4 +1,4 @@
-"""The command `terms`, which tells the heaviest terms of a model."""
+"""The command `terms`, which lists the largest terms of a model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from polysparse.cli.names import read_names
 from polysparse.cli.options import Misuse, parse_count
 from polysparse.cli.request import open_for_model, print_note
 from polysparse.files.atomic import replacing
+from polysparse.files.errors import UnknownExtension
 from polysparse.files.model_file import ModelFile
-from polysparse.files.paths import UnknownExtension, naming_a_full_disk, require_writable_file
+from polysparse.files.paths import naming_a_full_disk
+from polysparse.files.targets import require_writable_file
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import read_whole
@@ -27,8 +29,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "terms",
         help="list, draw or write the terms of a model",
-        description="List the heaviest terms of a model of polysparse fit, with their weights, and "
-        "in how many rows of its data they are not zero. Input columns count from 0: x0, x1, ...",
+        description="List the terms with the largest weights in a model of polysparse fit, and in "
+        "how many rows of its data they are not zero. Input columns are 0-based: x0, x1, ...",
     )
     parser.add_argument("model", metavar="MODEL", type=Path, help="file of polysparse fit")
     parser.add_argument(
@@ -51,7 +53,9 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
-    parser.set_defaults(run=run, jobs=None, n_features=None, zero_based=None, max_memory=None)
+    parser.set_defaults(
+        run=run, jobs=None, n_features=None, zero_based=None, max_memory=None, strict=False
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -94,7 +98,7 @@ def _data(options: argparse.Namespace, file: ModelFile) -> CanonicalCsr | None:
     if options.data is None:
         return None
     if file.columns.kind != "hashed":
-        raise Misuse(f"--data has a meaning only for hashed columns; {options.model} has others.")
+        raise Misuse(f"--data only applies to hashed columns; {options.model} has others.")
     with closing(open_for_model(options.data, options, file)) as source:
         return as_canonical_csr(read_whole(source, Resources())[0])
 

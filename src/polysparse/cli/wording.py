@@ -11,6 +11,7 @@ FLAGS = {
     "force=True": "--force",
     "interaction_only=True": "--interaction-only",
     "include_bias=False": "--no-bias",
+    "fit_intercept=False": "--no-intercept",
     "zero_based=False": "--one-based",
     "zero_based=True": "--zero-based",
     "columns='observed'": "--observed",

@@ -13,7 +13,8 @@ from dask import delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polysparse.files.pieces import CutFile, Extent, Piece, cut_file
+from polysparse.files.opening import cut_file
+from polysparse.files.pieces import CutFile, IndexRange, Piece
 
 BLOCK_BYTES = 2**25
 
@@ -116,7 +117,7 @@ def _has_labels(paths: Sequence[Any], files: Sequence[CutFile]) -> bool:
 
 def _look_through(
     files: Sequence[CutFile], n_features: int | None, zero_based: bool | None
-) -> dict[Piece, Extent]:
+) -> dict[Piece, IndexRange]:
     """Read the pieces of which something must be known that is neither given nor stated."""
     unknown = [
         piece
@@ -128,23 +129,23 @@ def _look_through(
     return dict(zip(unknown, dask.compute(*(delayed(_extent_of)(p) for p in unknown)), strict=True))
 
 
-def _extent_of(piece: Piece) -> Extent:
-    return piece.extent()
+def _extent_of(piece: Piece) -> IndexRange:
+    return piece.index_range()
 
 
-def _base_of(extents: dict[Piece, Extent]) -> int:
+def _base_of(extents: dict[Piece, IndexRange]) -> int:
     """Return the number of the first column in files that leave it open."""
     return int(all(e.lowest != 0 for piece, e in extents.items() if piece.may_count_from_1))
 
 
-def _width_of(files: Sequence[CutFile], extents: dict[Piece, Extent], base: int) -> int:
+def _width_of(files: Sequence[CutFile], extents: dict[Piece, IndexRange], base: int) -> int:
     """Return the number of features that all files need."""
     stated = [file.n_features or 0 for file in files]
     found = [e.highest + 1 - base * piece.may_count_from_1 for piece, e in extents.items()]
     return max(stated + found)
 
 
-def _n_rows_of(piece: Piece, extents: dict[Piece, Extent]) -> float:
+def _n_rows_of(piece: Piece, extents: dict[Piece, IndexRange]) -> float:
     """Return the number of rows of a piece, or NaN if it is not known."""
     n_rows = extents[piece].n_rows if piece in extents else piece.n_rows
     return float("nan") if n_rows is None else n_rows

@@ -441,7 +441,13 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         --------
         save : Write the file.
         """
-        found = Vocabulary.read(path)
+        return cls._from_vocabulary(Vocabulary.read(path), path)
+
+    @classmethod
+    def _from_vocabulary(
+        cls, found: Vocabulary, path: str | os.PathLike[str]
+    ) -> ObservedPolynomialFeatures:
+        """Return a fitted transformer with the columns of a vocabulary that was read."""
         basis, more = found.columns.basis, found.more
         poly = cls(
             (basis.min_degree, basis.max_degree) if basis.min_degree else basis.max_degree,

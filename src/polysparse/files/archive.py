@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.files.description import parse_json
+from polysparse.files.errors import FileFault
 from polysparse.files.npy import read_header
 from polysparse.machine import format_bytes, require_memory
 
@@ -77,7 +78,7 @@ class ArchiveFormat:
         compressed file may be a thousand times as large as it looks.
         """
         if not os.path.exists(path):
-            raise FileNotFoundError(f"{os.fspath(path)}: there is no such {self.noun}.")
+            raise FileNotFoundError(f"{os.fspath(path)}: no such {self.noun}.")
         try:
             with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
                 names = [name for name in self.arrays if f"{name}.npy" in archive.namelist()]
@@ -90,8 +91,8 @@ class ArchiveFormat:
             if isinstance(error, OSError) and error.filename is not None:
                 raise  # the file cannot be opened
             reason = str(error).strip("'\".") or type(error).__name__
-            raise ValueError(
-                f"{os.fspath(path)} is no {self.noun} of polysparse, or damaged: {reason}."
+            raise FileFault(
+                f"{os.fspath(path)} is not a {self.noun} of polysparse, or is damaged: {reason}."
             ) from None
 
     def _require_room(
@@ -125,9 +126,19 @@ class ArchiveFormat:
         return description
 
 
-def damage(path: str | os.PathLike[str], error: Exception) -> ValueError:
+def format_name_in(path: str | os.PathLike[str]) -> str:
+    """Return the entry `format` of the description of an archive; empty if it is not one."""
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            _size_in(archive, f"{DESCRIPTION}.npy")
+            return str(parse_json(_read_array(archive, DESCRIPTION).tobytes())["format"])
+    except Exception:  # NumPy and zipfile raise many types for other files
+        return ""
+
+
+def damage(path: str | os.PathLike[str], error: Exception) -> FileFault:
     """Return an error that says why an archive is damaged."""
-    return ValueError(f"{os.fspath(path)} is damaged: {str(error).rstrip('.')}.")
+    return FileFault(f"{os.fspath(path)} is damaged: {str(error).rstrip('.')}.")
 
 
 def as_little(array: NDArray[Any]) -> NDArray[Any]:
@@ -151,9 +162,9 @@ def array_of(
 
 
 def require_names(names: Any, n_features: int) -> None:
-    """Raise ValueError if what was read as names of features is none, or not one for each."""
+    """Raise ValueError unless names of features are a list of strings, one for each."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("the names of features are no strings")
+        raise ValueError("the names of features are not strings")
     if len(names) != n_features:
         raise ValueError(f"there are {len(names)} names of features")
 

@@ -47,7 +47,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         with file:
             yield file
             sync(file)
-            if fcntl is not None:  # while it is locked, nobody takes it for a leftover
+            if fcntl is not None:  # while it is locked, it is not removed as a leftover
                 aside.replace(path)
         if fcntl is None:  # such a system does not rename a file that is open
             aside.replace(path)
@@ -66,19 +66,21 @@ def _open_unique(path: Path) -> tuple[IO[bytes], Path]:
         except FileExistsError:
             continue
         if fcntl is not None:
-            with suppress(OSError):  # some network disks cannot lock; then nothing is a leftover
+            with suppress(
+                OSError
+            ):  # some network disks cannot lock; then leftovers are not removed
                 fcntl.flock(file, fcntl.LOCK_EX)
-        if is_named(file, aside):  # or it was taken for a leftover before it was locked
+        if is_named(file, aside):  # or it was removed as a leftover before it was locked
             return file, aside
         file.close()
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove hidden files of processes that were killed: nobody holds their locks."""
+    """Remove hidden files of processes that were killed, which are no longer locked."""
     if fcntl is None:
         return
     prefix = beside(path, "new-").name
-    with suppress(OSError):  # it is a courtesy
+    with suppress(OSError):  # leftovers do no harm
         for name in os.listdir(path.parent):
             if name.startswith(prefix):
                 _remove_unless_locked(path.with_name(name))
@@ -109,7 +111,7 @@ def sync(file: IO[bytes]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Return once the names in a folder are on the disk, where the system can say so."""
+    """Return once the names in a folder are on the disk, if the system supports that."""
     if os.name != "posix":
         return
     try:

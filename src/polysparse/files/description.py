@@ -44,7 +44,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def fits_description(found: Any, description: dict[str, Any]) -> bool:

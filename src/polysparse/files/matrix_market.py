@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from scipy import sparse
 
+from polysparse.files.format import Format
 from polysparse.files.source import WholeSource
 
 
@@ -81,3 +82,12 @@ class _EndedLines(io.RawIOBase):
                 "max_memory allows longer lines."
             )
             raise self.fault
+
+
+class MatrixMarketFormat(Format):
+    """Text in coordinate format, only read."""
+
+    noun = "Matrix Market"
+    source = MatrixMarketSource
+    endings = (".mtx",)
+    may_be_gzipped = True

@@ -65,7 +65,7 @@ class ModelFile:
 
     @property
     def zero_based(self) -> bool | None:
-        """Whether the svmlight file it was fitted on begins at 0; None if it was no such file."""
+        """Whether the svmlight file it was fitted on is 0-based; None for other formats."""
         base = self.more.get(BASE)
         return base == 0 if base in (0, 1) else None
 

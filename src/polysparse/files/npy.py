@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.files.atomic import sync
+from polysparse.files.errors import FileFault
 
-PIECE = 2**20  # bytes that are read at a time to add up a checksum
+CHUNK_BYTES = 2**20  # bytes that are read at a time to add up a checksum
 
 
 class GrowingArray:
@@ -89,15 +90,15 @@ def open_array(path: Path, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
             found = read_header(file)
             start, size = file.tell(), file.seek(0, os.SEEK_END)
     except ValueError as error:
-        raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}.") from None
+        raise FileFault(f"{path} is damaged: {str(error).rstrip('.')}.") from None
     if found != (dtype, (length,)):
-        raise ValueError(
+        raise FileFault(
             f"{path} holds {found[0]} of shape {found[1]}; the manifest "
             f"says {dtype} of shape ({length},). The directory is damaged."
         )
     end = start + length * dtype.itemsize
     if size != end:
-        raise ValueError(f"{path} is damaged: it has {size:,} bytes, but should have {end:,}.")
+        raise FileFault(f"{path} is damaged: it has {size:,} bytes, but should have {end:,}.")
     if length == 0:  # nothing can be mapped
         return np.empty(0, dtype)
     return np.memmap(path, dtype, mode="r", offset=start, shape=(length,))
@@ -131,6 +132,6 @@ def checksum_of(file: IO[bytes], start: int, n_bytes: int) -> int:
     """Return the checksum of a stretch of a file, reading little at a time."""
     file.seek(start)
     checksum = 0
-    while n_bytes and (piece := file.read(min(n_bytes, PIECE))):
+    while n_bytes and (piece := file.read(min(n_bytes, CHUNK_BYTES))):
         checksum, n_bytes = zlib.crc32(piece, checksum), n_bytes - len(piece)
     return checksum

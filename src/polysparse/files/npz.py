@@ -17,10 +17,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polysparse import thresholds
+from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.atomic import beside, put, sync
-from polysparse.files.npy import PIECE
+from polysparse.files.description import parse_json
+from polysparse.files.errors import CannotResume
+from polysparse.files.format import Format
+from polysparse.files.npy import CHUNK_BYTES
 from polysparse.files.paths import remove
+from polysparse.files.sink import Sink
 from polysparse.files.source import WholeSource
+from polysparse.files.store_format import bytes_of_arrays
 from polysparse.files.store_writer import StoreWriter
 
 ZIP_DATE = 1980, 1, 1, 0, 0, 0  # a constant, so that every run writes the same bytes
@@ -63,7 +69,7 @@ class NpzSink:
     A zip archive has its arrays one after the other, and they are complete only at the end. So they
     are written as a store, which can be resumed, and are then moved into the archive: from the end,
     a piece at a time, each cut off from its array once it is on the disk. The disk needs room for
-    the output once, and for one piece more. A run that is killed meanwhile goes on moving.
+    the output once, and for one piece more. A resumed run continues moving.
     """
 
     def __init__(self, path: Path, description: dict[str, Any], *, resume: bool = False) -> None:
@@ -106,8 +112,8 @@ class NpzSink:
             if is_resumed:
                 _require_sound(aside)
         except (FileNotFoundError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"{aside} is damaged: {error}. Give resume=False to begin anew."
+            raise CannotResume(
+                f"{aside} is damaged: {error}. Give resume=False to start over."
             ) from None
 
     def _outline(self, aside: Path) -> None:
@@ -120,7 +126,7 @@ class NpzSink:
                 for path in sorted(self.store.partial.glob("*.npy")):
                     with open(path, "rb") as array, _member(archive, path.name) as member:
                         file.is_hole = True
-                        shutil.copyfileobj(array, member, PIECE)
+                        shutil.copyfileobj(array, member, CHUNK_BYTES)
                         file.is_hole = False
                 for name, value in small.items():
                     with _member(archive, f"{name}.npy") as member:
@@ -183,8 +189,8 @@ def _move(array: IO[bytes], archive: IO[bytes], start: int) -> None:
         left -= size
         array.seek(left)
         archive.seek(start + left)
-        for _ in range(0, size, PIECE):
-            archive.write(array.read(PIECE))
+        for _ in range(0, size, CHUNK_BYTES):
+            archive.write(array.read(CHUNK_BYTES))
         sync(archive)
         array.truncate(left)
 
@@ -195,3 +201,26 @@ def _require_sound(path: Path) -> None:
         damaged = archive.testzip()
     if damaged is not None:
         raise zipfile.BadZipFile(f"{damaged} has another checksum")
+
+
+class NpzFormat(Format):
+    """An uncompressed archive, as SciPy writes it; the description is its comment."""
+
+    noun = "SciPy's archive"
+    source = NpzSource
+    endings = written_endings = (".npz",)
+    is_resumable = True
+
+    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
+        """Open an archive for writing."""
+        return NpzSink(path, description, resume=resume)
+
+    def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
+        """Return the bytes of the arrays, and of what is on the disk twice while they are moved."""
+        n_bytes = bytes_of_arrays(plan, has_labels=has_labels)
+        return n_bytes + min(n_bytes, thresholds.MOVED_BYTES)
+
+    def read_description(self, path: Path) -> Any:
+        """Return what polysparse wrote into the comment of the archive, or None."""
+        with zipfile.ZipFile(path) as archive:
+            return parse_json(archive.comment) if archive.comment else None

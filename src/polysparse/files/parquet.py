@@ -1,27 +1,24 @@
-"""Parquet files whose rows hold a list of indices and a list of values, through pyarrow."""
+"""The format Parquet: files whose rows hold a list of indices and a list of values."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse import thresholds
-from polysparse.engine import cpu
-from polysparse.files.description import n_columns_in
-from polysparse.files.sink import FileSink
-from polysparse.files.source import FileFault, Source, Summary, faults_of
-from polysparse.matrix.output import as_csr
-from polysparse.matrix.row_profile import RowProfile
-
-# Bytes in arrays: 8 each for an index and a value, and 8 each for a row's offset and label.
-BYTES_PER_VALUE, BYTES_PER_ROW = 16, 16
+from polysparse.files.description import n_columns_in, parse_json
+from polysparse.files.errors import faults_of
+from polysparse.files.format import Format
+from polysparse.files.parquet_source import ParquetSource, pyarrow_parquet
+from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
+from polysparse.files.sink import FileSink, Sink
+from polysparse.files.source import Reading
 
 # Bytes of the dictionary of a column, after which its values are written plainly. Columns of few
 # different values stay small; for others, pyarrow's 1 MiB takes ten times that in memory, more time
@@ -29,183 +26,11 @@ BYTES_PER_VALUE, BYTES_PER_ROW = 16, 16
 DICTIONARY_BYTES = 2**16
 
 
-def _pyarrow_parquet() -> Any:
-    try:
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'polysparse[cli]'.") from None
-    return pq
-
-
-def description_in(path: str) -> bytes:
-    """Return the description that polysparse has stored in a file; empty if there is none."""
-    metadata = _pyarrow_parquet().read_schema(path).metadata or {}
-    return bytes(metadata.get(b"polysparse:description", b""))
-
-
-class ParquetSource(Source):
-    """Parquet with list columns `indices` and `values`, and optionally a column `label`."""
-
-    is_upper_bound = True
-
-    @cached_property
-    def file(self) -> Any:
-        """The opened file, whose columns are those that are needed."""
-        pq = _pyarrow_parquet()
-        with faults_of(self.path):
-            file = pq.ParquetFile(self.place, buffer_size=2**20, pre_buffer=False)
-            _require_sparse_rows(file.schema_arrow)
-        return file
-
-    def close(self) -> None:
-        """Close the Parquet file and the temporary copy, if there is one."""
-        if "file" in self.__dict__:
-            self.file.close()
-        super().close()
-
-    @cached_property
-    def summary(self) -> Summary:
-        """Size and row lengths of the matrix."""
-        profile, largest = RowProfile(), -1
-        for indptr, indices, _, _ in self.batches(("indices",), self._rows_to_scan()):
-            profile += RowProfile(cpu.count_row_lengths(indptr))
-            largest = max(largest, int(indices.max(initial=-1)))
-            if indices.min(initial=0) < 0:
-                raise FileFault(f"{self.path}: index {indices.min()} is negative.")
-        schema = self.file.schema_arrow
-        if self.given_features is None:
-            self.given_features = self.stated_width(largest)
-        return Summary(self.width(largest), profile, "label" in schema.names)
-
-    def stated_width(self, largest: int = -1) -> int | None:
-        """Return the n_features that the file itself states, or None; last columns may be empty."""
-        text = (self.file.schema_arrow.metadata or {}).get(b"polysparse:n_features")
-        if text is None:
-            return None
-        if not text.isdigit() or len(text) > 19 or int(text) <= largest:
-            raise FileFault(
-                f"{self.path}: its metadata polysparse:n_features is {ascii(text)[1:]}, "
-                f"but must be a number above the largest index, {largest}."
-            )
-        return int(text)
-
-    def _rows_to_scan(self) -> int:
-        """Return how many rows take about SCAN_BYTES of indices, by the group of longest rows."""
-        with faults_of(self.path):
-            metadata = self.file.metadata
-            groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-            where = [c.path.split(".")[0] for c in self.file.schema].index("indices")
-            means = [g.column(where).num_values // max(g.num_rows, 1) for g in groups]
-        return max(1, thresholds.SCAN_BYTES // (8 * int(max([0, *means])) + 8))
-
-    def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
-        """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
-        summary = self.summary
-        columns = ("indices", "values", *(["label"] if summary.has_labels else []))
-        n_together = rows_within(block_bytes, summary.profile)
-        for indptr, indices, values, labels in self.batches(columns, n_together):
-            n_rows = len(indptr) - 1
-            if skip_rows >= n_rows:
-                skip_rows -= n_rows
-                continue
-            block = as_csr((n_rows, summary.n_features), indptr, indices, values, is_array=True)
-            block.has_canonical_format = block.has_sorted_indices = False
-            if skip_rows:
-                block, labels = block[skip_rows:], None if labels is None else labels[skip_rows:]
-            yield block, labels
-            skip_rows = 0
-
-    def batches(
-        self, columns: tuple[str, ...], n_rows: int, row_groups: Sequence[int] | None = None
-    ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
-        """Yield offsets, indices, values and labels of at most `n_rows` rows at a time.
-
-        Values are empty and labels are None if `columns` does not name them. `row_groups` are those
-        to read; by default all.
-        """
-        with faults_of(self.path):
-            how = {"batch_size": n_rows, "columns": list(columns), "row_groups": row_groups}
-            for batch in self.file.iter_batches(**how):
-                indptr, indices = _as_rows(batch, "indices", np.int64)
-                values, labels = indices[:0], None
-                if "values" in columns:
-                    own, values = _as_rows(batch, "values", np.float64)
-                    if not np.array_equal(own, indptr):
-                        raise ValueError("a row has other numbers of indices and values.")
-                if "label" in columns:
-                    labels = _as_numbers(batch.column("label"), "label", np.float64).astype(float)
-                yield indptr, indices, values, labels
-
-
-def _require_sparse_rows(schema: Any) -> None:
-    """Raise ValueError if columns are missing, or do not clearly hold the numbers needed."""
-    from pyarrow import types
-
-    def is_number(kind: Any) -> bool:
-        tests = types.is_integer, types.is_floating, types.is_decimal, types.is_boolean
-        return any(test(kind) for test in tests)
-
-    def is_list(kind: Any) -> bool:  # list views exist since pyarrow 16
-        names = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
-        return any(getattr(types, f"is_{name}", lambda _: False)(kind) for name in names)
-
-    for name in {"indices", "values", "label"} & set(schema.names):
-        if schema.names.count(name) > 1:
-            raise ValueError(f"has several columns {name!r}.")
-    for name, is_right in (("indices", types.is_integer), ("values", is_number)):
-        kind = schema.field(name).type if name in schema.names else None
-        if kind is None or not is_list(kind):
-            raise ValueError(f"has no list column {name!r}; it has {schema.names}.")
-        if not is_right(kind.value_type):
-            needed = "integers" if name == "indices" else "numbers"
-            raise ValueError(f"column {name!r} is {kind}: lists of {needed} are needed.")
-    if "label" in schema.names and not is_number(schema.field("label").type):
-        raise ValueError(f"column 'label' is {schema.field('label').type}: not a number.")
-
-
-def _as_rows(batch: Any, name: str, dtype: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return offsets and numbers of a list column, of any kind of list."""
-    from pyarrow import compute
-
-    lists = batch.column(name)
-    if lists.null_count:
-        raise ValueError(f"column {name!r}: a row is null.")
-    indptr = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum(compute.list_value_length(lists), out=indptr[1:])
-    return indptr, _as_numbers(lists.flatten(), name, dtype)
-
-
-def _as_numbers(array: Any, name: str, dtype: Any) -> NDArray[Any]:
-    """Convert numbers to `dtype` exactly; float32 is left as it is."""
-    import pyarrow as pa
-
-    if array.null_count:
-        raise ValueError(f"column {name!r}: a number is null.")
-    if pa.types.is_float32(array.type):
-        return np.asarray(array)
-    try:
-        return np.asarray(array.cast(pa.from_numpy_dtype(dtype)))
-    except pa.ArrowInvalid as error:  # a number that `dtype` cannot represent
-        raise ValueError(f"column {name!r}: {error}") from None
-
-
-def rows_within(n_bytes: int, profile: RowProfile) -> int:
-    """Return how many rows fit into n_bytes of arrays, whichever rows they are; at least one."""
-    n_rows = 0
-    for length, count in reversed(profile.lengths):
-        each = length * BYTES_PER_VALUE + BYTES_PER_ROW
-        fitting = min(count, n_bytes // each)
-        n_rows, n_bytes = n_rows + fitting, n_bytes - fitting * each
-        if fitting < count:
-            break
-    return max(1, n_rows)
-
-
 class ParquetSink(FileSink):
     """Parquet with list columns `indices` and `values`, and `label` if there are labels."""
 
     def __init__(self, path: Path, description: dict[str, Any]) -> None:
-        pq = _pyarrow_parquet()
+        pq = pyarrow_parquet()
         import pyarrow as pa
 
         self.pa = pa
@@ -255,3 +80,72 @@ class ParquetSink(FileSink):
                 self.writer.close()
             self.writer.is_open = False  # or its destructor would try to close it again
         super().discard()
+
+
+@dataclass(frozen=True)
+class ParquetPiece(Piece):
+    """Some row groups of a Parquet file."""
+
+    groups: tuple[int, ...]
+    columns: tuple[str, ...]
+
+    def rows(self) -> RowArrays:
+        """Read indptr, indices, data and labels or None, as they are in the file."""
+        source = ParquetSource(self.path, Reading())
+        try:
+            return joined(source.batches(self.columns, max(1, self.n_rows or 0), self.groups))
+        finally:
+            source.close()
+
+
+class ParquetFormat(Format):
+    """Parquet with list columns, cut between its row groups. Its compressed size is not known."""
+
+    noun = "Parquet"
+    source = ParquetSource
+    endings = written_endings = (".parquet",)
+    has_pieces = True
+
+    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
+        """Open a file for writing."""
+        return ParquetSink(path, description)
+
+    def read_description(self, path: Path) -> Any:
+        """Return what polysparse wrote into the metadata of the schema, or None."""
+        text = (pyarrow_parquet().read_schema(path).metadata or {}).get(b"polysparse:description")
+        return parse_json(text) if text else None
+
+    def cut(self, path: Path, block_bytes: int) -> CutFile:
+        """Cut a file between its row groups."""
+        state, source = state_of(path), ParquetSource(path, Reading())
+        try:
+            return _cut(source, state, block_bytes)
+        finally:
+            source.close()
+
+
+def _cut(source: ParquetSource, state: tuple[int, int], block_bytes: int) -> CutFile:
+    schema, metadata = source.file.schema_arrow, source.file.metadata
+    has_labels = "label" in schema.names
+    columns = ("indices", "values", *(["label"] if has_labels else []))
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    pieces = [
+        ParquetPiece(source.path, state, sum(groups[i].num_rows for i in few), few, columns)
+        for few in _together([group.total_byte_size for group in groups], block_bytes)
+    ]
+    is_single = str(schema.field("values").type.value_type) == "float"
+    dtype = np.dtype(np.float32 if is_single else np.float64)
+    with faults_of(source.path):
+        return CutFile(pieces, source.stated_width(), dtype, has_labels)
+
+
+def _together(sizes: list[int], most: int) -> Iterator[tuple[int, ...]]:
+    """Yield neighbours whose sizes add up to at most this, or single ones; at least once."""
+    few: tuple[int, ...] = ()
+    total = 0
+    for number, size in enumerate(sizes):
+        if few and total + size > most:
+            yield few
+            few, total = (), 0
+        few, total = (*few, number), total + size
+    yield few

@@ -1,9 +1,8 @@
 """The parts of a store: where each ends, and what its bytes add up to.
 
-The checksum is CRC-32. It is in the standard library, is computed faster than a disk reads, finds
-every change within 32 bits, and misses one in four billion of the others. It guards against
-accidents, not against somebody who wants to deceive: whoever can change the arrays can change the
-manifest, too.
+The checksum is CRC-32. It is in the standard library, is computed faster than a disk reads, detects
+every change within 32 bits, and misses one in four billion of the others. It protects against
+accidents, not against attacks: a program that can change the arrays can change the manifest, too.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.files.errors import FileFault
 from polysparse.files.npy import checksum_of
 
 ARRAYS = "indptr", "indices", "data", "labels"
@@ -60,7 +60,7 @@ class Parts:
         _require_integers("part_ends must be pairs of integers", ends, 2)
         for before, after in pairwise([[0, 0], *ends]):
             if before[0] >= after[0] or before[1] > after[1]:
-                raise ValueError(f"part_ends must rise, but {after} follows {before}")
+                raise ValueError(f"part_ends must increase, but {after} follows {before}")
         if end is not None and [[0, 0], *ends][-1] != end:
             raise ValueError(f"part_ends must end at {end}")
         if checksums is not None:
@@ -133,9 +133,9 @@ class Parts:
         wanted = self.checksums[number][ARRAYS.index(name)]
         if found != wanted:
             rows, _ = self.span(number)
-            raise ValueError(
-                f"{folder / name}.npy is damaged, in rows {rows.start} to {rows.stop - 1}: its "
-                f"checksum is {found}, and was {wanted} when it was written."
+            raise FileFault(
+                f"{folder / name}.npy is damaged in rows {rows.start} to {rows.stop - 1}: its "
+                f"checksum is {found}, but was {wanted} when it was written."
             )
 
 

@@ -1,10 +1,10 @@
-"""Output paths: what may be replaced, the hidden names next to them, and locks."""
+"""Output paths: the hidden names next to them, locks, and free space."""
 
 from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,37 +22,6 @@ PROGRESS, MANIFEST, PACKING = "progress.json", "manifest.json", "packing.json"
 JSON_NAMES = {PROGRESS, MANIFEST, PACKING, f"{MANIFEST}.new", f"{PROGRESS}.new"}
 OWN_NAMES = JSON_NAMES | {f"{name}.npy" for name in ("indptr", "indices", "data", "labels")}
 ASIDES = "partial", "store", "old", "replaced", "lock"
-
-DIRECTORY, NPZ, PARQUET, SVMLIGHT = "directory", "npz", "parquet", "svmlight"
-ENDINGS = {
-    "": DIRECTORY,
-    ".npz": NPZ,
-    ".parquet": PARQUET,
-    **dict.fromkeys((".svmlight", ".libsvm", ".svm", ".txt"), SVMLIGHT),
-}
-
-
-class UnknownExtension(ValueError):
-    """A name whose ending is not that of a known format."""
-
-
-class UnwritableTarget(ValueError):
-    """A path that cannot be written, or must not be overwritten."""
-
-
-def kind_of(path: Path) -> str:
-    """Return the format that the ending of a path asks for."""
-    if path.suffix not in ENDINGS:
-        raise UnknownExtension(
-            f"{path}: unknown ending. Known are .npz, .parquet, .svmlight, .libsvm, .svm and .txt; "
-            "a name without an ending is a directory of .npy files."
-        )
-    return ENDINGS[path.suffix]
-
-
-def can_resume(path: Path) -> bool:
-    """Return whether an interrupted run that wrote to this path can be resumed."""
-    return kind_of(path) in (DIRECTORY, NPZ)
 
 
 def vocabulary_of(path: Path) -> Path:
@@ -86,75 +55,6 @@ def remove_asides(path: Path) -> None:
     for aside in asides:
         with suppress(OSError):
             remove(aside)
-
-
-def require_writable_target(path: Path, *, force: bool, source: str) -> None:
-    """Raise UnwritableTarget if a path cannot or must not be written. Called before reading."""
-    _require_name(path)
-    require_not_held(path, source, "the input")
-    _require_unused(path, force)
-    if path.exists():
-        _require_replaceable(path)
-    _require_free_asides(path, ASIDES)
-
-
-def require_writable_file(path: Path, *, force: bool, sources: Iterable[str]) -> None:
-    """Raise UnwritableTarget if a single file, of any ending, cannot or must not be written."""
-    _require_name(path)
-    for source in sources:
-        require_not_held(path, source, "an input")
-    _require_unused(path, force)
-    if path.exists() and not path.is_file():
-        raise UnwritableTarget(f"{path} is no file: it is kept.")
-
-
-def require_writable_vocabulary(output: Path, *, force: bool) -> None:
-    """Raise UnwritableTarget if the vocabulary of an output cannot or must not be written."""
-    path = vocabulary_of(output)
-    _require_unused(path, force)
-    if path.exists() and not path.is_file():
-        raise UnwritableTarget(f"{path} is no file: it is kept.")
-    _require_free_asides(path, ("partial", "old"))
-
-
-def _require_name(path: Path) -> None:
-    if str(path) == "-" or path.name in ("", ".."):
-        raise UnwritableTarget(f"{str(path)!r} names no file or directory to write.")
-    if not path.parent.is_dir():
-        raise UnwritableTarget(f"{path.parent}: there is no such folder.")
-
-
-def require_not_held(path: Path, held: str, what: str) -> None:
-    """Raise UnwritableTarget if the path to write is the path `held` or a folder above it."""
-    if held != "-" and Path(held).resolve().is_relative_to(path.resolve()):
-        raise UnwritableTarget(f"{path} is, or holds, {what}: write somewhere else.")
-
-
-def _require_unused(path: Path, force: bool) -> None:
-    if path.is_symlink():
-        raise UnwritableTarget(f"{path} is a symbolic link: name what it points to.")
-    if path.exists() and not force:
-        raise UnwritableTarget(f"{path} exists already: give force=True to overwrite it.")
-
-
-def _require_free_asides(path: Path, roles: tuple[str, ...]) -> None:
-    for aside in (beside(path, role) for role in roles):
-        if not is_own(aside):
-            raise UnwritableTarget(f"{aside} is in the way, and not polysparse's: move it away.")
-
-
-def _require_replaceable(path: Path) -> None:
-    """Raise UnwritableTarget unless the existing path is of the kind that its name asks for.
-
-    A directory must also have been written by polysparse.
-    """
-    if kind_of(path) != DIRECTORY:
-        if not path.is_file():
-            raise UnwritableTarget(f"{path} is no file, as its ending asks for: it is kept.")
-    elif not path.is_dir():
-        raise UnwritableTarget(f"{path} is no directory, as a name without ending asks for.")
-    elif not is_own(path) or (any(path.iterdir()) and not (path / MANIFEST).exists()):
-        raise UnwritableTarget(f"{path} is a directory that polysparse did not write: it is kept.")
 
 
 @contextmanager

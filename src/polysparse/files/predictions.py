@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.files.archive import as_little
-from polysparse.files.paths import UnknownExtension
+from polysparse.files.errors import UnknownExtension
 
 SEPARATORS = {".txt": "\t", ".csv": ","}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,16 +14,13 @@ from typing import IO, Any
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
+from polysparse.files.errors import FileFault, faults_of
 from polysparse.machine import format_bytes, require_memory
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
 
 OPEN_FILES = Path("/proc/self/fd")  # on Linux, the open files of this process by their numbers
-
-
-class FileFault(ValueError):
-    """A file is damaged or not in the expected format; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +39,20 @@ class Summary:
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a file: what the caller knows of it, and what reading it may cost.
+    """How to read a file: what the caller knows about it, and the resources to use.
 
     Attributes
     ----------
     n_features : int, optional
-        Number of features; by default what the file says, or the columns that occur.
+        Number of features; by default as stated in the file, or one more than the largest column.
     least_features : int
-        Number of features of a file that does not say it, if no more occur.
+        Number of features of a file that does not state it, unless more occur.
     zero_based : bool, optional
-        Whether svmlight indices count from 0; by default that is told by the file.
+        Whether svmlight indices are 0-based; by default if index 0 occurs.
     was_zero_based : bool, optional
-        Whether they did in an earlier file of the same job.
+        Whether they were in the training data.
     earlier : str
-        What was made of that file, for messages.
+        What was learnt from the training data, for messages.
     n_threads : int
         Number of threads.
     line_bytes : int
@@ -72,35 +69,6 @@ class Reading:
     n_threads: int = 1
     line_bytes: int = 2**25
     max_memory: int | None = None
-
-
-@contextmanager
-def faults_of(path: Path) -> Iterator[None]:
-    """Re-raise any error that a damaged file causes as a FileFault that names the file.
-
-    Errors of the operating system, of a missing package and of memory are passed on unchanged.
-    """
-    try:
-        yield
-    except (FileFault, ImportError, MemoryError):
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise FileFault(f"{path}: {_reason_of(error)}") from None
-
-
-def _reason_of(error: Exception) -> str:
-    """Return what an error says about a file, in words for the owner of the file."""
-    text, kind = " ".join(str(error).split()), type(error).__name__
-    if "allow_pickle" in text:
-        return "holds Python objects, which are never loaded, because that could run any program."
-    if isinstance(error, (ValueError, OSError)):
-        return text or kind
-    # Messages of other exceptions are meant for programmers; those of these say nothing to others.
-    is_riddle = isinstance(error, (AttributeError, TypeError, LookupError, AssertionError))
-    detail = "" if is_riddle else f" ({kind}{': ' * bool(text)}{text})"
-    return f"is damaged, or not what its name says{detail}."
 
 
 class Source:
@@ -202,7 +170,7 @@ class WholeSource(Source):
     COPIES, NOT_COUNTED = 3, 2**20
 
     def whole_bytes(self) -> int:
-        """Return the size of the matrix in memory, as the head of the file tells it."""
+        """Return the size of the matrix in memory, according to the head of the file."""
         raise NotImplementedError
 
     @cached_property

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.files.archive import format_name_in
 from polysparse.files.description import VERSION, columns_in, n_columns_in, parse_json
+from polysparse.files.errors import FileFault
 from polysparse.files.npy import open_array
 from polysparse.files.parts import Parts
 from polysparse.files.paths import MANIFEST, version_of
@@ -32,31 +34,45 @@ def reason_of(error: Exception) -> str:
     return (str(error) if isinstance(error, ValueError) else repr(error)).rstrip(".")
 
 
+_READERS = {
+    "polysparse.model": "polysparse.load_model",
+    "polysparse.vocabulary": "ObservedPolynomialFeatures.load",
+}
+
+
+def _hint(path: Path) -> str:
+    """Return which function reads a file, as the end of a sentence; empty if that is not known."""
+    reader = _READERS.get(format_name_in(path))
+    return f": use {reader}" if reader else ""
+
+
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the manifest of a directory, checking the entries that decide what is opened."""
     folder = version_of(Path(path))
+    if folder.is_file():
+        raise FileFault(f"{folder} is a file, not a directory of polysparse expand{_hint(folder)}.")
     try:
         manifest = parse_json((folder / MANIFEST).read_bytes())
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{folder} is no expansion written by polysparse: it has no {MANIFEST}."
+            f"{folder} is not a directory of polysparse expand: it has no {MANIFEST}."
         ) from None
     except ValueError as error:
-        raise ValueError(f"{folder / MANIFEST} is damaged: {error}.") from None
+        raise FileFault(f"{folder / MANIFEST} is damaged: {error}.") from None
     if not isinstance(manifest, dict) or manifest.get("format") != "polysparse.store":
-        raise ValueError(f"{folder / MANIFEST} is not a manifest of polysparse.")
+        raise FileFault(f"{folder / MANIFEST} is not a manifest of polysparse.")
     if manifest.get("version") != VERSION:
-        raise ValueError(
+        raise FileFault(
             f"{folder} has version {manifest.get('version')}; this polysparse reads {VERSION}."
         )
     try:
         MonomialBasis(**manifest["basis"])
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{folder / MANIFEST} is damaged: basis: {reason_of(error)}.") from None
+        raise FileFault(f"{folder / MANIFEST} is damaged: basis: {reason_of(error)}.") from None
     try:
         columns_in(manifest)
     except ValueError as error:
-        raise ValueError(f"{folder / MANIFEST} is damaged: columns: {reason_of(error)}.") from None
+        raise FileFault(f"{folder / MANIFEST} is damaged: columns: {reason_of(error)}.") from None
     return manifest
 
 
@@ -67,11 +83,11 @@ def open_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     try:
         wanted = _wanted_arrays(manifest)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{folder / MANIFEST} is damaged: {reason_of(error)}.") from None
+        raise FileFault(f"{folder / MANIFEST} is damaged: {reason_of(error)}.") from None
     arrays = {name: open_array(folder / f"{name}.npy", *wanted[name]) for name in wanted}
     ends = [int(arrays["indptr"][i]) for i in (0, -1)]
     if ends != [0, manifest["nnz"]]:
-        raise ValueError(
+        raise FileFault(
             f"{folder / 'indptr.npy'} goes from {ends[0]} to {ends[1]}; it must go from 0 to "
             f"{manifest['nnz']}. The directory is damaged."
         )
@@ -88,7 +104,7 @@ def _wanted_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any], i
     parts = Parts.read(manifest, [n_rows, nnz])
     names = manifest["index_dtype"], manifest["dtype"]
     if not all(isinstance(name, str) and name.isascii() and len(name) < 10 for name in names):
-        raise ValueError(f"{names} are no dtypes")
+        raise ValueError(f"{names} are not dtypes")
     index_dtype, dtype = map(np.dtype, names)
     if index_dtype not in INDEX_DTYPES or dtype not in VALUE_DTYPES:
         raise ValueError(f"there are no expansions of {dtype} with indices of {index_dtype}")
@@ -109,14 +125,14 @@ def wanted_arrays(
 
 @overload
 def load(
-    path: str | os.PathLike[str], *, labels: Literal[False] = False, verify: bool = False
+    path: str | os.PathLike[str], *, labels: Literal[False] = False, verify: bool = True
 ) -> Any: ...
 @overload
 def load(
-    path: str | os.PathLike[str], *, labels: Literal[True], verify: bool = False
+    path: str | os.PathLike[str], *, labels: Literal[True], verify: bool = True
 ) -> tuple[Any, NDArray[np.float64] | None]: ...
-def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = False) -> Any:
-    """Open an expansion that was written to a directory, without reading it.
+def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = True) -> Any:
+    """Open an expansion that was written to a directory, memory-mapped.
 
     Parameters
     ----------
@@ -124,9 +140,10 @@ def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = F
         Directory written by the command ``polysparse expand IN DIR``.
     labels : bool, default=False
         If True, also return the labels.
-    verify : bool, default=False
-        If False, headers, sizes and row offsets are checked, but neither indices nor values are
-        read. If True, all of it is read once, and compared with its checksums.
+    verify : bool, default=True
+        If True, all arrays are read once and compared with their checksums; ValueError is raised
+        for a directory that was changed. If False, only headers, sizes and row offsets are
+        checked, and neither indices nor values are read.
 
     Returns
     -------
@@ -141,10 +158,10 @@ def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = F
 
     Notes
     -----
-    SciPy trusts indices. If a disk or another program changed one, ``X @ w`` may read outside of
-    `w` and crash, and a changed value gives a wrong result; `verify=True` notices both. Nothing can
-    protect a memory-mapped matrix from files that are changed after it was opened. `iter_load`
-    reads parts into memory and checks what it read.
+    SciPy trusts indices. If one was changed on the disk, ``X @ w`` may read outside of `w` and
+    crash, and a changed value gives a wrong result; `verify=True` detects both. A memory-mapped
+    matrix is not protected from changes to its files after it was opened. `iter_load` reads parts
+    into memory and checks what it read.
 
     Examples
     --------
@@ -153,7 +170,7 @@ def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = F
     """
     folder = version_of(Path(path))
     manifest, arrays = open_arrays(folder)
-    _require_rising_offsets(folder, arrays["indptr"])
+    _require_increasing_offsets(folder, arrays["indptr"])
     if verify:
         deque(_parts(folder, manifest, arrays, verify=True), maxlen=0)
     X = as_csr(
@@ -176,8 +193,8 @@ def iter_load(
     path : path-like
         Directory written by the command ``polysparse expand IN DIR``.
     verify : bool, default=True
-        If True, every part is compared with its checksums, and ValueError is raised for one that
-        was changed. If False, only indices and offsets are checked, so that nothing can crash.
+        If True, every part is compared with its checksums; ValueError is raised for one that was
+        changed. If False, only indices and offsets are checked.
 
     Yields
     ------
@@ -194,7 +211,7 @@ def iter_load(
 
     Notes
     -----
-    Directories written by polysparse 0.1.0 have no checksums: `verify` has no effect on them.
+    Directories written by polysparse 0.1.0 have no checksums: only indices and offsets are checked.
 
     Examples
     --------
@@ -206,15 +223,15 @@ def iter_load(
     return _parts(folder, *open_arrays(folder), verify=verify)
 
 
-def _require_rising_offsets(folder: Path, indptr: NDArray[Any]) -> None:
+def _require_increasing_offsets(folder: Path, indptr: NDArray[Any]) -> None:
     """Raise ValueError if a row would end before it begins. Reads the offsets, a few at a time."""
     for start in range(0, len(indptr) - 1, ROWS_TOGETHER):
         offsets = indptr[start : start + ROWS_TOGETHER + 1]
-        falls = np.flatnonzero(offsets[1:] < offsets[:-1])
-        if len(falls):
-            row = int(falls[0])
-            raise ValueError(
-                f"{folder / 'indptr.npy'} is damaged: it falls from {offsets[row]} to "
+        drops = np.flatnonzero(offsets[1:] < offsets[:-1])
+        if len(drops):
+            row = int(drops[0])
+            raise FileFault(
+                f"{folder / 'indptr.npy'} is damaged: it decreases from {offsets[row]} to "
                 f"{offsets[row + 1]} in row {start + row}."
             )
 
@@ -245,9 +262,11 @@ def read_part(
     try:
         seen = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
     except ValueError as error:
-        raise ValueError(f"{folder} is damaged, in rows {rows.start} on: {error}") from None
+        raise FileFault(f"{folder} is damaged from row {rows.start} on: {error}") from None
     if not seen.increasing:
-        raise ValueError(f"{folder / 'indices.npy'} is damaged: a row's columns do not rise.")
+        raise FileFault(
+            f"{folder / 'indices.npy'} is damaged: the columns of a row do not increase."
+        )
     if verify:
         parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})
     shape = rows.stop - rows.start, n_columns

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
+from polysparse.files.errors import faults_of
 from polysparse.files.parts import Parts
 from polysparse.files.paths import MANIFEST, version_of
-from polysparse.files.source import Source, Summary, faults_of
+from polysparse.files.source import Source, Summary
 from polysparse.files.store import open_arrays
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
@@ -39,7 +40,7 @@ class StoreSource(Source):
         for first in range(0, manifest["shape"][0], self.OFFSETS):
             offsets = _read(arrays["indptr"], first, first + self.OFFSETS + 1)
             with faults_of(self.path):
-                _require_rising(offsets)
+                _require_increasing(offsets)
             profile += RowProfile(cpu.count_row_lengths(offsets))
         n_features = manifest["shape"][1]
         if self.given_features is not None:
@@ -91,6 +92,6 @@ def _read(array: NDArray[Any], start: int, stop: int) -> NDArray[Any]:
     return np.fromfile(array.filename, array.dtype, stop - start, offset=where)  # type: ignore[arg-type]
 
 
-def _require_rising(offsets: NDArray[Any]) -> None:
+def _require_increasing(offsets: NDArray[Any]) -> None:
     if np.any(np.diff(offsets) < 0):
-        raise ValueError("is damaged: the offsets in indptr.npy fall.")
+        raise ValueError("is damaged: the offsets in indptr.npy decrease.")

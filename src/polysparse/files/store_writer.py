@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from polysparse import thresholds
 from polysparse.files.atomic import beside, exchange, put, sync, sync_folder
 from polysparse.files.description import fits_description, n_columns_in, parse_json
+from polysparse.files.errors import CannotResume
 from polysparse.files.npy import GrowingArray
 from polysparse.files.parts import Parts
 from polysparse.files.paths import MANIFEST, PACKING, PROGRESS, remove
@@ -88,14 +89,14 @@ class StoreWriter:
             found = parse_json((self.partial / name).read_bytes())
             parts = Parts.read(found)
         if not fits_description(found, self.description):
-            raise ValueError(
-                f"{self.partial} was begun with other parameters or from another input: it cannot "
-                "be resumed. Give resume=False to begin anew."
+            raise CannotResume(
+                f"{self.partial} was started with other parameters or from another input: "
+                "it cannot be resumed. Give resume=False to start over."
             )
         if parts.checksums is None:
-            raise ValueError(
-                f"{self.partial} was begun by an earlier version of polysparse, without checksums: "
-                "it cannot be resumed. Give resume=False to begin anew."
+            raise CannotResume(
+                f"{self.partial} was started by an earlier version of polysparse, without "
+                "checksums: it cannot be resumed. Give resume=False to start over."
             )
         self.is_sealed, self.is_packed = name != PROGRESS, name == PACKING
         self.parts, self.n_rows, self.nnz = parts, parts.n_rows, parts.nnz
@@ -246,10 +247,10 @@ def replace_directory(new: Path, path: Path) -> None:
 
 @contextmanager
 def _damage_to(folder: Path) -> Iterator[None]:
-    """Re-raise errors that rule out resuming, saying that the folder is damaged and what to do."""
+    """Re-raise errors of a damaged directory as CannotResume."""
     try:
         yield
     except (ValueError, KeyError, TypeError, OverflowError, FileNotFoundError) as error:
-        raise ValueError(
-            f"{folder} is damaged: {reason_of(error)}. Give resume=False to begin anew."
+        raise CannotResume(
+            f"{folder} is damaged: {reason_of(error)}. Give resume=False to start over."
         ) from None

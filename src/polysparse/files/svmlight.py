@@ -1,18 +1,35 @@
-"""Sources and sinks of svmlight files, in blocks of rows."""
+"""svmlight text, read and written in blocks of rows."""
 
 from __future__ import annotations
 
+import gzip
+import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.engine import cpu
-from polysparse.files.sink import FileSink
-from polysparse.files.source import FileFault, Source, Summary, faults_of
-from polysparse.files.text import BLOCK_BYTES, TextSummary, iter_blocks, open_text, summarize
+from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.errors import FileFault, faults_of
+from polysparse.files.format import Format
+from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
+from polysparse.files.sink import FileSink, Sink
+from polysparse.files.source import Source, Summary
+from polysparse.files.text import (
+    BLOCK_BYTES,
+    SvmlightError,
+    TextSummary,
+    iter_blocks,
+    layout_of,
+    lines_between,
+    open_text,
+    summarize,
+)
 from polysparse.matrix.output import as_csr
 
 
@@ -35,8 +52,8 @@ class SvmlightSource(Source):
         base, why = self._base
         if why:
             notes.append(
-                f"{self.path}: {why}, so columns are taken to count from {base}. Give "
-                f"zero_based={base == 0} if that is right, zero_based={base == 1} if not."
+                f"{self.path}: {why}, so indices are read as {base}-based. Give "
+                f"zero_based={base == 0} to confirm that, or zero_based={base == 1} if it is wrong."
             )
         return notes
 
@@ -47,7 +64,7 @@ class SvmlightSource(Source):
 
     @property
     def reason_for_base(self) -> str:
-        """Why columns count from there, unless that was given."""
+        """Why `base` was chosen; empty if it was given."""
         return self._base[1]
 
     @cached_property
@@ -67,23 +84,23 @@ class SvmlightSource(Source):
         if before is None:
             return (0, "index 0 occurs") if lowest == 0 else (1, "index 0 does not occur")
         self._require_no_contradiction(before)
-        return int(not before), f"those of {self.reading.earlier} count from {int(not before)}"
+        return int(not before), f"those of {self.reading.earlier} are {int(not before)}-based"
 
     def _require_no_contradiction(self, was_zero_based: bool) -> None:
-        """Raise FileFault if an earlier file of the same job seems to count from elsewhere."""
+        """Raise FileFault if an earlier file of the same job seems to have another base."""
         lowest, highest = self._scan.min_index, self._scan.max_index
         earlier = self.reading.earlier
         if lowest == 0 and not was_zero_based:
             raise FileFault(
-                f"{self.path}: index 0 occurs, but the columns of {earlier} count from 1. "
-                "Learn it again with zero_based=True if its data count from 0, too; give "
+                f"{self.path}: index 0 occurs, but the columns of {earlier} are 1-based. "
+                "Learn it again with zero_based=True if its data are 0-based, too; give "
                 "zero_based=True if only this file does."
             )
         if lowest > 0 and was_zero_based and highest == self.reading.least_features:
             raise FileFault(
-                f"{self.path}: the indices are {lowest} to {highest}, as if they counted from 1, "
+                f"{self.path}: the indices are {lowest} to {highest}, as if they were 1-based, "
                 f"but the columns of {earlier} are 0 to {highest - 1}. Give zero_based=False "
-                f"if they count from 1; zero_based=True if {highest} is a column that {earlier} "
+                f"if they are 1-based; zero_based=True if {highest} is a column that {earlier} "
                 "does not have."
             )
 
@@ -112,7 +129,7 @@ class SvmlightSource(Source):
 
 
 class SvmlightSink(FileSink):
-    """svmlight text with exact values and columns counted from 1; missing labels become 0."""
+    """svmlight text with exact values and 1-based columns; missing labels become 0."""
 
     ROOM = 2**22  # maximum bytes of text formatted at a time, except for longer rows
 
@@ -144,3 +161,60 @@ class SvmlightSink(FileSink):
             text,
         )
         self.file.write(text[:n_bytes].data)
+
+
+@dataclass(frozen=True)
+class TextPiece(Piece):
+    """The lines of svmlight text that begin in a range of bytes; all of them without a `stop`."""
+
+    start: int
+    stop: int | None
+    layout: tuple[bool, bool]  # whether rows have labels and a qid, as in the first row of the file
+    may_count_from_1 = True
+
+    def rows(self) -> RowArrays:
+        """Read indptr, indices, data and labels or None, as they are in the file."""
+        with open_text(self.path) as file:
+            if self.stop is None:
+                first, text = 0, file.read()
+            else:
+                first, text = lines_between(file, self.start, self.stop)
+        whole = io.BytesIO(text if text.endswith(b"\n") else text + b"\n")
+        try:
+            blocks = iter_blocks(whole, block_bytes=len(text) + 1, layout=self.layout)
+            return joined((b.indptr, b.indices, b.data, b.labels) for b in blocks)
+        except SvmlightError as error:
+            after = f" after byte {first:,}" if first else ""
+            raise FileFault(f"{self.path}: line {error.line}{after}: {error.reason}") from None
+
+
+class SvmlightFormat(Format):
+    """Text with a line for each row, cut into ranges of bytes."""
+
+    noun = "svmlight text"
+    source = SvmlightSource
+    written_endings = ".svmlight", ".libsvm", ".svm", ".txt"
+    endings = *written_endings, ".t", ""  # the test sets of LIBSVM's collection end in .t
+    may_be_gzipped = True
+    has_pieces = True
+
+    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
+        """Open a text file for writing."""
+        return SvmlightSink(path)
+
+    def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
+        """Return a lower bound of the bytes of a file, as if each value were written as " 1:1"."""
+        return plan.nnz * len(" 1:1")
+
+    def cut(self, path: Path, block_bytes: int) -> CutFile:
+        """Cut a file into pieces of `block_bytes`; one that is gzipped is a single piece."""
+        state = state_of(path)
+        with faults_of(path), open_text(path) as file:
+            layout = layout_of(file) or (False, False)
+            is_whole = isinstance(file, gzip.GzipFile)  # which cannot be read from the middle
+        starts = [0] if is_whole else range(0, max(1, state[0]), block_bytes)
+        pieces = [
+            TextPiece(path, state, None, at, None if is_whole else at + block_bytes, layout)
+            for at in starts
+        ]
+        return CutFile(pieces, None, np.dtype(np.float64), layout[0])

@@ -2,7 +2,7 @@
 
 A row is a line: ``[label] [qid:N] index:value index:value ... [# comment]``. Lines with nothing but
 blanks and a comment are not rows. The first row determines whether rows have labels and a qid.
-Indices are returned as written; whether they count from 0 or from 1 is up to the caller.
+Indices are returned as written; the caller decides whether they are 0-based or 1-based.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class TextSummary:
 
 
 def open_text(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a text file, plain or gzip as its first bytes say."""
+    """Open a text file, plain or gzip, depending on its first bytes."""
     file = open(path, "rb")  # noqa: SIM115
     try:
         is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
@@ -97,8 +97,8 @@ def iter_blocks(
 
     The arrays of a block take at most 8 times the memory of its text. That is reached if rows have
     a label and nothing else; pairs take 16 bytes each, and so at most 4 times their text. The first
-    `skip_rows` rows are skipped without checking their content. `layout` says whether rows have
-    labels and a qid, where the file is a part of another.
+    `skip_rows` rows are skipped without checking their content. `layout` states whether rows have
+    labels and a qid, if the file is a section of another one.
     """
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     _require_at_least(0, skip_rows=skip_rows)
@@ -132,7 +132,7 @@ def summarize(
 
 
 def layout_of(file: BinaryIO) -> tuple[bool, bool] | None:
-    """Return whether rows have labels and a qid, as the first one says; None if there is none."""
+    """Return whether rows have labels and a qid, as in the first row; None if there are no rows."""
     return next(filter(None, map(cpu.svmlight_layout, _Lines(file, LAYOUT_BYTES, None))), None)
 
 
@@ -165,7 +165,7 @@ class _Lines:
         self.file = cast(io.BufferedIOBase, file)
         self.block_bytes, self.line_bytes = block_bytes, line_bytes
         self.n_bytes = 0  # read so far
-        self.n_lines = 0  # before the current chunk; whoever parses them counts
+        self.n_lines = 0  # before the current chunk; counted by the parser
 
     def __iter__(self) -> Iterator[NDArray[np.uint8]]:
         buffer = bytearray(self.block_bytes + 1)  # one extra byte: the last line may lack a newline
@@ -184,7 +184,7 @@ class _Lines:
             yield np.frombuffer(buffer, np.uint8, n_kept + 1)
 
     def _longer(self, full: bytearray) -> bytearray:
-        """Return a longer buffer that begins with the same; raise if the line is too long."""
+        """Return a longer buffer that starts with the same bytes; raise if the line is too long."""
         n_kept, most = len(full) - 1, self.line_bytes
         if most is not None and n_kept > most:
             reason = f"has more than {most:,} bytes: a larger max_memory allows longer lines."
@@ -297,7 +297,7 @@ def _not_an_integer(word: bytes, what: str) -> str:
     if not word.removeprefix(b"-").isdigit():
         return "is not an integer."
     if what == "index" and word.startswith(b"-"):
-        return "is negative: indices count from 0 or from 1."
+        return "is negative: indices are 0-based or 1-based."
     return "is too large for an int64."
 
 

@@ -23,7 +23,8 @@ from polysparse.columns.arguments import require_increasing
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.files.archive import ArchiveFormat, array_of, damage, require_names
 from polysparse.files.atomic import beside, put, replacing, sync
-from polysparse.files.paths import UnwritableTarget, vocabulary_of
+from polysparse.files.errors import UnwritableTarget
+from polysparse.files.paths import vocabulary_of
 
 FORMAT = ArchiveFormat(
     "vocabulary",
@@ -56,7 +57,7 @@ class Vocabulary:
 
     @property
     def zero_based(self) -> bool | None:
-        """Whether the svmlight file it was learnt from begins at 0; None if it was no such file."""
+        """Whether the svmlight file it was learnt from is 0-based; None for other formats."""
         base = self.more.get(BASE)
         return base == 0 if base in (0, 1) else None
 
@@ -102,7 +103,7 @@ class Vocabulary:
             self._write_to(file)
 
     def write_aside(self, path: Path) -> None:
-        """Write a file directly, under a name that nobody reads yet."""
+        """Write a file directly, under a temporary name."""
         with open(path, "wb") as file:
             self._write_to(file)
             sync(file)
@@ -146,7 +147,7 @@ class VocabularySink:
         self.has_old = self.path.exists()
         if self.has_old and not force and not vocabulary.is_in(self.path):
             raise UnwritableTarget(
-                f"{self.path} exists already, and is another: give force=True to overwrite it."
+                f"{self.path} is a different vocabulary: give force=True to overwrite it."
             )
         try:
             vocabulary.write_aside(self.aside)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from polysparse import thresholds
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.files.paths import NPZ, PARQUET, SVMLIGHT, free_space, kind_of, require_free_space
+from polysparse.files.formats import format_to_write
+from polysparse.files.paths import free_space, require_free_space
 from polysparse.files.source import Source
 from polysparse.stream.resources import Resources
 from polysparse.stream.rows import count_values
-
-LEAST_TEXT = 4  # bytes of a value and its index in svmlight text, as in " 1:1"
 
 
 def require_room_on_disk(
@@ -19,8 +17,7 @@ def require_room_on_disk(
 ) -> None:
     """Raise OSError if an output cannot fit on its disk.
 
-    A plan that may be too large is made exact by a pass over the file before anything is refused. A
-    Parquet file is compressed, to a size that nobody knows: it is not refused in advance.
+    A plan that may be too large is made exact by a pass over the file before anything is refused.
     """
     if least_bytes(path, source, plan) <= free_space(path):
         return
@@ -31,10 +28,4 @@ def require_room_on_disk(
 
 def least_bytes(path: Path, source: Source, plan: ExpansionPlan) -> int:
     """Return the bytes that an output takes at least, if the plan is exact."""
-    kind = kind_of(path)
-    if kind == PARQUET:
-        return 0
-    if kind == SVMLIGHT:
-        return plan.nnz * LEAST_TEXT
-    n_bytes = plan.nbytes + 8 * plan.n_rows * source.summary.has_labels
-    return n_bytes + (min(n_bytes, thresholds.MOVED_BYTES) if kind == NPZ else 0)
+    return format_to_write(path).least_bytes(plan, has_labels=source.summary.has_labels)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.description import describe
-from polysparse.files.opening import begun, is_written, open_sink
-from polysparse.files.paths import naming_a_full_disk, remove_asides, require_writable_target
+from polysparse.files.errors import FileFault
+from polysparse.files.opening import is_written, open_sink, unfinished
+from polysparse.files.paths import naming_a_full_disk, remove_asides
 from polysparse.files.sink import Sink
-from polysparse.files.source import FileFault, Source
+from polysparse.files.source import Source
+from polysparse.files.targets import require_writable_target
 from polysparse.files.vocabulary import Vocabulary, VocabularySink
 from polysparse.matrix.output import index_dtype_for
 from polysparse.stream.disk import require_room_on_disk
@@ -20,7 +22,7 @@ from polysparse.stream.resources import Resources
 from polysparse.stream.rows import count_values, expand_rows, require_unchanged
 
 # Added to an error after which a run can be resumed.
-KEPT = "What was written is kept, and resume=True goes on from it"
+KEPT = "Completed parts are kept; resume=True continues from them"
 
 
 def stream_expansion(
@@ -66,7 +68,7 @@ def stream_expansion(
                     sink.leave()
                 else:
                     sink.discard()
-                if begun(path):
+                if unfinished(path):
                     error.add_note(KEPT)
                 raise
         elif beside:

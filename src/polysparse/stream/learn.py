@@ -15,7 +15,7 @@ from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.observation.tally import ENTRY_BYTES, ColumnTally, batches_of_rows
-from polysparse.stream.memory import OBSERVE_PART, OBSERVING_BYTES, require_room_for_rows
+from polysparse.stream.memory import OBSERVE_SHARE, OBSERVING_BYTES, require_room_for_rows
 from polysparse.stream.resources import Resources
 from polysparse.stream.rows import plan_file, read_rows, require_unchanged
 
@@ -39,7 +39,7 @@ def learn_vocabulary(
     working = max(1, resources.memory - source.resident_bytes)
     resources.progress.start(0, "counting")
     for x, _ in read_rows(source, 0, working // 2, dtype, resources.n_jobs):
-        for rows in batches_of_rows(x.indptr, working // OBSERVE_PART // OBSERVING_BYTES):
+        for rows in batches_of_rows(x.indptr, working // OBSERVE_SHARE // OBSERVING_BYTES):
             try:
                 _count(tally, x.rows(rows), resources)
             except MemoryError:

@@ -11,19 +11,19 @@ from polysparse.stream.resources import Resources
 
 # Input is read in blocks of 1/32 of the memory, but at least 2**16 bytes: as arrays, text takes up
 # to six times its size. A block of the expansion may take half of the memory.
-READ_PART, FILL_PART, LEAST_READ = 32, 2, 2**16
+READ_SHARE, FILL_SHARE, LEAST_READ = 32, 2, 2**16
 
 # While columns are counted, thresholds.TALLY_PART sets the share of the memory that holds the
 # counts. A quarter is for reading, and a quarter for the rows being counted, at 64 bytes per stored
 # value.
-OBSERVE_PART, OBSERVING_BYTES = 4, 64
+OBSERVE_SHARE, OBSERVING_BYTES = 4, 64
 
 BYTES_PER_CHOSEN = 36  # of a column: its entry in a look-up, its rank and its count
 
 
 def bytes_to_read(max_memory: int) -> int:
     """Return how much text or how many bytes of arrays to read at a time; no line is longer."""
-    return max(max_memory // READ_PART, LEAST_READ)
+    return max(max_memory // READ_SHARE, LEAST_READ)
 
 
 def memory_for_columns(plan: ExpansionPlan) -> int:
@@ -41,7 +41,7 @@ def memory_for_rows(plan: ExpansionPlan, n_more: int = 0) -> int:
     stored = min(plan.profile.largest_row(plan.basis), n_columns)
     itemsize = index_dtype_for(n_columns).itemsize
     needed = stored * (itemsize + plan.dtype.itemsize) + 2 * itemsize
-    return FILL_PART * (needed + max(alone._filling_bytes(1), plan._working_bytes(1)))
+    return FILL_SHARE * (needed + max(alone._filling_bytes(1), plan._working_bytes(1)))
 
 
 def require_room_for_rows(

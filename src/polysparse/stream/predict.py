@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
-from polysparse.files.source import FileFault, Source
+from polysparse.files.source import Source
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import as_csr
-from polysparse.stream.memory import BYTES_PER_CHOSEN, LEAST_READ, READ_PART
+from polysparse.stream.memory import BYTES_PER_CHOSEN, LEAST_READ, READ_SHARE
 from polysparse.stream.resources import Resources
 from polysparse.stream.rows import read_rows, require_unchanged
 
-LEAST_MEMORY = READ_PART * LEAST_READ  # of reading in the smallest blocks
+LEAST_MEMORY = READ_SHARE * LEAST_READ  # of reading in the smallest blocks
 
 
 def memory_for_model(file: ModelFile) -> int:

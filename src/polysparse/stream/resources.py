@@ -46,7 +46,7 @@ class Resources:
     ----------
     max_memory : int, optional
         Bytes of working memory. Without a limit, the working memory is 1 GiB, and counts of columns
-        may take whatever is available.
+        may take all available memory.
     n_jobs : int, optional
         Number of threads; by default every core.
     progress : Progress

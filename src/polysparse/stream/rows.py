@@ -10,9 +10,10 @@ import numpy as np
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.expansion.by_blocks import count_in_blocks, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.files.source import FileFault, Source, faults_of
+from polysparse.files.errors import FileFault, faults_of
+from polysparse.files.source import Source
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
-from polysparse.stream.memory import FILL_PART, bytes_to_read, memory_for_columns
+from polysparse.stream.memory import FILL_SHARE, bytes_to_read, memory_for_columns
 from polysparse.stream.resources import Resources
 
 
@@ -38,7 +39,7 @@ def expand_rows(
     rest = resources.memory - memory_for_columns(plan) - source.resident_bytes
     for x, labels in read_rows(source, skip_rows, rest, plan.dtype, resources.n_jobs):
         blocks = iter_expand_columns(
-            plan.columns, x, n_jobs=resources.n_jobs, max_bytes=rest // FILL_PART, reuse=True
+            plan.columns, x, n_jobs=resources.n_jobs, max_bytes=rest // FILL_SHARE, reuse=True
         )
         for rows, block in blocks:
             yield block, None if labels is None else labels[rows]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.files.source import FileFault, Source
+from polysparse.files.errors import FileFault
+from polysparse.files.source import Source
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.output import CsrBuffers, as_csr, index_dtype_for
 from polysparse.stream.resources import Resources
