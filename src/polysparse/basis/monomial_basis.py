@@ -221,13 +221,9 @@ class MonomialBasis:
             )
 
     def _degree_ends(self) -> list[int]:
-        """Return where the columns of each degree end, modulo 2**64, as the kernels count.
+        """Return one past the last column of each degree, modulo 2**64, as the kernels count.
 
-        Returns
-        -------
-        list of int
-            Element d is one past the last column of degree d. A degree below the lowest has no
-            columns; its element is the number of its monomials.
+        A degree below the lowest has no columns; its element is the number of its monomials.
         """
         ends, stop = [0], int(self.include_bias)
         for d in range(1, self.highest + 1):
@@ -296,21 +292,7 @@ class MonomialBasis:
         return int(columns[0]) if one else columns
 
     def _as_increasing(self, tuples: Any) -> tuple[NDArray[np.int64], bool]:
-        """Read tuples in any form that `rank` accepts.
-
-        Parameters
-        ----------
-        tuples : sequence of int, sequence of such sequences, or integer array of shape (n, k)
-            One monomial or several, as in `rank`. ValueError is raised for one that is not in the
-            basis.
-
-        Returns
-        -------
-        rows : ndarray of int64 of shape (n, k)
-            The tuples, each sorted and padded with -1 at its end.
-        one : bool
-            Whether a single tuple was given.
-        """
+        """Read tuples as sorted rows padded with -1; also return whether a single one was given."""
         rows, one = as_rows(tuples)
 
         def refuse(bad: Any, why: str) -> None:
@@ -462,22 +444,7 @@ class MonomialBasis:
     def _names_that_may_clash(
         self, columns: ArrayLike | None, input_features: Sequence[str] | None
     ) -> tuple[list[str], Sequence[int]]:
-        """Return names as `names` does, but without raising if two columns share one.
-
-        Parameters
-        ----------
-        columns : array-like of int or None
-            Columns of the basis; None for all of them.
-        input_features : sequence of str or None
-            Names of the input features; None for "x0", "x1", ...
-
-        Returns
-        -------
-        names : list of str
-            A name per column.
-        columns : sequence of int
-            The numbers of those columns.
-        """
+        """Return names and columns as `names` does, without an error if two columns share one."""
         if input_features is not None and len(input_features) != self.n_features:
             raise ValueError(
                 f"input_features has {len(input_features)} names; the basis has "

@@ -381,13 +381,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self.basis_.unrank(ranks if wanted.ndim else int(ranks))
 
     def _named_columns(self) -> NDArray[np.int64]:
-        """Return the columns of `basis_` that the output has.
-
-        Returns
-        -------
-        ndarray of int64
-            The same as `columns_`.
-        """
+        """Return the columns of `basis_` that the output has."""
         return self.columns_
 
     # ------------------------------------------------------------------------------------ files

@@ -167,20 +167,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         return self._transform_rows(X, min_samples=1)
 
     def _transform_rows(self, X: Any, *, min_samples: int) -> Any:
-        """Transform data that are here, as `transform` does.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data to transform.
-        min_samples : int
-            Minimum number of rows.
-
-        Returns
-        -------
-        XP : {ndarray, sparse matrix} of shape (n_samples, n_output_features_)
-            The features.
-        """
+        """Transform data that are here, as `transform` does."""
         require_fitted(self)
         x = read_faultless(self, X, min_samples)
         if x is not None:

@@ -92,13 +92,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
                 raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
 
     def _require_features(self, n_features: int) -> None:
-        """Raise ValueError if a matrix has another number of features than the fitted one.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of features of the matrix.
-        """
+        """Raise ValueError if a matrix has another number of features than the fitted one."""
         if n_features != self.n_features_in_:
             raise ValueError(
                 f"X has {n_features} features, but {type(self).__name__} was fitted with "
@@ -106,18 +100,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             )
 
     def _make_basis(self, n_features: int) -> MonomialBasis:
-        """Return the basis that the parameters describe.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of input features.
-
-        Returns
-        -------
-        MonomialBasis
-            The full expansion.
-        """
+        """Return the basis that the parameters describe."""
         return MonomialBasis(
             n_features,
             self.degree,
@@ -126,23 +109,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         )
 
     def _read_sparse(self, X: Any, *, reset: bool, min_samples: int = 1) -> CanonicalCsr:
-        """Validate X and return it as CSR that an engine can trust, even if X is dense.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
-        reset : bool
-            Whether to set `n_features_in_` and `feature_names_in_`. If False, X is checked against
-            them, as far as they exist.
-        min_samples : int, default=1
-            Minimum number of rows.
-
-        Returns
-        -------
-        CanonicalCsr
-            The data, sorted and without stored zeros.
-        """
+        """Validate X and return it as CSR that an engine can trust, even if X is dense."""
         return read_sparse(self, X, reset=reset, ensure_min_samples=min_samples)  # type: ignore[no-any-return]
 
     @dispatch("transform")
@@ -163,20 +130,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         return self._transform_rows(X, min_samples=1)
 
     def _transform_rows(self, X: Any, *, min_samples: int) -> Any:
-        """Transform data that are here, as `transform` does.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data to transform.
-        min_samples : int
-            Minimum number of rows.
-
-        Returns
-        -------
-        XP : {sparse matrix, ndarray} of shape (n_samples, n_columns)
-            The features.
-        """
+        """Transform data that are here, as `transform` does."""
         require_fitted(self)
         x = self._read_sparse(X, reset=False, min_samples=min_samples)
         columns = self.column_space(x.shape[1])
@@ -192,13 +146,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         )
 
     def _named_columns(self) -> NDArray[np.int64] | None:
-        """Return the columns of `basis_` that the output has.
-
-        Returns
-        -------
-        ndarray of int64, or None
-            None if the output has all columns.
-        """
+        """Return the columns of `basis_` that the output has."""
         return None
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:

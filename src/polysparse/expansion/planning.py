@@ -88,20 +88,9 @@ class ExpansionPlan:
         return not self.columns.is_exact and self.found is None
 
     def _with_found(self, below: dict[int, int], nnz: int) -> ExpansionPlan:
-        """Return the exact plan, given the stored values that were counted.
+        """Return the exact plan, given the stored values in all and before each degree's end.
 
-        Parameters
-        ----------
-        below : dict of int to int
-            For each degree, the number of stored values in columns before its end. Empty if columns
-            have no degree.
-        nnz : int
-            Number of stored values in all.
-
-        Returns
-        -------
-        ExpansionPlan
-            The same plan with `found` and `n_merged` set.
+        `below` is empty if columns have no degree.
         """
         if not below:
             made = self.nnz_by_degree
@@ -142,16 +131,6 @@ class ExpansionPlan:
 
         Which chosen or hashed columns a row has is known only once it is made, so threads have rows
         and sums of their own.
-
-        Parameters
-        ----------
-        n_threads : int
-            Number of threads.
-
-        Returns
-        -------
-        int
-            Bytes. For an expansion that `_require_countable` refuses, 0.
         """
         if sum(self.nnz_by_degree.values()) > MAX_STORED:
             return 0
@@ -159,18 +138,7 @@ class ExpansionPlan:
         return cpu.filling_bytes(self.columns, rows, self.dtype.itemsize, n_threads)
 
     def _working_bytes(self, n_threads: int) -> int:
-        """Return `_filling_bytes`, or 0 if that is too little to count against a limit.
-
-        Parameters
-        ----------
-        n_threads : int
-            Number of threads.
-
-        Returns
-        -------
-        int
-            Bytes.
-        """
+        """Return `_filling_bytes`, or 0 if that is too little to count against a limit."""
         needed = 0 if self.columns.is_exact else self._filling_bytes(n_threads)
         return needed if needed > thresholds.WORKING_GRANTED else 0
 
