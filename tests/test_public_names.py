@@ -32,12 +32,6 @@ n_features_in_ n_iter_ n_jobs objective_ tol verbose
 fit plot_top_terms predict save to_onnx to_text top_terms
 """
 
-# Helpers of models that are to begin with an underscore; remove each once it does.
-NOT_YET_PRIVATE = """
-bool_parameters class_factors classes_of fit_blocks forget keep make_columns n_vectors ranges read
-reporter require_parameters require_room scores
-"""
-
 
 def instances():
     basis = polysparse.MonomialBasis(2)
@@ -104,10 +98,7 @@ def test_the_package_shows_its_public_names_alone():
 
 @pytest.mark.parametrize(("instance", "names"), instances(), ids=lambda each: type(each).__name__)
 def test_the_attributes_of_public_classes_are_these(instance, names):
-    found = own_attributes(instance)
-    if type(instance).__module__.startswith("polysparse.models"):
-        found -= set(NOT_YET_PRIVATE.split())
-    assert found == set(names.split())
+    assert own_attributes(instance) == set(names.split())
 
 
 def test_every_public_class_is_looked_at():
