@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
 from csr_zoo import random_csr, raw_csr
 from inside import before, fail_at, lower, set_available_memory
 from model_data import classes_for, numbers_for
-from polysparse import HashedPolynomialFeatures, PolynomialLogisticRegression, PolynomialRidge
+from polysparse import (
+    HashedPolynomialFeatures,
+    ObservedPolynomialFeatures,
+    PolynomialFeatures,
+    PolynomialLogisticRegression,
+    PolynomialRidge,
+)
 from programs import THREADS, run
 
 X = random_csr(60, 5, 0.5)
@@ -25,9 +32,12 @@ every_model = pytest.mark.parametrize("model", Y)
     [
         ("degree", -1, "degree"),
         ("interaction_only", "yes", "interaction_only must be True or False; got 'yes'"),
-        ("columns", "some", 'columns must be "all", "observed", "hashed" or a transformer'),
-        ("columns", None, "columns must be .*; got None"),
-        ("columns", HashedPolynomialFeatures, "columns must be .*; got <class"),
+        (
+            "columns",
+            "some",
+            'columns must be "all", "observed", "hashed", increasing',
+        ),
+        ("columns", [2, 1], "columns must increase"),
         ("fit_intercept", 1, "fit_intercept must be True or False; got 1"),
         ("tol", -1e-3, "tol must be a finite number at least 0; got -0.001"),
         ("tol", np.nan, "tol must be a finite number at least 0; got nan"),
@@ -41,6 +51,41 @@ every_model = pytest.mark.parametrize("model", Y)
 def test_parameters(model, name, value, message):
     with pytest.raises(ValueError, match=message):
         model(**{name: value}).fit(X, Y[model])
+
+
+@every_model
+def test_columns_that_are_not_a_transformer(model):
+    for columns in (HashedPolynomialFeatures, StandardScaler()):
+        with pytest.raises(TypeError, match=r"columns must be .*; got"):
+            model(columns=columns).fit(X, Y[model])
+
+
+@every_model
+@pytest.mark.parametrize(
+    "columns",
+    [
+        PolynomialFeatures(3),
+        ObservedPolynomialFeatures(3),
+        ObservedPolynomialFeatures(3).fit(X),
+        HashedPolynomialFeatures(3, n_columns=64),
+    ],
+)
+def test_parameters_that_contradict_a_transformer(model, columns):
+    model(columns=columns).fit(X, Y[model])
+    for given in ({"degree": 4}, {"degree": (2, 3)}, {"interaction_only": True}):
+        with pytest.raises(ValueError, match=f"{next(iter(given))}=.* contradicts columns"):
+            model(columns=columns, **given).fit(X, Y[model])
+    model(columns=columns, degree=3).fit(X, Y[model])
+
+
+@every_model
+def test_columns_by_number(model):
+    every = model(interaction_only=True).fit(X, Y[model])
+    ranks = np.arange(every.column_space_.n_columns)
+    some = model(interaction_only=True, columns=ranks).fit(X, Y[model])
+    np.testing.assert_allclose(some.objective_, every.objective_, rtol=1e-6)
+    few = model(interaction_only=True, columns=[0, 5]).fit(X, Y[model])
+    assert list(few.top_terms()["name"]) in (["x0", "x0 x1"], ["x0 x1", "x0"])
 
 
 def test_penalties():

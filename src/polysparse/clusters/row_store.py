@@ -55,19 +55,16 @@ class ClusterRows:
         self.n_jobs = threads_in_task(n_jobs)
 
     def describe(self) -> tuple[int, WeightRange]:
-        """Return the number of rows and the range of their weights."""
         n_rows, weights = self.cluster.total(data_blocks.describe, self.data)
         return n_rows, weights
 
     def count_classes(self) -> ClassWeights:
-        """Return the classes in y, and their weights; raise ValueError if y has no classes."""
         (found,) = self.cluster.total(data_blocks.count_classes, self.data)
         if found.fault is not None:
             raise ValueError(found.fault)
         return found  # type: ignore[no-any-return]
 
     def count_columns(self, basis: MonomialBasis) -> ColumnTally:
-        """Count in how many rows each column of a basis occurs."""
         (tally,) = self.cluster.total(
             data_blocks.count_columns, self.data, basis=basis, n_jobs=self.n_jobs
         )
@@ -79,14 +76,12 @@ class ClusterRows:
         self._shared = {"columns": self.cluster.share(columns), "n_jobs": self.n_jobs}
 
     def weights_by_class(self, n_classes: int) -> NDArray[np.float64]:
-        """Return the sum of the encoded weights of each class."""
         (sums,) = self.cluster.total(
             data_blocks.weights_by_class, self.data, self._encoded, n_classes=n_classes
         )
         return sums  # type: ignore[no-any-return]
 
     def keep(self, function: Function, *kept: Any, once: bool = False, **shared: Any) -> Any:
-        """Keep function(block, *kept, **shared) of every block."""
         more = {"contribution": function, **self._shared, **shared}
         blocks = self.data, self._encoded
         return self.cluster.keep(data_blocks.contribute, *blocks, *kept, once=once, **more)
@@ -97,13 +92,10 @@ class ClusterRows:
         return self.cluster.total(data_blocks.contribute, self.data, self._encoded, *kept, **more)
 
     def losses(self, loss: Loss, intercept: Any, n_jobs: int | None) -> Losses:
-        """Return the objective of a loss over these rows."""
         return RecomputedLosses(self, loss, intercept, n_jobs)
 
     def squared_errors(self, has_intercept: bool, n_jobs: int | None) -> SquaredErrors:
-        """Return the objective of least squares over these rows."""
         return RecomputedResiduals(self, has_intercept, n_jobs)
 
     def run(self, function: Function, *arguments: Any) -> Any:
-        """Call a function that calls `keep` and `total` many times."""
         return function(*arguments)

@@ -54,18 +54,25 @@ def as_column_space(
     Parameters that the user left out are given as a Default. `observe` returns the columns of a
     basis that occur in the data, in increasing order.
     """
-    given = {name: v for name, v in parameters.items() if not isinstance(v, Default)}
-    if isinstance(columns, type) or hasattr(columns, "get_params"):
-        if isinstance(columns, type) or not hasattr(columns, "column_space"):
-            raise TypeError(f"columns must be {_ALLOWED}; got {columns!r}.")
+    require_columns(columns)
+    if hasattr(columns, "column_space"):
         space: ColumnSpace = columns.column_space(n_features)
-        _require_no_contradiction(space.basis, given)
+        require_no_contradiction(space.basis, parameters)
         return space
-    defaults = {name: v.value for name, v in parameters.items() if name not in given}
-    basis = MonomialBasis(n_features, **given, **defaults)
+    own = {name: v.value if isinstance(v, Default) else v for name, v in parameters.items()}
+    basis = MonomialBasis(n_features, **own)
     if columns is None or isinstance(columns, str):
         return _columns_of_kind(columns or "all", basis, observe)
     return ChosenColumns(basis, as_ranks(basis, columns))
+
+
+def require_columns(columns: Any) -> None:
+    """Raise TypeError or ValueError if `columns` cannot be valid, whatever X is."""
+    is_estimator = isinstance(columns, type) or hasattr(columns, "get_params")
+    if is_estimator and (isinstance(columns, type) or not hasattr(columns, "column_space")):
+        raise TypeError(f"columns must be {_ALLOWED}; got {columns!r}.")
+    if isinstance(columns, str) and columns not in ("all", "observed", "hashed"):
+        raise ValueError(f"columns must be {_ALLOWED}; got {columns!r}.")
 
 
 def _columns_of_kind(
@@ -78,8 +85,6 @@ def _columns_of_kind(
         return AllColumns(basis)
     if kind == "hashed":
         return HashedColumns(basis, HASHED_COLUMNS, alternate_sign=True, seed=0)
-    if kind != "observed":
-        raise ValueError(f"columns must be {_ALLOWED}; got {kind!r}.")
     if observe is None:
         raise ValueError(
             'columns="observed" would need a pass over X first. Fit an ObservedPolynomialFeatures '
@@ -89,9 +94,10 @@ def _columns_of_kind(
     return ChosenColumns(basis, observe(basis))
 
 
-def _require_no_contradiction(basis: MonomialBasis, given: dict[str, Any]) -> None:
+def require_no_contradiction(basis: MonomialBasis, parameters: dict[str, Any]) -> None:
     """Raise ValueError if a parameter was given that contradicts the columns."""
     own = basis.as_dict()
+    given = {name: v for name, v in parameters.items() if not isinstance(v, Default)}
     for name, value in given.items():
         same = value == own[name]
         if name == "degree":

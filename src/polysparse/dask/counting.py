@@ -10,9 +10,9 @@ from sklearn.base import clone
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.clusters.calls import threads_in_task
 from polysparse.dask.arrays import as_row_blocks, errors_of_block
-from polysparse.observation.tally import ColumnTally
+from polysparse.observation.tally import ColumnTally, count_columns
 
-TOGETHER = 4  # tallies that a task merges
+GROUP_SIZE = 4  # tallies that a task merges
 
 
 def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
@@ -26,8 +26,8 @@ def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
     blocks = X.to_delayed().ravel()
     tallies = [delayed(count_block)(b, reader, basis, (i, 0)) for i, b in enumerate(blocks)]
     while len(tallies) > 1:
-        groups = [tallies[i : i + TOGETHER] for i in range(0, len(tallies), TOGETHER)]
-        tallies = [delayed(merge)(basis, group) for group in groups]
+        groups = [tallies[i : i + GROUP_SIZE] for i in range(0, len(tallies), GROUP_SIZE)]
+        tallies = [delayed(ColumnTally.sum)(group) for group in groups]
     return tallies[0].compute()  # type: ignore[no-any-return]
 
 
@@ -35,16 +35,6 @@ def count_block(
     block: Any, reader: Any, basis: MonomialBasis, block_id: tuple[int, ...]
 ) -> ColumnTally:
     """Count the columns in a block."""
-    tally = ColumnTally(basis)
     with errors_of_block(block_id):
-        tally.count(reader._read_sparse(block, reset=False, min_samples=0), reader.n_jobs)
-    return tally
-
-
-def merge(basis: MonomialBasis, tallies: list[ColumnTally]) -> ColumnTally:
-    """Add tallies up. They are left as they are: Dask may give them to another task, too."""
-    total = ColumnTally(basis)
-    for tally in tallies:
-        total.merge(tally)
-    total.settle()
-    return total
+        x = reader._read_sparse(block, reset=False, min_samples=0)
+        return count_columns(basis, x, reader.n_jobs)

@@ -15,7 +15,6 @@ class BinaryLogLoss(ElementwiseLoss):
     """The logistic loss of two classes, numbered 0 and 1."""
 
     def evaluate(self, targets: Any, scores: Any) -> tuple[Any, Any, Any]:
-        """Return the value, the gradient and the curvature of each row."""
         is_second = targets != 0
         small = np.exp(-np.abs(scores))
         share = 1 / (1 + small)
@@ -30,7 +29,6 @@ class MultinomialLogLoss:
     """The logistic loss of several classes, numbered from 0."""
 
     def of_rows(self, targets: Any, weights: Any, n_jobs: int | None) -> SoftmaxRowLosses:
-        """Return the losses of some rows."""
         return SoftmaxRowLosses(targets, weights)
 
 
@@ -44,7 +42,6 @@ class SoftmaxArrayPoint:
     probabilities: Any
 
     def hessian_product(self, change: Any, shift: Any = 0.0, n_jobs: int | None = None) -> Any:
-        """Return the Hessian times `change - shift`."""
         change = change - shift
         out = change - (self.probabilities * change).sum(axis=1)[:, None]
         out *= self.probabilities
@@ -52,7 +49,6 @@ class SoftmaxArrayPoint:
         return out
 
     def intercept_cross(self, change: Any, n_jobs: int | None) -> Any:
-        """Return the sums over rows of the Hessian times `change`."""
         return self.hessian_product(change).sum(axis=0)
 
 

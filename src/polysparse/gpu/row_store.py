@@ -95,16 +95,13 @@ class DeviceBlock(Block):
     """A block of rows whose arrays are on a GPU."""
 
     def weighted_sum(self, rows: Array) -> float:
-        """Return the sum of `weights * rows`."""
         return float(np.einsum("i,i->", self.weights, rows))
 
     def weighted_squares(self, rows: Array, shift: float) -> float:
-        """Return the sum of `weights * (rows - shift)**2`."""
         own = rows - shift
         return float((self.weights * own * own).sum())
 
     def weighted(self, rows: Array, shift: float) -> Array:
-        """Return `weights * (rows - shift)`."""
         return np.multiply(self.weights, rows - shift)
 
 
@@ -125,7 +122,6 @@ class DeviceRows(LocalRows):
         self.block = DeviceBlock(design, *map(cupy.asarray, self._encoded))
 
     def weights_by_class(self, n_classes: int) -> NDArray[np.float64]:
-        """Return the sum of the encoded weights of each class."""
         return sums_by_class(*self._encoded, n_classes)
 
     def keep(self, function: Function, *kept: Any, once: bool = False, **shared: Any) -> Any:
@@ -137,7 +133,6 @@ class DeviceRows(LocalRows):
         return tuple(_fetched(each) for each in super().total(function, *kept, **_sent(shared)))
 
     def add(self, rows: Array, step: float, change: Array, shift: float = 0.0) -> None:
-        """Add `step * (change - shift)` to rows, in place."""
         rows += step * (change - shift)
 
 

@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.basis.degrees import Degree
+from polysparse.columns.arguments import require_columns
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.estimators.shared import IntegerRange, read_sparse
 from polysparse.models import newton
-from polysparse.models.columns import require_columns
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.losses.interface import Loss
 from polysparse.models.objectives import Objective

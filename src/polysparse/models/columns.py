@@ -6,49 +6,42 @@ from dataclasses import replace
 from typing import Any
 
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.arguments import Default, as_column_space, require_no_contradiction
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
-from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.machine import format_count, require_memory
 from polysparse.models.row_store import RowStore
 
-KINDS = ("all", "observed", "hashed")
-
-
-def require_columns(columns: Any) -> None:
-    """Raise ValueError if the parameter `columns` of a model is not valid."""
-    is_kind = isinstance(columns, str) and columns in KINDS
-    if not (is_kind or (hasattr(columns, "column_space") and not isinstance(columns, type))):
-        raise ValueError(
-            f'columns must be "all", "observed", "hashed" or a transformer of polysparse; '
-            f"got {columns!r}."
-        )
+_DEFAULTS = {"degree": 2, "interaction_only": False}
 
 
 def make_columns(model: Any, rows: RowStore) -> ColumnSpace:
     """Return the columns of a model; those that occur in rows are counted, if that is needed."""
-    columns, n_features = model.columns, rows.n_features
-    if not isinstance(columns, str):
-        is_observed = isinstance(columns, ObservedPolynomialFeatures)
-        if is_observed and not columns.__sklearn_is_fitted__():
-            return without_bias(_observe(columns, rows))
-        return without_bias(columns.column_space(n_features))
-    parameters: dict[str, Any] = {
-        "degree": model.degree,
-        "interaction_only": model.interaction_only,
-    }
-    if columns == "hashed":
-        return without_bias(HashedPolynomialFeatures(**parameters).column_space(n_features))
-    basis = MonomialBasis(n_features, **parameters, include_bias=False)
-    if columns == "observed":
-        return ChosenColumns(basis, rows.count_columns(basis).chosen(1, None, model.n_jobs)[0])
-    return AllColumns(basis)
+    parameters: dict[str, Any] = {}
+    for name, default in _DEFAULTS.items():  # a default does not contradict a transformer
+        value = getattr(model, name)
+        is_default = type(value) is type(default) and value == default
+        parameters[name] = Default(value) if is_default else value
+    columns = model.columns
+    if isinstance(columns, ObservedPolynomialFeatures) and not columns.__sklearn_is_fitted__():
+        return without_bias(_observe(columns, rows, parameters))
+    space = as_column_space(
+        columns,
+        rows.n_features,
+        observe=lambda basis: rows.count_columns(basis).chosen(1, None, model.n_jobs)[0],
+        include_bias=Default(False),
+        **parameters,
+    )
+    return without_bias(space)
 
 
-def _observe(transformer: ObservedPolynomialFeatures, rows: RowStore) -> ColumnSpace:
+def _observe(
+    transformer: ObservedPolynomialFeatures, rows: RowStore, parameters: dict[str, Any]
+) -> ColumnSpace:
     """Return the columns that a transformer would choose. It is not changed."""
     transformer._require_parameters()
     basis = transformer._make_basis(rows.n_features)
+    require_no_contradiction(basis, parameters)
     limits = transformer.min_count, transformer.max_columns
     ranks, _ = rows.count_columns(basis).chosen(*limits, transformer.n_jobs)
     if len(ranks) == 0:

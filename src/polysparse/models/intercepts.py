@@ -30,12 +30,10 @@ class NoIntercept:
     is_free = False
 
     def best(self, at: Evaluate, start: Any) -> tuple[Any, LossSums]:
-        """Return an intercept of 0, and the sums there."""
         zero = 0 * start
         return zero, at(zero)
 
     def shift(self, hessian: Any, cross: Any) -> Any:
-        """Return 0."""
         return 0 * cross
 
 

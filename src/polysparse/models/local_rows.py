@@ -81,36 +81,28 @@ class LocalRows:
 
     @property
     def n_features(self) -> int:
-        """Number of features of X."""
         return self.x.shape[1]
 
     def describe(self) -> tuple[int, WeightRange]:
-        """Return the number of rows and the range of their weights."""
         return self.x.shape[0], WeightRange.of(self.weights)
 
     def count_classes(self) -> ClassWeights:
-        """Return the classes in y, and their weights."""
         classes, numbers = find_classes(self.y)
         return ClassWeights(classes, sums_by_class(numbers, self.weights, len(classes)))
 
     def count_columns(self, basis: MonomialBasis) -> ColumnTally:
-        """Count in how many rows each column of a basis occurs."""
         return count_columns(basis, self.x, self.n_jobs)
 
     def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
-        """Encode y for a loss, and prepare the expansion to these columns."""
         self.block = Block(Design(columns, self.x, self.n_jobs), *loss.encode(self.y, self.weights))
 
     def weights_by_class(self, n_classes: int) -> NDArray[np.float64]:
-        """Return the sum of the encoded weights of each class."""
         return sums_by_class(self.block.targets, self.block.weights, n_classes)
 
     def keep(self, function: Function, *kept: Any, once: bool = False, **shared: Any) -> Any:
-        """Return the result itself."""
         return function(self.block, *kept, **shared)
 
     def total(self, function: Function, *kept: Any, out: Any = None, **shared: Any) -> Any:
-        """Return what the function returns."""
         more = {} if out is None else {"out": out}
         return function(self.block, *kept, **shared, **more)
 
@@ -119,11 +111,9 @@ class LocalRows:
         combine(1.0, rows.reshape(-1), step, change.reshape(-1), self.n_jobs, shift)
 
     def losses(self, loss: Loss, intercept: Any, n_jobs: int | None) -> Losses:
-        """Return the objective of a loss over these rows."""
         return UpdatedLosses(self, loss, intercept, n_jobs)
 
     def squared_errors(self, has_intercept: bool, n_jobs: int | None) -> SquaredErrors:
-        """Return the objective of least squares over these rows."""
         return UpdatedResiduals(self, has_intercept, n_jobs)
 
     def run(self, function: Function, *arguments: Any) -> Any:

@@ -54,7 +54,6 @@ class RecomputedResiduals(SquaredErrors):
         return float(value), product
 
     def gradient(self, coefficients: Vector, out: Vector | None) -> Vector:
-        """Return half the negative gradient; it is written to `out`, if that is given."""
         if self._n_updates == REFRESH:
             self.value_at(coefficients)
         out = np.empty_like(self._gradient) if out is None else out
@@ -62,18 +61,15 @@ class RecomputedResiduals(SquaredErrors):
         return out
 
     def curvature(self, direction: Vector) -> float:
-        """Return half the second derivative along a direction."""
         change = self.scores(direction, once=True)
         shift = 0.0 if self._means is None else dot(self._means, direction, self.n_jobs)
         curvature, self._product = self._squares_and_transposed(change, shift)
         return curvature
 
     def move(self, step: float) -> None:
-        """Move by `step` times the last direction."""
         combine(1.0, self._gradient, -step, self._product, self.n_jobs)
         self._n_updates += 1
 
     def value_at(self, coefficients: Vector) -> float:
-        """Return the squared errors at these coefficients, the current ones."""
         scores = self.scores(coefficients, once=True)
         return self._set_residuals(self.rows.keep(contributions.residuals, scores))

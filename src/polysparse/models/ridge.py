@@ -38,11 +38,12 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
         If True, only products of distinct input features are used.
-    columns : {"all", "observed", "hashed"} or transformer, default="all"
+    columns : {"all", "observed", "hashed"}, array-like of int or transformer, default="all"
         Which features there are. "all": all products. "observed": those that occur in X, as
         ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
-        as by HashedPolynomialFeatures. A transformer of polysparse brings its own degree and
-        interaction_only, and those of the model are ignored. If it is not fitted, a clone of it is
+        as by HashedPolynomialFeatures. Numbers: increasing columns of the expansion without a bias.
+        A transformer of polysparse brings its own degree and interaction_only; ValueError is raised
+        if those of the model are given and contradict it. If it is not fitted, a clone of it is
         fitted to X; it is never changed itself. A bias column of it is left out.
     fit_intercept : bool, default=True
         If False, the intercept is 0.

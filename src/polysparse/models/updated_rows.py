@@ -16,7 +16,6 @@ class UpdatedLosses(Losses):
         return change, self._intercept_shift(change)
 
     def add_to_step(self, size: float) -> None:
-        """Add `size` times the last direction to the step."""
         super().add_to_step(size)
         if self._change is None:
             self._change = self._last
@@ -41,22 +40,18 @@ class UpdatedResiduals(SquaredErrors):
         return float(value)
 
     def gradient(self, coefficients: Vector, out: Vector | None) -> Vector:
-        """Return half the negative gradient; it is written to `out`, if that is given."""
         self.n_products += 1
         (product,) = self.rows.total(contributions.transposed, self._residuals, out=out)
         return product  # type: ignore[no-any-return]
 
     def curvature(self, direction: Vector) -> float:
-        """Return half the second derivative along a direction."""
         self._last = self.scores(direction, once=True)
         self._shift = self._mean(self._last)
         return self._sum_squares(self._last, self._shift)
 
     def move(self, step: float) -> None:
-        """Move by `step` times the last direction."""
         self.rows.add(self._residuals, -step, self._last, self._shift)
         self.intercept -= step * self._shift
 
     def value_at(self, coefficients: Vector) -> float:
-        """Return the squared errors at these coefficients, the current ones."""
         return self._sum_squares(self._residuals)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from copy import copy
 from threading import RLock
 from typing import Any, NoReturn
 
@@ -115,19 +117,24 @@ class ColumnTally:
             self.native.take_all_of(other.native)
             self.is_whole = self.is_whole and other.is_whole
 
-    def __add__(self, other: ColumnTally) -> ColumnTally:
-        """Return the counts of both, which are left unchanged."""
-        total = ColumnTally(self.basis)
-        total.merge(self)
-        total.merge(other)
+    @classmethod
+    def sum(cls, tallies: Iterable[ColumnTally]) -> ColumnTally:
+        """Return the counts of one or more tallies, which are left unchanged."""
+        first, *others = tallies
+        total = copy(first)
+        for each in others:
+            total.merge(each)
         total.settle()
         return total
 
+    def __add__(self, other: ColumnTally) -> ColumnTally:
+        return self.sum([self, other])
+
     def __copy__(self) -> ColumnTally:
         """Return a tally that shares memory with this one until either is merged further."""
-        copy = ColumnTally(self.basis)
-        copy.merge(self)
-        return copy
+        same = ColumnTally(self.basis)
+        same.merge(self)
+        return same
 
     def settle(self) -> None:
         """Merge batches, so that every column is held once."""

@@ -34,7 +34,6 @@ class ElementwiseLoss:
         return ElementwiseRowLosses(self, targets, weights)
 
     def intercept(self, rows: RowStore, *, is_free: bool) -> Any:
-        """Return how the best intercept is found."""
         return ScalarIntercept() if is_free else NoIntercept()
 
 
@@ -54,7 +53,6 @@ class ArrayRowLosses:
         self.weights = weights
 
     def point(self, scores: Any, intercept: Any) -> Any:
-        """Return the derivatives at `scores + intercept`."""
         return self._at(scores, intercept)[1]
 
     def sums(
@@ -66,7 +64,6 @@ class ArrayRowLosses:
         step: float = 0.0,
         shift: Any = 0.0,
     ) -> LossSums:
-        """Return sums over rows at `scores + step * (change - shift) + intercept`."""
         z, along = scores, {}
         if change is not None:
             t = change - shift
@@ -107,11 +104,9 @@ class ElementwisePoint:
     curvature: Any
 
     def hessian_product(self, change: Any, shift: Any = 0.0, n_jobs: int | None = None) -> Any:
-        """Return the Hessian times `change - shift`."""
         return self.curvature * (change - shift)
 
     def intercept_cross(self, change: Any, n_jobs: int | None) -> float:
-        """Return the sum over rows of the Hessian times `change`."""
         return float(np.einsum("i,i->", self.curvature, change))
 
 

@@ -45,11 +45,9 @@ class LogLoss:
             return numbers, weights * self.factors[numbers]
 
     def of_rows(self, targets: Any, weights: Any, n_jobs: int | None) -> LogRowLosses:
-        """Return the losses of some rows."""
         return LogRowLosses(targets, weights, self.n_scores, n_jobs)
 
     def intercept(self, rows: RowStore, *, is_free: bool) -> Any:
-        """Return how the best intercept is found."""
         if not is_free:
             return NoIntercept()
         weights = rows.weights_by_class(len(self.classes))
@@ -64,11 +62,9 @@ class BinaryPoint:
     curvature: RowArray
 
     def hessian_product(self, change: RowArray, shift: float, n_jobs: int | None) -> RowArray:
-        """Return the Hessian times `change - shift`."""
         return multiply(self.curvature, change, shift, n_jobs)
 
     def intercept_cross(self, change: RowArray, n_jobs: int | None) -> float:
-        """Return the sum over rows of the Hessian times `change`."""
         return dot(self.curvature, change, n_jobs)
 
 
@@ -92,7 +88,6 @@ class SoftmaxPoint:
     probabilities: RowArray
 
     def hessian_product(self, change: RowArray, shift: Any, n_jobs: int | None) -> RowArray:
-        """Return the Hessian times `change - shift`."""
         out = np.empty_like(change)
         shifts = _for_each(shift, change.shape[1])
         n_threads = _threads(n_jobs, change)
@@ -102,7 +97,6 @@ class SoftmaxPoint:
         return out
 
     def intercept_cross(self, change: RowArray, n_jobs: int | None) -> NDArray[np.float64]:
-        """Return the sums over rows of the Hessian times `change`."""
         shifts, out = (np.zeros(change.shape[1]) for _ in range(2))
         n_threads = _threads(n_jobs, change)
         cpu.sum_hessian_products(
@@ -135,7 +129,6 @@ class LogRowLosses:
         self.n_jobs = n_jobs
 
     def point(self, scores: RowArray, intercept: Any) -> BinaryPoint | SoftmaxPoint:
-        """Return the derivatives at `scores + intercept`."""
         gradient, curvature = np.empty_like(scores), np.empty_like(scores)
         probabilities = None if self.n_scores == 1 else np.empty_like(scores)
         cpu.fill_log_losses(
@@ -161,7 +154,6 @@ class LogRowLosses:
         step: float = 0.0,
         shift: Any = 0.0,
     ) -> LossSums:
-        """Return sums over rows at `scores + step * (change - shift) + intercept`."""
         k = self.n_scores
         sums, extremes = np.empty(5 + 3 * k + k * k), np.empty(2)
         cpu.sum_log_losses(
