@@ -48,12 +48,13 @@ class BestPoint:
 
 
 def make(kind, has_intercept=True, weights=WEIGHTS):
-    """A loss, random scores and an intercept to begin with."""
+    """A loss, random scores, the same for every test, and an intercept to begin with."""
+    rng = np.random.default_rng(0)
     if kind == "binary":
         y = (np.arange(N) % 3 == 0).astype(int)
-        return BestLoss(y, weights, has_intercept), RNG.standard_normal(N), 0.0
+        return BestLoss(y, weights, has_intercept), rng.standard_normal(N), 0.0
     y = np.arange(N) % 4
-    return BestLoss(y, weights, has_intercept), RNG.standard_normal((N, 4)), np.zeros(4)
+    return BestLoss(y, weights, has_intercept), rng.standard_normal((N, 4)), np.zeros(4)
 
 
 every_loss = pytest.mark.parametrize("kind", ["binary", "softmax"])
