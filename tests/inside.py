@@ -23,7 +23,7 @@ _PATHS = {
     **STEPS,
     "pack": "polysparse.files.npz.NpzSink._pack",  # a store into an .npz file
     "sync": "polysparse.files.npz.sync",  # a piece of it
-    "name the archive": "polysparse.files.npz.put",
+    "name the archive": "polysparse.files.npz.NpzSink.finish",
     "exchange": "polysparse.files.store_writer.exchange",  # two names in one step
     "count values": "polysparse.stream.expand.count_values",
     "read the vocabulary": "polysparse.files.vocabulary.Vocabulary.read",

@@ -68,6 +68,15 @@ def require_memory(n: int, what: str, way_out: str) -> None:
         )
 
 
+def require_within(max_memory: int | None, needed: int, what: str, way_out: str = "") -> None:
+    """Raise MemoryError if `what`, a subject and its verb, needs more than max_memory bytes."""
+    if max_memory is not None and needed > max_memory:
+        raise MemoryError(
+            f"max_memory={max_memory} ({format_bytes(max_memory)}) is too little: {what} "
+            f"max_memory={needed} ({format_bytes(needed)}). {way_out}".rstrip()
+        )
+
+
 def _read(path: str) -> str:
     with open(path) as file:
         return file.read()

@@ -104,7 +104,7 @@ def test_parquet_that_is_not_a_sparse_matrix(tmp_path, capsys):
     refuse({"a": lists}, "has no list column 'indices'")
     refuse({"indices": lists}, "has no list column 'values'")
     refuse({"indices": [1, 2], "values": values}, "has no list column 'indices'")
-    refuse({"indices": pa.array([[0], [2]]), "values": values}, "other numbers of indices")
+    refuse({"indices": pa.array([[0], [2]]), "values": values}, "different numbers of indices")
     refuse({"indices": pa.array([[0, -1], [2]]), "values": values}, "index -1 is negative")
     refuse({"indices": pa.array([[0, 1], None]), "values": values}, "a row is null")
 

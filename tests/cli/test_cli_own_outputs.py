@@ -226,7 +226,7 @@ def test_a_file_that_does_not_say_what_it_is(inside, capsys):
     sparse.save_npz("in.npz", X)
     for name in ("in.npz", "in.svmlight"):
         error = refused(capsys, 1, "names", name, "--columns", 1)
-        assert f"{name}: does not say which columns it has" in error
+        assert f"{name}: has no description of its columns" in error
     assert "gone.npz: no such file" in refused(capsys, 1, "names", "gone.npz")
 
 

@@ -56,7 +56,7 @@ def test_neighbours_of_the_output_are_left_alone(output, good, tmp_path, capsys)
     reserved.mkdir()
     (reserved / "mine").touch()
     assert run("expand", good, tmp_path / output, "--force") == 2
-    assert f"{reserved} is in the way, and polysparse did not write it" in capsys.readouterr().err
+    assert f"{reserved} is in the way, and was not written by polysparse" in capsys.readouterr().err
     assert (reserved / "mine").exists()
 
 

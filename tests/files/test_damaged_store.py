@@ -59,8 +59,8 @@ class TestDamagedStore:
             ({"part_ends": [[120, 9], [60, 10]]}, "part_ends must increase"),
             ({"part_ends": [120]}, "part_ends must be pairs"),
             ({"part_ends": "x"}, "part_ends must be pairs"),
-            ({"index_dtype": "<f4"}, "no expansions of float64 with indices of float32"),
-            ({"dtype": "<i4"}, "no expansions of int32"),
+            ({"index_dtype": "<f4"}, "cannot have values of float64 and indices of float32"),
+            ({"dtype": "<i4"}, "cannot have values of int32"),
             ({"dtype": "nonsense"}, "nonsense"),
         ],
     )

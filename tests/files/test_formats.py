@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import polysparse
-from polysparse.files import formats
+from polysparse.files import opening
 from polysparse.files.format import Format
 from polysparse.files.sink import FileSink
 from polysparse.files.source import WholeSource
@@ -28,16 +28,13 @@ class DenseSink(FileSink):
 
 class DenseFormat(Format):
     noun = "dense text"
-    source = DenseSource
+    source, sink = DenseSource, DenseSink
     endings = written_endings = (".dense",)
-
-    def open_sink(self, path, description, *, resume):
-        return DenseSink(path)
 
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, DenseFormat()))
+    monkeypatch.setattr(opening, "FORMATS", (*opening.FORMATS, DenseFormat()))
 
 
 def test_it_is_read_and_written(tmp_path):
@@ -56,8 +53,8 @@ def test_messages_know_it(tmp_path, capsys):
     assert "a.dense cannot be resumed: only SciPy's archive (.npz) and a directory" in error
 
 
-@pytest.mark.parametrize("each", formats.FORMATS, ids=lambda each: each.noun)
+@pytest.mark.parametrize("each", opening.FORMATS, ids=lambda each: each.noun)
 def test_every_ending_belongs_to_one_format(each):
     for kind in ("endings", "written_endings"):
         for ending in getattr(each, kind):
-            assert sum(ending in getattr(other, kind) for other in formats.FORMATS) == 1
+            assert sum(ending in getattr(other, kind) for other in opening.FORMATS) == 1

@@ -171,8 +171,11 @@ def test_another_version_is_refused(saved):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "other"}, "another format"),
-        ({"description": np.frombuffer(b"[1]", np.uint8)}, "another format"),
+        ({"format": "other"}, "its format is not polysparse.vocabulary"),
+        (
+            {"description": np.frombuffer(b"[1]", np.uint8)},
+            "its format is not polysparse.vocabulary",
+        ),
         ({"description": np.frombuffer(b"{nonsense", np.uint8)}, "not a vocabulary"),
         ({"description": np.frombuffer(b"\xff\xfe", np.uint8)}, "not a vocabulary"),
         ({"description": None}, "description"),
@@ -191,7 +194,7 @@ def test_another_version_is_refused(saved):
         ({"basis": {"n_features": 1, "degree": [0, 2]}}, "is not in the basis"),
         ({"min_count": "many"}, "min_count"),
         ({"max_columns": -3}, "max_columns"),
-        ({"feature_names_in": ["a"]}, "1 names of features"),
+        ({"feature_names_in": ["a"]}, "1 feature names for"),
         ({"feature_names_in": 5}, "damaged"),
         ({"feature_names_in": [1, 2, 3, 4, 5, 6]}, "damaged"),
         ({"feature_names_in": [["a"]] * 6}, "damaged"),

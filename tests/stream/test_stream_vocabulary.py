@@ -132,7 +132,7 @@ class TestInTheWay:
         (tmp_path / "out.vocabulary").unlink()
         (tmp_path / ".out.vocabulary.polysparse-old").mkdir()
         (tmp_path / ".out.vocabulary.polysparse-old" / "mine").touch()
-        assert "is in the way, and polysparse did not write it" in refused(capsys, 2, *command)
+        assert "is in the way, and was not written by polysparse" in refused(capsys, 2, *command)
         assert names_in(tmp_path) == [".out.vocabulary.polysparse-old", "in.npz"]
 
     def test_what_a_killed_run_left_is_removed(self, matrix, tmp_path):

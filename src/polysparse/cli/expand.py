@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from polysparse.cli.options import (
     add_jobs,
     add_memory,
     add_strict,
-    require_jobs,
     require_one_kind_of_columns,
 )
 from polysparse.cli.progress_bar import ProgressBar
@@ -29,13 +29,13 @@ from polysparse.cli.request import (
 )
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.errors import UnwritableTarget
-from polysparse.files.formats import (
+from polysparse.files.opening import (
     format_to_write,
     readable_formats,
     resumable_formats,
+    unfinished,
     writable_formats,
 )
-from polysparse.files.opening import unfinished
 from polysparse.files.paths import locked, vocabulary_of
 from polysparse.files.source import Source
 from polysparse.files.targets import (
@@ -95,11 +95,8 @@ def run(options: argparse.Namespace) -> None:
         _require_writable(options)  # again: another run may have ended in the meantime
         _require_no_unfinished(options)
         vocabulary = read_vocabulary(options)
-        source = open_input(options, vocabulary, options.jobs)
-        try:
+        with closing(open_input(options, vocabulary)) as source:
             _expand(options, source, vocabulary)
-        finally:
-            source.close()
 
 
 def _require_writable(options: argparse.Namespace) -> None:
@@ -125,7 +122,6 @@ def _require_no_unfinished(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse for options that contradict each other."""
     require_one_kind_of_columns(options)
-    require_jobs(options)
     if options.resume and options.input == "-":
         raise Misuse("--resume needs an input that can be read again: - cannot.")
     format = format_to_write(options.output)  # raises for an unknown ending

@@ -25,7 +25,6 @@ from polysparse.cli.options import (
     parse_count,
     parse_positive,
     parse_weight,
-    require_jobs,
     require_one_kind_of_columns,
 )
 from polysparse.cli.progress_bar import ProgressBar
@@ -43,7 +42,7 @@ from polysparse.files.paths import naming_a_full_disk
 from polysparse.files.source import Source
 from polysparse.files.targets import require_not_held, require_writable_file
 from polysparse.files.vocabulary import BASE, Vocabulary
-from polysparse.machine import format_bytes, require_memory
+from polysparse.machine import format_bytes, require_memory, require_within
 from polysparse.stream.predict import memory_for_model, score_classes, score_regression
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
@@ -98,7 +97,7 @@ def run(options: argparse.Namespace) -> None:
     _require_sensible(options)
     vocabulary = read_vocabulary(options)
     with ExitStack() as stack:
-        source = open_input(options, vocabulary, options.jobs)
+        source = open_input(options, vocabulary)
         stack.callback(source.close)
         _require_labels(source, "fit a model to")
         test = None
@@ -116,7 +115,6 @@ def run(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse or UnwritableTarget for invalid options, before anything is read."""
     require_one_kind_of_columns(options)
-    require_jobs(options)
     for flag, value, model in (("-C", options.C, "logistic"), ("--alpha", options.alpha, "ridge")):
         if value is not None and options.model != model:
             raise Misuse(f"{flag} only applies with --model {model}.")
@@ -140,15 +138,9 @@ def _require_labels(source: Source, what_for: str) -> None:
 
 def _open_test(options: argparse.Namespace, source: Source) -> Source:
     """Open the test data, before anything takes long."""
-    test = open_like(
-        options.test,
-        options,
-        source.path,
-        options.jobs,
-        least_features=source.summary.n_features,
-        was_zero_based=None if source.base is None else source.base == 0,
-        earlier=f"{source.path}",
-    )
+    n_features = source.summary.n_features
+    zero_based = None if source.base is None else source.base == 0
+    test = open_like(options.test, options, source.path, n_features, zero_based, str(source.path))
     try:
         _require_labels(test, "test a model on")
     except BaseException:
@@ -186,13 +178,9 @@ def _fit(
 def _require_room(options: argparse.Namespace, needed: int, what: str) -> None:
     """Raise MemoryError if so many bytes are more than --max-memory, or than are available."""
     way_out = "Fit to fewer rows, or to fewer columns: --observed, --hashed, a lower --degree."
+    require_within(options.max_memory, needed, f"{what} would need", way_out)
     if options.max_memory is None:
         require_memory(needed, what, way_out)
-    elif needed > options.max_memory:
-        raise MemoryError(
-            f"max_memory={options.max_memory} ({format_bytes(options.max_memory)}) is too little: "
-            f"{what} would need max_memory={needed} ({format_bytes(needed)}). {way_out}"
-        )
 
 
 def _as_labels(

@@ -33,21 +33,11 @@ AT_A_TIME = 2**12  # columns that are named and printed together
 
 @dataclass(frozen=True)
 class Named:
-    """Columns that have names.
-
-    Attributes
-    ----------
-    basis : MonomialBasis
-        The basis of the columns.
-    vocabulary : Vocabulary or None
-        Which columns of the basis they are, or None for all of them.
-    base : int or None
-        Number of the first input column in the svmlight file that they come from.
-    """
+    """Columns that have names: all those of a basis, or those of a vocabulary."""
 
     basis: MonomialBasis
     vocabulary: Vocabulary | None = None
-    base: int | None = None
+    base: int | None = None  # number of the first input column in the svmlight file
 
     @property
     def n_columns(self) -> int:
@@ -59,20 +49,17 @@ class Named:
         columns = list(columns)
         ranks: Any = columns
         if self.vocabulary is not None:
-            self._require_among_chosen(columns)
+            for column in columns:
+                if not 0 <= column < self.n_columns:
+                    raise ValueError(
+                        f"column {column} is not in [0, {self.n_columns:,}), the range of columns."
+                    )
             ranks = self.vocabulary.columns.ranks[np.array(columns, dtype=np.int64)]
         tuples = [[j for j in row if j >= 0] for row in self.basis.unrank(ranks).tolist()]
         names, _ = self.basis._names_that_may_clash(ranks, features)
         for column, inputs, name in zip(columns, tuples, names, strict=True):
             row = {"column": column, "tuple": inputs, "name": name}
             yield row if not self.base else {**row, "svmlight": [j + self.base for j in inputs]}
-
-    def _require_among_chosen(self, columns: list[int]) -> None:
-        for column in columns:
-            if not 0 <= column < self.n_columns:
-                raise ValueError(
-                    f"column {column} is not in [0, {self.n_columns:,}), the columns there are."
-                )
 
 
 def add_to(commands: Any) -> None:
@@ -114,7 +101,7 @@ def run(options: argparse.Namespace) -> None:
     """Print the names of columns."""
     is_given = options.output is not None, options.n_features is not None
     if all(is_given) or not (any(is_given) or options.vocabulary):
-        raise Misuse("give either OUT or --n-features or --vocabulary.")
+        raise Misuse("give OUT, --n-features or --vocabulary.")
     if options.n_features is not None and options.vocabulary:
         raise Misuse("--n-features and --vocabulary cannot be combined: give one of them.")
     if options.n_features is not None:

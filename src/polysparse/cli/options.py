@@ -85,7 +85,9 @@ def add_basis(
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add the option for the number of threads."""
-    parser.add_argument("--jobs", metavar="N", type=int, help="threads (default: every core)")
+    parser.add_argument(
+        "--jobs", metavar="N", type=parse_jobs, help="threads (default: every core)"
+    )
 
 
 def add_strict(parser: argparse.ArgumentParser, owner: str) -> None:
@@ -189,6 +191,16 @@ def parse_weight(text: str) -> float:
     return _parse_number(text, lambda number: number >= 0, "from 0 on")
 
 
+def parse_jobs(text: str) -> int:
+    """Parse a number of threads; a negative one counts from the number of cores, as in joblib."""
+    if not re.fullmatch(r"\s*[+-]?\d{1,99}\s*", text) or not 1 <= abs(int(text)) <= MOST_JOBS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of threads; it must be nonzero and between "
+            f"-{MOST_JOBS:,} and {MOST_JOBS:,}. Leave it out to use every core"
+        )
+    return int(text)
+
+
 def parse_seed(text: str) -> int:
     """Parse a seed of the hash function."""
     return _parse_between(text, 0, 2**64 - 1)
@@ -238,15 +250,6 @@ def require_no_basis(options: argparse.Namespace, owner: Any) -> None:
     """Raise Misuse if a basis is given in addition to something that has one."""
     if options.degree is not None or options.interaction_only or options.no_bias:
         raise Misuse(f"{owner} has a basis: leave out --degree, --interaction-only and --no-bias.")
-
-
-def require_jobs(options: argparse.Namespace) -> None:
-    """Raise Misuse for an invalid number of threads."""
-    if options.jobs is not None and not 1 <= abs(options.jobs) <= MOST_JOBS:
-        raise Misuse(
-            f"--jobs must be nonzero and between -{MOST_JOBS:,} and {MOST_JOBS:,}, got "
-            f"{options.jobs}; leave it out to use every core."
-        )
 
 
 def require_one_kind_of_columns(options: argparse.Namespace) -> None:

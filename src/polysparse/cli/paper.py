@@ -16,9 +16,19 @@ def add_to(commands: Any) -> None:
         help="repeat the experiments of the paper",
         description="Measure and draw both figures of Nystrom and Hughes' paper.",
     )
-    parser.add_argument("--quick", action="store_true", help="less of it, within a minute")
-    parser.add_argument("--redraw", action="store_true", help="draw what DIR/paper.csv holds again")
-    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("docs"))
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer and smaller matrices, in about a minute"
+    )
+    parser.add_argument(
+        "--redraw", action="store_true", help="draw the measurements in DIR/paper.csv again"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("docs"),
+        help="folder to write (default: docs)",
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.set_defaults(run=run)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -50,15 +51,14 @@ def add_to(commands: Any) -> None:
     add_dtype(parser)
     add_memory(parser, None, "1GiB; counts of columns may take what is available")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, jobs=None)
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the plan of a file's expansion."""
     require_one_kind_of_columns(options)
     vocabulary = read_vocabulary(options)
-    source = open_input(options, vocabulary)
-    try:
+    with closing(open_input(options, vocabulary)) as source:
         is_counted = options.observed or vocabulary is not None
         with ProgressBar(not is_counted, source.summary.n_rows) as progress:
             resources = Resources(options.max_memory, progress=progress)
@@ -71,8 +71,6 @@ def run(options: argparse.Namespace) -> None:
         is_upper_bound = plan.found is None and (source.is_upper_bound or plan.is_upper_bound)
         base, why = source.base, source.reason_for_base
         print_dropped(source, options.vocabulary, options)
-    finally:
-        source.close()
     content = _plan_content(plan, has_labels) | {
         "columns": kind_of_columns(options),
         "is_upper_bound": is_upper_bound,
@@ -119,8 +117,8 @@ def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
     if content["is_upper_bound"]:
         also = "zeros and duplicates in IN"
         if content["columns"] == "hashed":
-            also = "products of a row that fall into one column, zeros and duplicates in IN"
-        print(f"stored values and bytes are at most these: {also} are counted")
+            also = "products of a row that share a column, zeros and duplicates in IN"
+        print(f"stored values and bytes are upper bounds: {also} are counted")
     if content["first_index"] is not None:
         why = content["first_index_because"]
         print(f"indices of IN are {content['first_index']}-based: {why}")

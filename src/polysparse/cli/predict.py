@@ -11,9 +11,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from polysparse.cli.options import Misuse, add_input, add_jobs, add_memory, add_strict, require_jobs
+from polysparse.cli.options import Misuse, add_input, add_jobs, add_memory, add_strict
 from polysparse.cli.progress_bar import ProgressBar
-from polysparse.cli.request import open_for_model, print_dropped, print_notes
+from polysparse.cli.request import open_for, print_dropped, print_notes
 from polysparse.files.atomic import replacing
 from polysparse.files.model_file import ModelFile
 from polysparse.files.paths import naming_a_full_disk
@@ -52,7 +52,6 @@ def run(options: argparse.Namespace) -> None:
     """Write a prediction for each row of a file."""
     from polysparse.models.loading import model_in
 
-    require_jobs(options)
     if options.output is not None:
         require_prediction_ending(options.output)
         inputs = [options.input, str(options.model)]
@@ -63,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
         raise Misuse(f"{options.model} is a regression: it has no classes. Leave out --proba.")
     model.n_jobs = options.jobs
     vars(model).pop("feature_names_in_", None)  # files have no names to compare them with
-    with closing(open_for_model(options.input, options, file)) as source:
+    with closing(open_for(options.input, options, options.model, file, "the model")) as source:
         print_notes(source, options)
         _predict(options, source, file, model)
         print_dropped(source, options.model, options)
@@ -77,7 +76,8 @@ def _predict(options: argparse.Namespace, source: Source, file: ModelFile, model
         heading = [str(label) for label in model.classes_]
         shape = n_rows, len(heading)
     elif hasattr(model, "classes_"):
-        dtype = model.classes_.astype(str).dtype if _is_text(model) else model.classes_.dtype
+        classes = model.classes_
+        dtype = (classes.astype(str) if classes.dtype.kind in "OU" else classes).dtype
     is_hidden = options.quiet or options.output is None
     with _opened(options.output) as out, ProgressBar(is_hidden, n_rows) as progress:
         ending = ".txt" if options.output is None else options.output.suffix
@@ -86,10 +86,6 @@ def _predict(options: argparse.Namespace, source: Source, file: ModelFile, model
         predict = model.predict_proba if options.proba else model.predict
         for predicted, _ in iter_predictions(source, predict, resources, memory_for_model(file)):
             writer.write(predicted)
-
-
-def _is_text(model: Any) -> bool:
-    return model.classes_.dtype.kind in "OU"
 
 
 @contextmanager

@@ -6,8 +6,10 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from polysparse.stream.resources import Progress
 
-class ProgressBar:
+
+class ProgressBar(Progress):
     """Shows rows done, stored values, bytes per second and time left, if on a terminal."""
 
     def __init__(self, quiet: bool, total: int, unit: str = "rows") -> None:
@@ -35,14 +37,13 @@ class ProgressBar:
         return self.bar is not None
 
     def start(self, done: int, phase: str = "", stored: int = 0) -> None:
-        """Begin a phase after the rows of an earlier run, which do not count towards the speed."""
+        # Rows of an earlier run do not count towards the speed.
         self.done, self.stored, self.bytes = done, stored, 0
         self.phase = f"{phase}: " if phase else ""
         if self.bar:
             self.bar.reset(self.task, completed=done, text=f"{self.phase}rows")
 
     def advance(self, rows: int, stored: int, bytes_per_value: int) -> None:
-        """Count some rows as done."""
         self.done += rows
         self.stored += stored
         self.bytes += stored * bytes_per_value
@@ -53,7 +54,6 @@ class ProgressBar:
             self.bar.update(self.task, completed=self.done, text=text)
 
     def advance_to(self, rows: int, text: str) -> None:
-        """Set the total number of rows done, with a text on the result so far."""
         self.done = rows
         if self.bar:
             self.bar.update(self.task, completed=rows, text=f"{self.phase}{rows:,} rows, {text}")

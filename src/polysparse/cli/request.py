@@ -32,71 +32,58 @@ def read_vocabulary(options: argparse.Namespace) -> Vocabulary | None:
     return Vocabulary.read(options.vocabulary, options.max_memory)
 
 
-def open_input(
-    options: argparse.Namespace, vocabulary: Vocabulary | None, n_jobs: int | None = None
-) -> Source:
+def open_input(options: argparse.Namespace, vocabulary: Vocabulary | None) -> Source:
     """Open IN; with a vocabulary, use its number of columns and its first svmlight index."""
     if vocabulary is None:
-        return open_file(options.input, options, n_jobs)
-    n_features, was_zero_based = vocabulary.columns.basis.n_features, vocabulary.zero_based
-    return open_like(
-        options.input,
-        options,
-        options.vocabulary,
-        n_jobs,
-        least_features=n_features,
-        was_zero_based=was_zero_based,
-    )
+        return open_file(options.input, options)
+    return open_for(options.input, options, options.vocabulary, vocabulary, "the vocabulary")
 
 
-def open_for_model(path: str, options: argparse.Namespace, model: ModelFile) -> Source:
-    """Open a file for a model, with its number of columns and its first svmlight index."""
-    earlier = {"was_zero_based": model.zero_based, "earlier": "the model"}
-    n_features = model.columns.basis.n_features
-    return open_like(
-        path, options, options.model, options.jobs, least_features=n_features, **earlier
-    )
+def open_for(
+    path: str, options: argparse.Namespace, owner: Path, learnt: Vocabulary | ModelFile, noun: str
+) -> Source:
+    """Open a file for a vocabulary or a model, with its columns and its first svmlight index."""
+    n_features = learnt.columns.basis.n_features
+    return open_like(path, options, owner, n_features, learnt.zero_based, noun)
 
 
 def open_like(
     path: str,
     options: argparse.Namespace,
     owner: Path,
-    n_jobs: int | None,
-    *,
-    least_features: int,
-    **earlier: Any,
+    n_features: int,
+    was_zero_based: bool | None,
+    noun: str,
 ) -> Source:
     """Open a file that must have as many columns as those that `owner` was learnt from.
 
     Further columns are dropped; with --strict, FileFault is raised for them.
     """
-    source = open_file(path, options, n_jobs, least_features=least_features, **earlier)
+    earlier = {"was_zero_based": was_zero_based, "earlier": noun}
+    source = open_file(path, options, least_features=n_features, **earlier)
     try:
         found = source.summary.n_features
-        if found == least_features:
+        if found == n_features:
             return source
-        if found > least_features and not options.strict:
-            return NarrowedSource(source, least_features)
+        if found > n_features and not options.strict:
+            return NarrowedSource(source, n_features)
         way_out = "leave out --strict to drop features that were not in the training data."
-        if found < least_features:
-            way_out = f"if its last columns are empty, give --n-features={least_features}."
+        if found < n_features:
+            way_out = f"if its last columns are empty, give --n-features={n_features}."
         raise FileFault(
             f"{source.path} has {found:,} columns, but {owner} was learnt from "
-            f"{least_features:,}: {way_out}"
+            f"{n_features:,}: {way_out}"
         )
     except BaseException:
         source.close()
         raise
 
 
-def open_file(
-    path: str, options: argparse.Namespace, n_jobs: int | None = None, **earlier: Any
-) -> Source:
+def open_file(path: str, options: argparse.Namespace, **earlier: Any) -> Source:
     """Open a file with the given options, and what is known from the training data."""
     return open_source(
         path,
-        n_jobs=n_jobs,
+        n_jobs=options.jobs,
         n_features=options.n_features,
         zero_based=options.zero_based,
         line_bytes=bytes_to_read(options.max_memory or MEMORY),

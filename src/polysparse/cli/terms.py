@@ -11,7 +11,7 @@ from typing import Any
 
 from polysparse.cli.names import read_names
 from polysparse.cli.options import Misuse, parse_count
-from polysparse.cli.request import open_for_model, print_note
+from polysparse.cli.request import open_for, print_note
 from polysparse.files.atomic import replacing
 from polysparse.files.errors import UnknownExtension
 from polysparse.files.model_file import ModelFile
@@ -98,8 +98,8 @@ def _data(options: argparse.Namespace, file: ModelFile) -> CanonicalCsr | None:
     if options.data is None:
         return None
     if file.columns.kind != "hashed":
-        raise Misuse(f"--data only applies to hashed columns; {options.model} has others.")
-    with closing(open_for_model(options.data, options, file)) as source:
+        raise Misuse(f"--data only applies to hashed columns; {options.model} has none.")
+    with closing(open_for(options.data, options, options.model, file, "the model")) as source:
         return as_canonical_csr(read_whole(source, Resources())[0])
 
 

@@ -15,7 +15,7 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.dispatch import backend_of, sample_of
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
-from polysparse.files.archive import damage
+from polysparse.files.archive import damage_to
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.observation.observed_counts import ObservedCounts
 from polysparse.observation.tally import LOCK, ColumnTally
@@ -450,10 +450,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             min_count=more.get("min_count", 1),
             max_columns=more.get("max_columns"),
         )
-        try:
+        with damage_to(path):
             poly._require_parameters()
-        except ValueError as error:
-            raise damage(path, error) from None
         if found.feature_names is not None:
             poly.feature_names_in_ = np.array(found.feature_names, dtype=object)
         poly.n_features_in_ = basis.n_features

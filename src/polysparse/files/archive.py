@@ -10,13 +10,16 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.arguments import require_increasing
 from polysparse.files.description import parse_json
 from polysparse.files.errors import FileFault
 from polysparse.files.npy import read_header
@@ -27,30 +30,21 @@ DESCRIPTION = "description"
 # How much larger than its packed size a member of an archive can be, by the method of packing.
 DEFLATE_FACTOR = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 
+# What the contents of a damaged archive may cause.
+_DAMAGE = KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError
+
 # A description read from JSON takes up to this many times the bytes of its text.
 JSON_FACTOR = 32
 
 
 @dataclass(frozen=True)
 class ArchiveFormat:
-    """A kind of archive.
+    """A kind of archive."""
 
-    Attributes
-    ----------
-    noun : str
-        What messages call such a file.
-    version : int
-        The version that is written, and the only one that is read.
-    arrays : tuple of str
-        Names of the arrays that such a file may have.
-    way_out : str
-        What to do about a file that is too large, in the imperative.
-    """
-
-    noun: str
-    version: int
-    arrays: tuple[str, ...]
-    way_out: str
+    noun: str  # what messages call such a file
+    version: int  # that is written, and the only one that is read
+    arrays: tuple[str, ...]  # names of those that such a file may have
+    way_out: str  # what to do about a file that is too large, in the imperative
 
     @property
     def name(self) -> str:
@@ -85,8 +79,8 @@ class ArchiveFormat:
                 self._require_room(path, archive, names, max_memory)
                 description = self._read_description(archive)
                 return description, {name: _read_array(archive, name) for name in names}
-        except _TooLarge as error:
-            raise MemoryError(str(error)) from None
+        except MemoryError:
+            raise
         except Exception as error:  # NumPy and zipfile raise many types for a damaged file
             if isinstance(error, OSError) and error.filename is not None:
                 raise  # the file cannot be opened
@@ -102,24 +96,21 @@ class ArchiveFormat:
         names: list[str],
         max_memory: int | None,
     ) -> None:
-        """Raise _TooLarge if the arrays, unpacked, take too much memory."""
+        """Raise MemoryError if the arrays, unpacked, take too much memory."""
         needed = JSON_FACTOR * _size_in(archive, f"{DESCRIPTION}.npy")
         needed += sum(_size_in(archive, f"{name}.npy") for name in names)
         what = f"{os.fspath(path)}, {format_bytes(os.path.getsize(path))} on the disk,"
         if max_memory is not None and needed > max_memory:
-            raise _TooLarge(
+            raise MemoryError(
                 f"{what} would need {needed:,} bytes ({format_bytes(needed)}) of memory, which is "
                 f"more than max_memory={max_memory}: give more, or {self.way_out}."
             )
-        try:
-            require_memory(needed, what, f"{self.way_out.capitalize()}.")
-        except MemoryError as error:
-            raise _TooLarge(str(error)) from None
+        require_memory(needed, what, f"{self.way_out.capitalize()}.")
 
     def _read_description(self, archive: zipfile.ZipFile) -> dict[str, Any]:
         description = parse_json(_read_array(archive, DESCRIPTION).tobytes())
         if not isinstance(description, dict) or description.get("format") != self.name:
-            raise ValueError("it has another format")
+            raise ValueError(f"its format is not {self.name}")
         version = description.get("version")
         if version != self.version:
             raise ValueError(f"it has version {version}, and this polysparse reads {self.version}")
@@ -136,9 +127,16 @@ def format_name_in(path: str | os.PathLike[str]) -> str:
         return ""
 
 
-def damage(path: str | os.PathLike[str], error: Exception) -> FileFault:
-    """Return an error that says why an archive is damaged."""
-    return FileFault(f"{os.fspath(path)} is damaged: {str(error).rstrip('.')}.")
+@contextmanager
+def damage_to(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Re-raise errors that the contents of a damaged archive cause as a FileFault that names it."""
+    try:
+        yield
+    except _DAMAGE as error:
+        reason = str(error).rstrip(".")
+        if isinstance(error, KeyError):
+            reason = f"its description has no {reason}"
+        raise FileFault(f"{os.fspath(path)} is damaged: {reason}.") from None
 
 
 def as_little(array: NDArray[Any]) -> NDArray[Any]:
@@ -161,16 +159,25 @@ def array_of(
     return np.ascontiguousarray(array, dtype=wanted)
 
 
-def require_names(names: Any, n_features: int) -> None:
-    """Raise ValueError unless names of features are a list of strings, one for each."""
+def read_ranks(arrays: Mapping[str, NDArray[Any]], basis: MonomialBasis) -> NDArray[np.int64]:
+    """Return the array `columns`; raise ValueError unless its ranks increase, within the basis."""
+    ranks = array_of(arrays, "columns", np.int64)
+    require_increasing(ranks)
+    for column in (*ranks[:1], *ranks[-1:]):
+        if not 0 <= column < basis.n_columns:
+            raise ValueError(f"column {column} is not in the basis")
+    return ranks
+
+
+def require_names(description: dict[str, Any], n_features: int) -> None:
+    """Raise ValueError unless names of features, if any, are strings, one for each."""
+    names = description.get("feature_names_in")
+    if names is None:
+        return
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("the names of features are not strings")
+        raise ValueError("the feature names are not a list of strings")
     if len(names) != n_features:
-        raise ValueError(f"there are {len(names)} names of features")
-
-
-class _TooLarge(Exception):
-    """A file takes more memory than it may."""
+        raise ValueError(f"there are {len(names)} feature names for {n_features} features")
 
 
 def _size_in(archive: zipfile.ZipFile, name: str) -> int:
@@ -188,6 +195,6 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     with archive.open(member) as file:
         dtype, shape = read_header(file)
         if file.tell() + dtype.itemsize * math.prod(shape) != member.file_size:
-            raise ValueError(f"{name} has {member.file_size} bytes, and another shape: {shape}")
+            raise ValueError(f"{name} has {member.file_size} bytes, but its shape is {shape}")
     with archive.open(member) as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))

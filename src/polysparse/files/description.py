@@ -79,7 +79,7 @@ def columns_in(description: dict[str, Any]) -> dict[str, Any]:
                 f"their number must be in [0, {MAX_COMPACT_COLUMNS}]; it is {n_columns!r}"
             )
     if kind == "chosen" and not isinstance(columns.get("sha256"), str):
-        raise ValueError("chosen ones must have a sha256")
+        raise ValueError("chosen columns must have a sha256")
     return dict(columns)
 
 

@@ -1,4 +1,4 @@
-"""What a file format is. A new one is a subclass in its own module, and a line in `formats`."""
+"""What a file format is. A new one is a subclass in its own module, and a line in `opening`."""
 
 from __future__ import annotations
 
@@ -13,47 +13,24 @@ from polysparse.files.source import Source
 
 
 class Format:
-    """A file format: how its files are named, read and written. Each subclass is one format.
+    """A file format: how its files are named, read and written. Each subclass is one format."""
 
-    Attributes
-    ----------
-    noun : str
-        What messages call it.
-    source : type of Source
-        Reads a file.
-    endings : tuple of str
-        Endings of the files that are read; "" stands for no ending.
-    written_endings : tuple of str
-        Endings of the files that are written; none if the format is only read.
-    may_be_gzipped : bool
-        Whether files with .gz after their ending are read, too.
-    is_directory : bool
-        Whether it is a directory. It is then recognised as such, whatever its ending.
-    is_resumable : bool
-        Whether an interrupted run can be resumed.
-    has_pieces : bool
-        Whether `cut` is implemented.
-    """
-
-    noun: ClassVar[str]
-    source: ClassVar[type[Source]]
-    endings: ClassVar[tuple[str, ...]] = ()
+    noun: ClassVar[str]  # what messages call it
+    source: ClassVar[type[Source]]  # reads a file
+    sink: ClassVar[type[Sink]]  # writes a file, if there are written_endings
+    endings: ClassVar[tuple[str, ...]] = ()  # of files that are read; "" stands for no ending
     written_endings: ClassVar[tuple[str, ...]] = ()
-    may_be_gzipped: ClassVar[bool] = False
-    is_directory: ClassVar[bool] = False
-    is_resumable: ClassVar[bool] = False
-    has_pieces: ClassVar[bool] = False
-
-    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
-        """Open a file for writing."""
-        raise NotImplementedError
+    may_be_gzipped: ClassVar[bool] = False  # whether .gz may follow the ending of an input
+    is_directory: ClassVar[bool] = False  # an input is then recognised as such, by any name
+    is_resumable: ClassVar[bool] = False  # whether an interrupted run can be resumed
+    has_pieces: ClassVar[bool] = False  # whether `cut` is implemented
 
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         """Return a lower bound of the bytes that a file takes, if the plan is exact.
 
-        By default the size cannot be predicted, for example because files are compressed.
+        By default a file holds the arrays as they are in memory.
         """
-        return 0
+        return plan.nbytes + 8 * plan.n_rows * has_labels
 
     def read_description(self, path: Path) -> Any:
         """Return the description that polysparse stored in a file, or None if there is none."""

@@ -27,7 +27,6 @@ class MatrixMarketSource(WholeSource):
         return 24 * int(stored) * (1 if symmetry == "general" else 2) + 8 * int(n_rows)
 
     def read(self) -> tuple[Any, None]:
-        """Read the matrix; the format has no labels."""
         from scipy.io import mmread
 
         with self._open() as file, warnings.catch_warnings():

@@ -20,9 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.columns.arguments import require_increasing
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
-from polysparse.files.archive import ArchiveFormat, array_of, as_little, damage, require_names
+from polysparse.files.archive import (
+    ArchiveFormat,
+    array_of,
+    as_little,
+    damage_to,
+    read_ranks,
+    require_names,
+)
 from polysparse.files.atomic import replacing
 from polysparse.files.description import columns_in
 from polysparse.files.vocabulary import BASE
@@ -37,31 +43,14 @@ FORMAT = ArchiveFormat(
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """What a file holds of a model.
-
-    Attributes
-    ----------
-    kind : str
-        Which model it is.
-    columns : ColumnSpace
-        Its columns, without a bias.
-    coefficients : ndarray of float64 of shape (n_columns,) or (n, n_columns)
-        A coefficient for each column, and for each of n classes or targets.
-    intercept : ndarray of float64 of shape (1,) or (n,)
-        What is added.
-    counts : ndarray of int64 of shape (n_columns,), or None
-        Number of rows in which each column occurred; None for hashed columns.
-    more : dict
-        Other entries of the description: parameters, classes, names of features, the first index
-        of svmlight.
-    """
+    """What a file holds of a model."""
 
     kind: str
-    columns: ColumnSpace
-    coefficients: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    counts: NDArray[np.int64] | None
-    more: dict[str, Any]
+    columns: ColumnSpace  # without a bias
+    coefficients: NDArray[np.float64]  # (n_columns,), or (n, n_columns) for n classes or targets
+    intercept: NDArray[np.float64]  # (1,) or (n,)
+    counts: NDArray[np.int64] | None  # of the rows with each column; None for hashed columns
+    more: dict[str, Any]  # other entries: parameters, classes, names, the first index of svmlight
 
     @property
     def zero_based(self) -> bool | None:
@@ -96,14 +85,10 @@ class ModelFile:
         than are available.
         """
         description, arrays = FORMAT.read(path, max_memory)
-        try:
+        with damage_to(path):
             if description["sha256"] != digest_of(arrays):
-                raise ValueError("its arrays have another digest")
+                raise ValueError("its arrays do not match their digest")
             return cls._of(description, arrays)
-        except KeyError as error:
-            raise damage(path, ValueError(f"its description has no {error}")) from None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise damage(path, error) from None
 
     @classmethod
     def _of(cls, description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ModelFile:
@@ -112,9 +97,9 @@ class ModelFile:
         coefficients = array_of(arrays, "coefficients", np.float64, (1, 2))
         intercept = array_of(arrays, "intercept", np.float64)
         if coefficients.shape[-1] != columns.n_columns:
-            raise ValueError(f"coefficients is of shape {coefficients.shape}")
+            raise ValueError(f"coefficients have the wrong shape, {coefficients.shape}")
         if len(intercept) != (len(coefficients) if coefficients.ndim == 2 else 1):
-            raise ValueError(f"intercept is of shape {intercept.shape}")
+            raise ValueError(f"intercept has the wrong shape, {intercept.shape}")
         for name, array in (("coefficients", coefficients), ("intercept", intercept)):
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} is not finite everywhere")
@@ -122,10 +107,8 @@ class ModelFile:
         if columns.kind != "hashed":
             counts = array_of(arrays, "counts", np.int64)
             if len(counts) != columns.n_columns or np.any(counts < 0):
-                raise ValueError("counts are not one for each column, 0 or more")
-        names = description.get("feature_names_in")
-        if names is not None:
-            require_names(names, columns.basis.n_features)
+                raise ValueError("counts must be a nonnegative integer for each column")
+        require_names(description, columns.basis.n_features)
         return cls(description["kind"], columns, coefficients, intercept, counts, description)
 
 
@@ -154,14 +137,9 @@ def _columns_of(description: dict[str, Any], arrays: Mapping[str, NDArray[Any]])
     basis.require_indexable()
     if columns["kind"] == "all":
         return AllColumns(basis)
-    ranks = array_of(arrays, "columns", np.int64)
-    require_increasing(ranks)
-    for column in (*ranks[:1], *ranks[-1:]):
-        if not 0 <= column < basis.n_columns:
-            raise ValueError(f"column {column} is not in the basis")
-    space = ChosenColumns(basis, ranks)
+    space = ChosenColumns(basis, read_ranks(arrays, basis))
     if space.describe() != columns:
-        raise ValueError("its columns have another digest")
+        raise ValueError("its columns do not match their digest")
     return space
 
 

@@ -25,44 +25,35 @@ class NarrowedSource(Source):
 
     @cached_property
     def summary(self) -> Summary:
-        """Size of the matrix without the dropped columns, and row lengths before."""
         return replace(self.source.summary, n_features=self.n_features)
 
     @property
     def base(self) -> int | None:
-        """Number of the first column in the file."""
         return self.source.base
 
     @property
     def reason_for_base(self) -> str:
-        """Why `base` is what it is."""
         return self.source.reason_for_base
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that the user should read about the file."""
         return self.source.notes
 
     @property
     def can_be_read_again(self) -> bool:
-        """Whether another run finds the same."""
         return self.source.can_be_read_again
 
     @property
     def resident_bytes(self) -> int:  # type: ignore[override]
-        """Memory that the whole source takes."""
         return self.source.resident_bytes
 
     def identity(self) -> dict[str, Any]:
-        """Return what must stay the same for an interrupted run to be resumed."""
         return self.source.identity()
 
     def close(self) -> None:
-        """Close the whole source."""
         self.source.close()
 
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
-        """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
         self.dropped_values = self.dropped_rows = 0
         for block, labels in self.source.blocks(skip_rows, block_bytes):
             yield self._narrow(block), labels

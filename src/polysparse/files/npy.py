@@ -48,12 +48,7 @@ class GrowingArray:
         return np.frombuffer(self.file.read(self.dtype.itemsize), dtype=self.dtype)[0]
 
     def _header(self) -> bytes:
-        """Return the header, whose size is constant: NumPy reserves room for the length."""
-        buffer = io.BytesIO()
-        descr = np.lib.format.dtype_to_descr(self.dtype)
-        fields = {"descr": descr, "fortran_order": False, "shape": (self.length,)}
-        np.lib.format.write_array_header_1_0(buffer, fields)
-        return buffer.getvalue()
+        return npy_header(self.dtype, (self.length,))
 
     def append(self, array: NDArray[Any]) -> None:
         """Append values."""
@@ -74,6 +69,15 @@ class GrowingArray:
         write_all(self.file, self._header())
         sync(self.file)
         self.file.close()
+
+
+def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """Return the header of an array, whose size is constant: NumPy reserves room for the length."""
+    buffer = io.BytesIO()
+    descr = np.lib.format.dtype_to_descr(dtype)
+    fields = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, fields)
+    return buffer.getvalue()
 
 
 def write_all(file: IO[bytes], data: bytes | memoryview) -> None:

@@ -18,15 +18,13 @@ from scipy import sparse
 
 from polysparse import thresholds
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.files.atomic import beside, put, sync
+from polysparse.files.atomic import put, sync
 from polysparse.files.description import parse_json
 from polysparse.files.errors import CannotResume
 from polysparse.files.format import Format
 from polysparse.files.npy import CHUNK_BYTES
-from polysparse.files.paths import remove
-from polysparse.files.sink import Sink
+from polysparse.files.paths import MANIFEST, PACKING, remove
 from polysparse.files.source import WholeSource
-from polysparse.files.store_format import bytes_of_arrays
 from polysparse.files.store_writer import StoreWriter
 
 ZIP_DATE = 1980, 1, 1, 0, 0, 0  # a constant, so that every run writes the same bytes
@@ -42,7 +40,6 @@ class NpzSource(WholeSource):
             return sum(member.file_size for member in archive.infolist())
 
     def read(self) -> tuple[Any, NDArray[Any] | None]:
-        """Read the matrix, and its labels or None."""
         with open(self.place, "rb") as file:  # given a path, NumPy leaves a damaged file open
             matrix = sparse.load_npz(file)
             if matrix.ndim != 2:
@@ -63,7 +60,7 @@ def _labels_in(npz: IO[bytes], n_rows: int) -> NDArray[Any] | None:
     return labels.astype(np.float64) if is_ours else None
 
 
-class NpzSink:
+class NpzSink(StoreWriter):
     """SciPy's .npz format, uncompressed: written as a store next to it, packed at the end.
 
     A zip archive has its arrays one after the other, and they are complete only at the end. So they
@@ -72,58 +69,42 @@ class NpzSink:
     the output once, and for one piece more. A resumed run continues moving.
     """
 
-    def __init__(self, path: Path, description: dict[str, Any], *, resume: bool = False) -> None:
-        self.path, self.aside = path, beside(path, "partial")
-        self.store = StoreWriter(path, description, resume=resume, partial=beside(path, "store"))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows that are written."""
-        return self.store.n_rows
-
-    @property
-    def nnz(self) -> int:
-        """Number of stored values in these rows."""
-        return self.store.nnz
-
-    def write(self, block: Any, labels: NDArray[Any] | None) -> None:
-        """Append a block of rows and its labels."""
-        self.store.write(block, labels)
+    role = "store"
 
     def seal(self) -> None:
         """Complete the store and pack it into an archive under a hidden name."""
-        self.store.seal()
-        self._pack(self.aside)
+        super().seal()
+        self._pack()
 
     def finish(self) -> None:
         """Rename the archive and remove the store."""
         put(self.aside, self.path)
         with suppress(OSError):  # the archive has its name, whether or not this can be removed
-            remove(self.store.partial)
+            remove(self.partial)
 
-    def _pack(self, aside: Path) -> None:
-        is_resumed = self.store.is_packed
+    def _pack(self) -> None:
+        is_resumed = self.is_packed
         if not is_resumed:
-            self._outline(aside)
-            self.store.pack()
+            self._outline()
+            self.is_packed = True
+            put(self.partial / MANIFEST, self.partial / PACKING)
         try:
-            with open(aside, "r+b") as archive:
-                _fill(archive, self.store.partial)
+            with open(self.aside, "r+b") as archive:
+                _fill(archive, self.partial)
             if is_resumed:
-                _require_sound(aside)
+                _require_sound(self.aside)
         except (FileNotFoundError, zipfile.BadZipFile) as error:
             raise CannotResume(
-                f"{aside} is damaged: {error}. Give resume=False to start over."
+                f"{self.aside} is damaged: {error}. Give resume=False to start over."
             ) from None
 
-    def _outline(self, aside: Path) -> None:
+    def _outline(self) -> None:
         """Write the archive with holes where the arrays will be."""
-        shape = np.array(self.store.shape)
-        small = {"format": b"csr", "shape": shape, "_is_array": np.array(True)}
-        with _Outline(aside, "w+b") as file:
+        small = {"format": b"csr", "shape": np.array(self.shape), "_is_array": np.array(True)}
+        with _Outline(self.aside, "w+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.comment = json.dumps(self.store.description).encode()
-                for path in sorted(self.store.partial.glob("*.npy")):
+                archive.comment = json.dumps(self.description).encode()
+                for path in sorted(self.partial.glob("*.npy")):
                     with open(path, "rb") as array, _member(archive, path.name) as member:
                         file.is_hole = True
                         shutil.copyfileobj(array, member, CHUNK_BYTES)
@@ -135,13 +116,12 @@ class NpzSink:
 
     def leave(self) -> None:
         """Stop, keeping the store for a later run, and the archive if arrays were moved there."""
-        self.store.leave()
-        if not self.store.is_packed:
+        super().leave()
+        if not self.is_packed:
             self.aside.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Stop, and remove the store and the archive."""
-        self.store.discard()
+        super().discard()
         self.aside.unlink(missing_ok=True)
 
 
@@ -200,24 +180,20 @@ def _require_sound(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         damaged = archive.testzip()
     if damaged is not None:
-        raise zipfile.BadZipFile(f"{damaged} has another checksum")
+        raise zipfile.BadZipFile(f"{damaged} does not match its checksum")
 
 
 class NpzFormat(Format):
     """An uncompressed archive, as SciPy writes it; the description is its comment."""
 
     noun = "SciPy's archive"
-    source = NpzSource
+    source, sink = NpzSource, NpzSink
     endings = written_endings = (".npz",)
     is_resumable = True
 
-    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
-        """Open an archive for writing."""
-        return NpzSink(path, description, resume=resume)
-
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         """Return the bytes of the arrays, and of what is on the disk twice while they are moved."""
-        n_bytes = bytes_of_arrays(plan, has_labels=has_labels)
+        n_bytes = super().least_bytes(plan, has_labels=has_labels)
         return n_bytes + min(n_bytes, thresholds.MOVED_BYTES)
 
     def read_description(self, path: Path) -> Any:

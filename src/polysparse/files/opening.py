@@ -1,4 +1,4 @@
-"""Open files, in the format that their names stand for."""
+"""The registry of file formats, and opening a file in the format that its name stands for."""
 
 from __future__ import annotations
 
@@ -6,21 +6,78 @@ import os
 import stat
 import sys
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.files.atomic import beside
 from polysparse.files.description import columns_in, parse_json
-from polysparse.files.errors import FileFault, faults_of
-from polysparse.files.formats import FORMATS, enumerate_words, format_to_read, format_to_write
+from polysparse.files.errors import FileFault, UnknownExtension, faults_of
+from polysparse.files.format import Format
+from polysparse.files.matrix_market import MatrixMarketFormat
+from polysparse.files.npz import NpzFormat
+from polysparse.files.parquet import ParquetFormat
 from polysparse.files.paths import MANIFEST, PROGRESS, version_of
 from polysparse.files.pieces import CutFile
-from polysparse.files.sink import Sink
 from polysparse.files.source import Reading, Source
+from polysparse.files.store_source import StoreFormat
+from polysparse.files.svmlight import SvmlightFormat
 from polysparse.machine import threads_for
 
 ENOUGH_FOR_ALL = 2**60  # a number of outputs for which every allowed thread is used
+
+FORMATS: tuple[Format, ...] = (
+    SvmlightFormat(),
+    NpzFormat(),
+    MatrixMarketFormat(),
+    ParquetFormat(),
+    StoreFormat(),
+)
+
+
+def format_to_read(path: str) -> Format:
+    """Return the format of an input, by its ending; '-' is svmlight on standard input."""
+    is_directory = version_of(Path(path)).is_dir()
+    plain, unpacked = Path(path).suffix, Path(path.removesuffix(".gz")).suffix
+    for format in FORMATS:
+        ending = unpacked if format.may_be_gzipped else plain
+        if format.is_directory if is_directory else ending in format.endings:
+            return format
+    raise UnknownExtension(f"{path}: unknown ending. Known are {readable_formats()}.")
+
+
+def format_to_write(path: Path) -> Format:
+    """Return the format of an output, by its ending."""
+    for format in FORMATS:
+        if path.suffix in format.written_endings:
+            return format
+    raise UnknownExtension(f"{path}: unknown ending. Known are {writable_formats()}.")
+
+
+def readable_formats() -> str:
+    """Return the formats that are read, for messages."""
+    return enumerate_words(each.describe(each.endings, is_read=True) for each in FORMATS)
+
+
+def writable_formats() -> str:
+    """Return the formats that are written, for messages."""
+    return _written(each for each in FORMATS if each.written_endings)
+
+
+def resumable_formats() -> str:
+    """Return the formats to which an interrupted run can be resumed, for messages."""
+    return _written(each for each in FORMATS if each.is_resumable)
+
+
+def _written(formats: Iterable[Format]) -> str:
+    return enumerate_words(each.describe(each.written_endings, is_read=False) for each in formats)
+
+
+def enumerate_words(words: Iterable[str]) -> str:
+    """Return words as "a, b and c"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def open_source(path: str, *, n_jobs: int | None = None, **reading: Any) -> Source:
@@ -63,11 +120,6 @@ def cut_file(path: str | os.PathLike[str], block_bytes: int) -> CutFile:
     return format.cut(where, block_bytes)
 
 
-def open_sink(path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
-    """Open an output."""
-    return format_to_write(path).open_sink(path, description, resume=resume)
-
-
 def is_written(path: Path, description: dict[str, Any]) -> bool:
     """Return whether a path already holds what a run with this description would write."""
     try:
@@ -100,8 +152,8 @@ def read_description(path: str) -> dict[str, Any]:
         description = format_to_read(path).read_description(where)
         if description is None:
             raise ValueError(
-                "does not say which columns it has. A directory, .npz or .parquet file that "
-                "polysparse wrote does."
+                "has no description of its columns. Only a directory, .npz or .parquet file that "
+                "polysparse wrote has one."
             )
         columns_in(description)
         MonomialBasis(**description["basis"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.description import n_columns_in, parse_json
 from polysparse.files.errors import faults_of
 from polysparse.files.format import Format
 from polysparse.files.parquet_source import ParquetSource, pyarrow_parquet
 from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
-from polysparse.files.sink import FileSink, Sink
+from polysparse.files.sink import FileSink
 from polysparse.files.source import Reading
 
 # Bytes of the dictionary of a column, after which its values are written plainly. Columns of few
@@ -29,7 +30,7 @@ DICTIONARY_BYTES = 2**16
 class ParquetSink(FileSink):
     """Parquet with list columns `indices` and `values`, and `label` if there are labels."""
 
-    def __init__(self, path: Path, description: dict[str, Any]) -> None:
+    def __init__(self, path: Path, description: dict[str, Any], *, resume: bool = False) -> None:
         pq = pyarrow_parquet()
         import pyarrow as pa
 
@@ -46,7 +47,7 @@ class ParquetSink(FileSink):
             "polysparse:description": json.dumps(description),
         }
         self.schema = pa.schema(fields, metadata=metadata)
-        super().__init__(path)
+        super().__init__(path, description)
         self.writer: Any = None
         try:
             options = {"dictionary_pagesize_limit": DICTIONARY_BYTES}
@@ -56,7 +57,6 @@ class ParquetSink(FileSink):
             raise
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
-        """Append a block of rows and its labels."""
         pa, offsets = self.pa, self.pa.array(block.indptr.astype(np.int64))
         columns = [
             pa.LargeListArray.from_arrays(offsets, pa.array(array, type=field.type.value_type))
@@ -69,12 +69,10 @@ class ParquetSink(FileSink):
         self.n_rows += block.shape[0]
 
     def seal(self) -> None:
-        """Write the footer and close the file."""
         self.writer.close()
         super().seal()
 
     def discard(self) -> None:
-        """Close and remove the file."""
         if self.writer is not None:
             with suppress(Exception):  # closing writes a footer, which may not fit on the disk
                 self.writer.close()
@@ -90,25 +88,20 @@ class ParquetPiece(Piece):
     columns: tuple[str, ...]
 
     def rows(self) -> RowArrays:
-        """Read indptr, indices, data and labels or None, as they are in the file."""
-        source = ParquetSource(self.path, Reading())
-        try:
+        with closing(ParquetSource(self.path, Reading())) as source:
             return joined(source.batches(self.columns, max(1, self.n_rows or 0), self.groups))
-        finally:
-            source.close()
 
 
 class ParquetFormat(Format):
-    """Parquet with list columns, cut between its row groups. Its compressed size is not known."""
+    """Parquet with list columns, cut between its row groups."""
 
     noun = "Parquet"
-    source = ParquetSource
+    source, sink = ParquetSource, ParquetSink
     endings = written_endings = (".parquet",)
     has_pieces = True
 
-    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
-        """Open a file for writing."""
-        return ParquetSink(path, description)
+    def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
+        return 0  # files are compressed
 
     def read_description(self, path: Path) -> Any:
         """Return what polysparse wrote into the metadata of the schema, or None."""
@@ -116,12 +109,9 @@ class ParquetFormat(Format):
         return parse_json(text) if text else None
 
     def cut(self, path: Path, block_bytes: int) -> CutFile:
-        """Cut a file between its row groups."""
-        state, source = state_of(path), ParquetSource(path, Reading())
-        try:
+        state = state_of(path)
+        with closing(ParquetSource(path, Reading())) as source:
             return _cut(source, state, block_bytes)
-        finally:
-            source.close()
 
 
 def _cut(source: ParquetSource, state: tuple[int, int], block_bytes: int) -> CutFile:

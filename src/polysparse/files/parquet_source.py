@@ -43,14 +43,12 @@ class ParquetSource(Source):
         return file
 
     def close(self) -> None:
-        """Close the Parquet file and the temporary copy, if there is one."""
         if "file" in self.__dict__:
             self.file.close()
         super().close()
 
     @cached_property
     def summary(self) -> Summary:
-        """Size and row lengths of the matrix."""
         profile, largest = RowProfile(), -1
         for indptr, indices, _, _ in self.batches(("indices",), self._rows_to_scan()):
             profile += RowProfile(cpu.count_row_lengths(indptr))
@@ -84,7 +82,6 @@ class ParquetSource(Source):
         return max(1, thresholds.SCAN_BYTES // (8 * int(max([0, *means])) + 8))
 
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
-        """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
         summary = self.summary
         columns = ("indices", "values", *(["label"] if summary.has_labels else []))
         n_together = rows_within(block_bytes, summary.profile)
@@ -105,8 +102,7 @@ class ParquetSource(Source):
     ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
         """Yield offsets, indices, values and labels of at most `n_rows` rows at a time.
 
-        Values are empty and labels are None if `columns` does not name them. `row_groups` are those
-        to read; by default all.
+        Values are empty and labels are None if `columns` does not name them.
         """
         with faults_of(self.path):
             how = {"batch_size": n_rows, "columns": list(columns), "row_groups": row_groups}
@@ -116,7 +112,7 @@ class ParquetSource(Source):
                 if "values" in columns:
                     own, values = _as_rows(batch, "values", np.float64)
                     if not np.array_equal(own, indptr):
-                        raise ValueError("a row has other numbers of indices and values.")
+                        raise ValueError("a row has different numbers of indices and values.")
                 if "label" in columns:
                     labels = _as_numbers(batch.column("label"), "label", np.float64).astype(float)
                 yield indptr, indices, values, labels
@@ -145,7 +141,7 @@ def _require_sparse_rows(schema: Any) -> None:
             needed = "integers" if name == "indices" else "numbers"
             raise ValueError(f"column {name!r} is {kind}: lists of {needed} are needed.")
     if "label" in schema.names and not is_number(schema.field("label").type):
-        raise ValueError(f"column 'label' is {schema.field('label').type}: not a number.")
+        raise ValueError(f"column 'label' is {schema.field('label').type}: numbers are needed.")
 
 
 def _as_rows(batch: Any, name: str, dtype: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -26,35 +26,19 @@ ARRAYS = "indptr", "indices", "data", "labels"
 
 @dataclass
 class Parts:
-    """The parts of a store.
+    """The parts of a store."""
 
-    Attributes
-    ----------
-    ends : list of [int, int]
-        Rows and stored values before the end of each part.
-    checksums : list of list of int, or None
-        Of each part, those of its arrays in the order of ARRAYS; None in a store written by
-        polysparse 0.1.0. The first offset, 0, belongs to no part.
-    """
-
+    # Rows and stored values before the end of each part.
     ends: list[list[int]] = field(default_factory=list)
+    # Those of each part's arrays, in the order of ARRAYS; None in a store written by polysparse
+    # 0.1.0. The first offset, 0, belongs to no part.
     checksums: list[list[int]] | None = field(default_factory=list)
 
     @classmethod
     def read(cls, description: dict[str, Any], end: list[int] | None = None) -> Parts:
-        """Return the parts that a manifest lists; raise ValueError or KeyError if they cannot be.
+        """Return the parts that a manifest lists; raise ValueError or KeyError if they are invalid.
 
-        Parameters
-        ----------
-        description : dict
-            As read from JSON.
-        end : [int, int], optional
-            Where the last part must end.
-
-        Returns
-        -------
-        Parts
-            The parts.
+        If `end` is given, the last part must end there.
         """
         ends, checksums = description["part_ends"], description.get("checksums")
         _require_integers("part_ends must be pairs of integers", ends, 2)
@@ -107,15 +91,7 @@ class Parts:
             self._compare(folder, number, name, zlib.crc32(array.view(np.uint8).data))
 
     def require_files(self, folder: Path, dtypes: dict[str, np.dtype[Any]]) -> None:
-        """Raise ValueError if a file was changed. Each must end with the last part.
-
-        Parameters
-        ----------
-        folder : Path
-            Directory of the arrays.
-        dtypes : dict of str to numpy.dtype
-            Dtypes of the arrays by their names.
-        """
+        """Raise ValueError if a file was changed. Each must end with the last part."""
         for name, dtype in dtypes.items():
             is_stored = name in ("indices", "data")
             length = self.nnz if is_stored else self.n_rows

@@ -30,21 +30,11 @@ class IndexRange:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a file. Each subclass reads one format.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    state : tuple of int
-        Its size and the time of its last change, which must stay the same.
-    n_rows : int or None
-        Number of rows; None if that is known only once they are read.
-    """
+    """Some rows of a file. Each subclass reads one format."""
 
     path: Path
-    state: tuple[int, int]
-    n_rows: int | None
+    state: tuple[int, int]  # of the file: its size and last change, which must stay the same
+    n_rows: int | None  # None if it is known only once the rows are read
     may_count_from_1: ClassVar[bool] = False  # whether the format leaves that open
 
     def rows(self) -> RowArrays:
@@ -90,23 +80,11 @@ class Piece:
 
 @dataclass(frozen=True)
 class CutFile:
-    """A file in pieces, at least one, and what is known about all of its rows.
+    """A file in pieces, and what is known about all of its rows."""
 
-    Attributes
-    ----------
-    pieces : sequence of Piece
-        The rows in their order.
-    n_features : int or None
-        Number of features, if the file states it.
-    dtype : numpy.dtype
-        Dtype of the values.
-    has_labels : bool
-        Whether rows have labels.
-    """
-
-    pieces: Sequence[Piece]
-    n_features: int | None
-    dtype: np.dtype[Any]
+    pieces: Sequence[Piece]  # in the order of their rows; at least one
+    n_features: int | None  # if the file states it
+    dtype: np.dtype[Any]  # of the values
     has_labels: bool
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from polysparse.files.archive import as_little
 from polysparse.files.errors import UnknownExtension
+from polysparse.files.npy import npy_header
 
 SEPARATORS = {".txt": "\t", ".csv": ","}
 
@@ -26,18 +27,8 @@ def require_prediction_ending(path: Path) -> None:
 class PredictionWriter:
     """Writes predictions to an open file, some at a time.
 
-    Parameters
-    ----------
-    file : binary file
-        Where to write.
-    ending : str
-        ".npy", ".csv" or ".txt".
-    shape : tuple of int
-        Shape of all predictions together: (n_rows,) or (n_rows, k).
-    dtype : dtype
-        Of the predictions.
-    heading : sequence of str
-        Names of the columns, which .csv has in its first line.
+    `shape` is that of all predictions together: (n_rows,) or (n_rows, k). `heading` has the names
+    of the columns, which .csv has in its first line.
     """
 
     def __init__(
@@ -51,9 +42,7 @@ class PredictionWriter:
         self.file, self.ending = file, ending
         self.dtype = dtype.newbyteorder("<")
         if ending == ".npy":
-            descr = np.lib.format.dtype_to_descr(self.dtype)
-            fields = {"descr": descr, "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, fields)
+            file.write(npy_header(self.dtype, shape))
         elif ending == ".csv":
             self._write_text([heading])
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from polysparse.engine import cpu
 from polysparse.files.errors import FileFault, faults_of
-from polysparse.machine import format_bytes, require_memory
+from polysparse.machine import require_memory, require_within
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
@@ -39,36 +39,16 @@ class Summary:
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a file: what the caller knows about it, and the resources to use.
+    """How to read a file: what the caller knows about it, and the resources to use."""
 
-    Attributes
-    ----------
-    n_features : int, optional
-        Number of features; by default as stated in the file, or one more than the largest column.
-    least_features : int
-        Number of features of a file that does not state it, unless more occur.
-    zero_based : bool, optional
-        Whether svmlight indices are 0-based; by default if index 0 occurs.
-    was_zero_based : bool, optional
-        Whether they were in the training data.
-    earlier : str
-        What was learnt from the training data, for messages.
-    n_threads : int
-        Number of threads.
-    line_bytes : int
-        Length of the longest line of text that is accepted, and of text that is read at a time.
-    max_memory : int, optional
-        Bytes that a file may take which can only be read as a whole.
-    """
-
-    n_features: int | None = None
-    least_features: int = 0
-    zero_based: bool | None = None
-    was_zero_based: bool | None = None
-    earlier: str = "the vocabulary"
+    n_features: int | None = None  # by default as the file states, or as many as occur
+    least_features: int = 0  # of a file that does not state it, unless more occur
+    zero_based: bool | None = None  # whether svmlight indices are; by default if index 0 occurs
+    was_zero_based: bool | None = None  # whether they were in the training data
+    earlier: str = "the vocabulary"  # what was learnt from the training data, for messages
     n_threads: int = 1
-    line_bytes: int = 2**25
-    max_memory: int | None = None
+    line_bytes: int = 2**25  # of the longest line that is accepted, and of text read at a time
+    max_memory: int | None = None  # for a file that can only be read as a whole
 
 
 class Source:
@@ -182,12 +162,9 @@ class WholeSource(Source):
 
     def _require_room(self) -> None:
         """Raise MemoryError, before anything is read, if the matrix is larger than allowed."""
-        needed, most = self.resident_bytes, self.reading.max_memory
-        if most is not None and needed > most:
-            raise MemoryError(
-                f"max_memory={most} ({format_bytes(most)}) is too little: {self.path} can only be "
-                f"read as a whole, which needs max_memory={needed} ({format_bytes(needed)})."
-            )
+        needed = self.resident_bytes
+        what = f"{self.path} can only be read as a whole, which needs"
+        require_within(self.reading.max_memory, needed, what)
         what = f"{self.path}, which can only be read as a whole,"
         require_memory(needed, what, "svmlight text and Parquet are read in blocks.")
 
@@ -209,7 +186,6 @@ class WholeSource(Source):
 
     @cached_property
     def summary(self) -> Summary:
-        """Size and row lengths of the matrix."""
         matrix, labels = self._content
         profile = RowProfile(cpu.count_row_lengths(matrix.indptr))
         return Summary(matrix.shape[1], profile, has_labels=labels is not None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -76,51 +77,93 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     return manifest
 
 
-def open_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the manifest and the memory-mapped arrays, checked as far as possible unread."""
-    folder = version_of(Path(path))
-    manifest = read_manifest(folder)
-    try:
-        wanted = _wanted_arrays(manifest)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise FileFault(f"{folder / MANIFEST} is damaged: {reason_of(error)}.") from None
-    arrays = {name: open_array(folder / f"{name}.npy", *wanted[name]) for name in wanted}
-    ends = [int(arrays["indptr"][i]) for i in (0, -1)]
-    if ends != [0, manifest["nnz"]]:
-        raise FileFault(
-            f"{folder / 'indptr.npy'} goes from {ends[0]} to {ends[1]}; it must go from 0 to "
-            f"{manifest['nnz']}. The directory is damaged."
-        )
-    return manifest, arrays
+@dataclass(frozen=True)
+class Store:
+    """A directory that polysparse has written: its manifest, and its memory-mapped arrays."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    parts: Parts
+    arrays: dict[str, NDArray[Any]]
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Store:
+        """Open a directory, checking it as far as possible without reading the arrays."""
+        folder = version_of(Path(path))
+        manifest = read_manifest(folder)
+        try:
+            parts = _require_consistent(manifest)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise FileFault(f"{folder / MANIFEST} is damaged: {reason_of(error)}.") from None
+        wanted = wanted_arrays(manifest, parts)
+        arrays = {name: open_array(folder / f"{name}.npy", *wanted[name]) for name in wanted}
+        ends = [int(arrays["indptr"][i]) for i in (0, -1)]
+        if ends != [0, parts.nnz]:
+            raise FileFault(
+                f"{folder / 'indptr.npy'} goes from {ends[0]} to {ends[1]}; it must go from 0 to "
+                f"{parts.nnz}. The directory is damaged."
+            )
+        return cls(folder, manifest, parts, arrays)
+
+    def iter_parts(
+        self, *, verify: bool
+    ) -> Iterator[tuple[slice, Any, NDArray[np.float64] | None]]:
+        """Read the parts into memory one by one, as `iter_load` yields them."""
+        return (self.read_part(i, verify=verify) for i in range(len(self.parts.ends)))
+
+    def read_part(
+        self, number: int, *, verify: bool
+    ) -> tuple[slice, Any, NDArray[np.float64] | None]:
+        """Read a part into memory, as `iter_load` yields it."""
+        folder, arrays, n_columns = self.folder, self.arrays, self.manifest["shape"][1]
+        rows, stored = self.parts.span(number)
+        indptr = np.array(arrays["indptr"][rows.start : rows.stop + 1])
+        own = {name: np.array(arrays[name][stored]) for name in ("indices", "data")}
+        own |= {"labels": np.array(arrays["labels"][rows])} if "labels" in arrays else {}
+        offsets = indptr - stored.start
+        try:
+            seen = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
+        except ValueError as error:
+            raise FileFault(f"{folder} is damaged from row {rows.start} on: {error}") from None
+        if not seen.increasing:
+            raise FileFault(
+                f"{folder / 'indices.npy'} is damaged: the columns of a row do not increase."
+            )
+        if verify:
+            self.parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})
+        shape = rows.stop - rows.start, n_columns
+        part = as_csr(shape, offsets, own["indices"], own["data"], is_array=True)
+        return rows, part, own.get("labels")
 
 
-def _wanted_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any], int]]:
-    """Return dtypes and lengths of the arrays; raise if the manifest contradicts itself."""
+def _require_consistent(manifest: dict[str, Any]) -> Parts:
+    """Return the parts that a manifest lists; raise if it contradicts itself."""
     (n_rows, n_columns), nnz = manifest["shape"], manifest["nnz"]
     if not all(type(n) is int and n >= 0 for n in (n_rows, n_columns, nnz)):
         raise ValueError("shape and nnz must be integers")
     if n_columns != n_columns_in(manifest):
-        raise ValueError(f"shape has {n_columns} columns, the basis has another number")
+        raise ValueError(f"shape has {n_columns} columns, but there are {n_columns_in(manifest)}")
     parts = Parts.read(manifest, [n_rows, nnz])
     names = manifest["index_dtype"], manifest["dtype"]
     if not all(isinstance(name, str) and name.isascii() and len(name) < 10 for name in names):
         raise ValueError(f"{names} are not dtypes")
     index_dtype, dtype = map(np.dtype, names)
     if index_dtype not in INDEX_DTYPES or dtype not in VALUE_DTYPES:
-        raise ValueError(f"there are no expansions of {dtype} with indices of {index_dtype}")
-    return wanted_arrays(index_dtype, dtype, parts, has_labels=bool(manifest["labels"]))
+        raise ValueError(f"an expansion cannot have values of {dtype} and indices of {index_dtype}")
+    return parts
 
 
 def wanted_arrays(
-    index_dtype: np.dtype[Any], dtype: np.dtype[Any], parts: Parts, *, has_labels: bool
+    description: dict[str, Any], parts: Parts
 ) -> dict[str, tuple[np.dtype[Any], int]]:
     """Return the dtype and the length of each array of a store with these parts."""
+    index_dtype, dtype = (np.dtype(description[key]) for key in ("index_dtype", "dtype"))
     wanted = {
         "indptr": (index_dtype, parts.n_rows + 1),
         "indices": (index_dtype, parts.nnz),
         "data": (dtype, parts.nnz),
     }
-    return wanted | ({"labels": (np.dtype(np.float64), parts.n_rows)} if has_labels else {})
+    return wanted | ({"labels": (np.dtype(float), parts.n_rows)} if description["labels"] else {})
 
 
 @overload
@@ -168,19 +211,13 @@ def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = T
     >>> import polysparse
     >>> X = polysparse.load("expanded")  # doctest: +SKIP
     """
-    folder = version_of(Path(path))
-    manifest, arrays = open_arrays(folder)
-    _require_increasing_offsets(folder, arrays["indptr"])
+    store = Store.open(path)
+    _require_increasing_offsets(store.folder, store.arrays["indptr"])
     if verify:
-        deque(_parts(folder, manifest, arrays, verify=True), maxlen=0)
-    X = as_csr(
-        tuple(manifest["shape"]),
-        arrays["indptr"],
-        arrays["indices"],
-        arrays["data"],
-        is_array=True,
-    )
-    return (X, arrays.get("labels")) if labels else X
+        deque(store.iter_parts(verify=True), maxlen=0)
+    arrays = (store.arrays[name] for name in ("indptr", "indices", "data"))
+    X = as_csr(tuple(store.manifest["shape"]), *arrays, is_array=True)
+    return (X, store.arrays.get("labels")) if labels else X
 
 
 def iter_load(
@@ -219,8 +256,7 @@ def iter_load(
     >>> for rows, part, labels in polysparse.iter_load("expanded"):  # doctest: +SKIP
     ...     model.partial_fit(part, labels, classes=[0, 1])
     """
-    folder = version_of(Path(path))
-    return _parts(folder, *open_arrays(folder), verify=verify)
+    return Store.open(path).iter_parts(verify=verify)
 
 
 def _require_increasing_offsets(folder: Path, indptr: NDArray[Any]) -> None:
@@ -234,41 +270,3 @@ def _require_increasing_offsets(folder: Path, indptr: NDArray[Any]) -> None:
                 f"{folder / 'indptr.npy'} is damaged: it decreases from {offsets[row]} to "
                 f"{offsets[row + 1]} in row {start + row}."
             )
-
-
-def _parts(
-    folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]], *, verify: bool
-) -> Iterator[Any]:
-    n_columns, parts = manifest["shape"][1], Parts.read(manifest)
-    for number in range(len(parts.ends)):
-        yield read_part(folder, arrays, n_columns, parts, number, verify=verify)
-
-
-def read_part(
-    folder: Path,
-    arrays: dict[str, NDArray[Any]],
-    n_columns: int,
-    parts: Parts,
-    number: int,
-    *,
-    verify: bool,
-) -> tuple[slice, Any, NDArray[np.float64] | None]:
-    """Read a part into memory, as `iter_load` yields it."""
-    rows, stored = parts.span(number)
-    indptr = np.array(arrays["indptr"][rows.start : rows.stop + 1])
-    own = {name: np.array(arrays[name][stored]) for name in ("indices", "data")}
-    own |= {"labels": np.array(arrays["labels"][rows])} if "labels" in arrays else {}
-    offsets = indptr - stored.start
-    try:
-        seen = inspect_arrays(offsets, own["indices"], own["data"], n_columns, "column")
-    except ValueError as error:
-        raise FileFault(f"{folder} is damaged from row {rows.start} on: {error}") from None
-    if not seen.increasing:
-        raise FileFault(
-            f"{folder / 'indices.npy'} is damaged: the columns of a row do not increase."
-        )
-    if verify:
-        parts.require_checksums(folder, number, {"indptr": indptr[1:], **own})
-    shape = rows.stop - rows.start, n_columns
-    part = as_csr(shape, offsets, own["indices"], own["data"], is_array=True)
-    return rows, part, own.get("labels")

@@ -26,37 +26,19 @@ from polysparse.files.errors import CannotResume
 from polysparse.files.npy import GrowingArray
 from polysparse.files.parts import Parts
 from polysparse.files.paths import MANIFEST, PACKING, PROGRESS, remove
-from polysparse.files.store import open_arrays, reason_of, wanted_arrays
+from polysparse.files.sink import Sink
+from polysparse.files.store import Store, reason_of, wanted_arrays
 
 
-class StoreWriter:
-    """Writes blocks of rows under a hidden name; `finish` renames the directory.
+class StoreWriter(Sink):
+    """A directory of arrays; a later run can continue after the last complete part."""
 
-    Parameters
-    ----------
-    path : Path
-        Final name of the directory.
-    description : dict
-        As returned by `description.describe`.
-    resume : bool
-        Whether to continue after the last complete part of an earlier run, if there is one.
-    partial : Path, optional
-        Where to write; by default a hidden name next to `path`.
-    """
+    role = "partial"  # of the hidden name of the directory
 
-    def __init__(
-        self,
-        path: Path,
-        description: dict[str, Any],
-        *,
-        resume: bool = False,
-        partial: Path | None = None,
-    ) -> None:
-        self.path, self.partial = path, partial or beside(path, "partial")
-        self.aside = self.partial
-        self.description = description
+    def __init__(self, path: Path, description: dict[str, Any], *, resume: bool = False) -> None:
+        super().__init__(path, description)
+        self.partial = beside(path, self.role)
         self.parts = Parts()
-        self.n_rows = self.nnz = 0
         self.arrays: dict[str, GrowingArray] = {}
         index_dtype, dtype = np.dtype(description["index_dtype"]), np.dtype(description["dtype"])
         self.bytes_per_value: int = index_dtype.itemsize + dtype.itemsize
@@ -102,16 +84,10 @@ class StoreWriter:
         self.parts, self.n_rows, self.nnz = parts, parts.n_rows, parts.nnz
         return True
 
-    def _wanted(self) -> dict[str, tuple[np.dtype[Any], int]]:
-        """Return the dtype and the length of each array, up to the end of the last part."""
-        described = self.description
-        index_dtype, dtype = np.dtype(described["index_dtype"]), np.dtype(described["dtype"])
-        return wanted_arrays(index_dtype, dtype, self.parts, has_labels=described["labels"])
-
     def _open(self) -> None:
         """Open the arrays at the end of the last complete part."""
         with _damage_to(self.partial):
-            for name, (dtype, length) in self._wanted().items():
+            for name, (dtype, length) in wanted_arrays(self.description, self.parts).items():
                 length = length if self.n_rows else 0
                 self.arrays[name] = GrowingArray(self.partial / f"{name}.npy", dtype, length)
         if self.n_rows == 0:
@@ -123,12 +99,13 @@ class StoreWriter:
         """Raise ValueError if what an earlier run left was changed, or never reached the disk."""
         with _damage_to(self.partial):
             if self.is_sealed:
-                open_arrays(self.partial)
-            dtypes = {name: dtype for name, (dtype, _) in self._wanted().items()}
+                Store.open(self.partial)
+            wanted = wanted_arrays(self.description, self.parts)
+            dtypes = {name: dtype for name, (dtype, _) in wanted.items()}
             self.parts.require_files(self.partial, dtypes)
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
-        """Append a block of rows, ending parts where they are full."""
+        """Append rows, ending parts where they are full."""
         start, n_rows = 0, block.shape[0]
         offsets = block.indptr.astype(np.int64)
         sizes = (
@@ -190,11 +167,6 @@ class StoreWriter:
         for name in (PROGRESS, f"{PROGRESS}.new"):
             (self.partial / name).unlink(missing_ok=True)
 
-    def pack(self) -> None:
-        """State that the arrays are being moved elsewhere, and are no longer complete."""
-        self.is_packed = True
-        put(self.partial / MANIFEST, self.partial / PACKING)
-
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of what has been written so far."""
@@ -213,7 +185,6 @@ class StoreWriter:
             shutil.rmtree(self.partial, ignore_errors=True)
 
     def discard(self) -> None:
-        """Stop, and remove everything that was written."""
         self.leave()
         shutil.rmtree(self.partial, ignore_errors=True)
 

@@ -18,7 +18,7 @@ from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.errors import FileFault, faults_of
 from polysparse.files.format import Format
 from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
-from polysparse.files.sink import FileSink, Sink
+from polysparse.files.sink import FileSink
 from polysparse.files.source import Source, Summary
 from polysparse.files.text import (
     BLOCK_BYTES,
@@ -47,7 +47,6 @@ class SvmlightSource(Source):
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that the user should read about the file."""
         notes = super().notes + [f"{self.path}: qid is not kept."] * self._scan.has_qid
         base, why = self._base
         if why:
@@ -59,22 +58,17 @@ class SvmlightSource(Source):
 
     @property
     def base(self) -> int:
-        """Number of the first column in the file: 0 or 1."""
         return self._base[0]
 
     @property
     def reason_for_base(self) -> str:
-        """Why `base` was chosen; empty if it was given."""
         return self._base[1]
 
     @cached_property
     def _base(self) -> tuple[int, str]:
         """The number of the first column, and why it is that unless it was given."""
-        lowest, given, before = (
-            self._scan.min_index,
-            self.reading.zero_based,
-            self.reading.was_zero_based,
-        )
+        lowest, given = self._scan.min_index, self.reading.zero_based
+        before = self.reading.was_zero_based
         if given is not None:
             if lowest == 0 and not given:
                 raise FileFault(f"{self.path}: index 0 occurs, but zero_based=False was given.")
@@ -106,13 +100,11 @@ class SvmlightSource(Source):
 
     @cached_property
     def summary(self) -> Summary:
-        """Size and row lengths of the matrix."""
         scan = self._scan
         n_features = self.width(scan.max_index - self.base if scan.profile.n_stored else -1)
         return Summary(n_features, scan.profile, scan.has_labels)
 
     def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
-        """Yield CSR blocks of rows, each with its labels or None, after the first `skip_rows`."""
         n_features, base = self.summary.n_features, self.base
         options: dict[str, Any] = {
             "block_bytes": block_bytes,
@@ -134,7 +126,6 @@ class SvmlightSink(FileSink):
     ROOM = 2**22  # maximum bytes of text formatted at a time, except for longer rows
 
     def write(self, block: Any, labels: NDArray[Any] | None) -> None:
-        """Append a block of rows and its labels."""
         offsets = block.indptr.astype(np.int64)
         most = self.ROOM // cpu.SVMLIGHT_BYTES_PER_VALUE
         start = 0
@@ -173,7 +164,6 @@ class TextPiece(Piece):
     may_count_from_1 = True
 
     def rows(self) -> RowArrays:
-        """Read indptr, indices, data and labels or None, as they are in the file."""
         with open_text(self.path) as file:
             if self.stop is None:
                 first, text = 0, file.read()
@@ -192,15 +182,11 @@ class SvmlightFormat(Format):
     """Text with a line for each row, cut into ranges of bytes."""
 
     noun = "svmlight text"
-    source = SvmlightSource
+    source, sink = SvmlightSource, SvmlightSink
     written_endings = ".svmlight", ".libsvm", ".svm", ".txt"
     endings = *written_endings, ".t", ""  # the test sets of LIBSVM's collection end in .t
     may_be_gzipped = True
     has_pieces = True
-
-    def open_sink(self, path: Path, description: dict[str, Any], *, resume: bool) -> Sink:
-        """Open a text file for writing."""
-        return SvmlightSink(path)
 
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         """Return a lower bound of the bytes of a file, as if each value were written as " 1:1"."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from polysparse.files.atomic import beside
 from polysparse.files.errors import UnwritableTarget
-from polysparse.files.formats import format_to_write
+from polysparse.files.opening import format_to_write
 from polysparse.files.paths import ASIDES, MANIFEST, is_own, vocabulary_of
 
 
@@ -64,7 +64,7 @@ def _require_free_asides(path: Path, roles: tuple[str, ...]) -> None:
     for aside in (beside(path, role) for role in roles):
         if not is_own(aside):
             raise UnwritableTarget(
-                f"{aside} is in the way, and polysparse did not write it: move it."
+                f"{aside} is in the way, and was not written by polysparse: move it."
             )
 
 

@@ -45,17 +45,13 @@ class SvmlightError(ValueError):
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Consecutive rows of a file; `first_row` counts from 0 through the whole file.
-
-    Within a row, indices are in the order of the file and may repeat.
-    """
+    """Consecutive rows of a file. In a row, indices are in the order of the file and may repeat."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
     data: NDArray[np.float64]
     labels: NDArray[np.float64] | None
     qid: NDArray[np.int64] | None
-    first_row: int
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,6 @@ class TextSummary:
     max_index: int
     has_labels: bool
     has_qid: bool
-    n_bytes: int  # of text, after decompression
 
 
 def open_text(path: str | os.PathLike[str]) -> BinaryIO:
@@ -127,7 +122,6 @@ def summarize(
         max_index=max(highest, default=-1),
         has_labels=block is not None and block.labels is not None,
         has_qid=block is not None and block.qid is not None,
-        n_bytes=lines.n_bytes,
     )
 
 
@@ -164,7 +158,6 @@ class _Lines:
     def __init__(self, file: BinaryIO, block_bytes: int, line_bytes: int | None) -> None:
         self.file = cast(io.BufferedIOBase, file)
         self.block_bytes, self.line_bytes = block_bytes, line_bytes
-        self.n_bytes = 0  # read so far
         self.n_lines = 0  # before the current chunk; counted by the parser
 
     def __iter__(self) -> Iterator[NDArray[np.uint8]]:
@@ -200,7 +193,6 @@ class _Lines:
         n_read = cast("int | None", self.file.readinto(room))
         if n_read is None:
             raise BlockingIOError("the svmlight file is in non-blocking mode, and has no data yet.")
-        self.n_bytes += n_read
         return n_read
 
 
@@ -216,19 +208,15 @@ def _iter_blocks(
             lines.n_lines += passed[0]
         counted = SvmlightText(text, *(layout or (False, False)), n_threads)
         if layout and counted.n_rows:
-            yield _parse(text, counted, layout, lines.n_lines, n_rows)
+            yield _parse(text, counted, layout, lines.n_lines)
         lines.n_lines += counted.n_lines
         n_rows += counted.n_rows
 
 
 def _parse(
-    text: NDArray[np.uint8],
-    counted: SvmlightText,
-    layout: tuple[bool, bool],
-    n_lines: int,
-    n_rows: int,
+    text: NDArray[np.uint8], counted: SvmlightText, layout: tuple[bool, bool], n_lines: int
 ) -> TextBlock:
-    """Parse the rows of a chunk that `n_lines` lines and `n_rows` rows of the file precede."""
+    """Parse the rows of a chunk that `n_lines` lines of the file precede."""
     has_labels, has_qid = layout
     indptr = np.empty(counted.n_rows + 1, np.int64)
     indices = np.empty(counted.n_stored, np.int64)
@@ -240,7 +228,7 @@ def _parse(
         word = text[begin : min(end, begin + _EXPLAINED)].tobytes()
         raise SvmlightError(_explain(fault, word, end - begin), n_lines + line + 1)
     return TextBlock(
-        indptr, indices, data, labels if has_labels else None, qid if has_qid else None, n_rows
+        indptr, indices, data, labels if has_labels else None, qid if has_qid else None
     )
 
 

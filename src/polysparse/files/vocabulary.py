@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.columns.arguments import require_increasing
 from polysparse.columns.spaces import ChosenColumns
-from polysparse.files.archive import ArchiveFormat, array_of, damage, require_names
+from polysparse.files.archive import ArchiveFormat, array_of, damage_to, read_ranks, require_names
 from polysparse.files.atomic import beside, put, replacing, sync
 from polysparse.files.errors import UnwritableTarget
 from polysparse.files.paths import vocabulary_of
@@ -39,21 +38,11 @@ BASE = "first_svmlight_index"
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Columns that occurred and were kept.
-
-    Attributes
-    ----------
-    columns : ChosenColumns
-        The columns.
-    counts : ndarray of int64
-        Number of rows in which each was seen.
-    more : dict
-        Other entries of the file: limits, feature names, the first index of svmlight.
-    """
+    """Columns that occurred and were kept."""
 
     columns: ChosenColumns
-    counts: NDArray[np.int64]
-    more: dict[str, Any]
+    counts: NDArray[np.int64]  # of the rows in which each was seen
+    more: dict[str, Any]  # other entries: limits, feature names, the first index of svmlight
 
     @property
     def zero_based(self) -> bool | None:
@@ -76,12 +65,16 @@ class Vocabulary:
         than are available.
         """
         description, arrays = FORMAT.read(path, max_memory)
-        try:
-            ranks, counts = (array_of(arrays, name, np.int64) for name in ("columns", "counts"))
-            basis = _require_consistent(description, ranks, counts)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise damage(path, error) from None
-        return cls(ChosenColumns(basis, ranks), counts, description)
+        with damage_to(path):
+            basis = MonomialBasis(**description["basis"])
+            basis.require_indexable()
+            ranks, counts = read_ranks(arrays, basis), array_of(arrays, "counts", np.int64)
+            if not len(ranks) == len(counts) == description["n_columns"]:
+                raise ValueError(f"it should have {description['n_columns']} columns")
+            if np.any(counts < 1):
+                raise ValueError("a count is not positive")
+            require_names(description, basis.n_features)
+            return cls(ChosenColumns(basis, ranks), counts, description)
 
     def is_in(self, path: Path) -> bool:
         """Return whether a file holds exactly this vocabulary."""
@@ -113,26 +106,6 @@ class Vocabulary:
         described = {"basis": columns.basis.as_dict(), "n_columns": columns.n_columns}
         arrays = {"columns": columns.ranks, "counts": self.counts}
         FORMAT.write(file, described | self.more, arrays)
-
-
-def _require_consistent(
-    description: dict[str, Any], ranks: NDArray[np.int64], counts: NDArray[np.int64]
-) -> MonomialBasis:
-    """Return the basis of a vocabulary; raise if parts of the file contradict each other."""
-    basis = MonomialBasis(**description["basis"])
-    basis.require_indexable()
-    if not len(ranks) == len(counts) == description["n_columns"]:
-        raise ValueError(f"it should have {description['n_columns']} columns")
-    require_increasing(ranks)
-    for column in (*ranks[:1], *ranks[-1:]):
-        if not 0 <= column < basis.n_columns:
-            raise ValueError(f"column {column} is not in the basis")
-    if np.any(counts < 1):
-        raise ValueError("a count is not positive")
-    names = description.get("feature_names_in")
-    if names is not None:
-        require_names(names, basis.n_features)
-    return basis
 
 
 class VocabularySink:

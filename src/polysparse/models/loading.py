@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from polysparse.files.archive import damage
+from polysparse.files.archive import damage_to
 from polysparse.files.model_file import ModelFile
 from polysparse.models.logistic import PolynomialLogisticRegression
 from polysparse.models.ridge import PolynomialRidge
@@ -41,11 +41,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 def model_in(file: ModelFile, path: str | os.PathLike[str]) -> Any:
     """Return the fitted model of a file that was read from a path."""
-    try:
+    with damage_to(path):
         if file.kind not in MODELS:
             raise ValueError(f"its kind must be logistic or ridge; it is {file.kind!r}")
         return as_model(file, MODELS[file.kind])
-    except KeyError as error:
-        raise damage(path, ValueError(f"its description has no {error}")) from None
-    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise damage(path, error) from None

@@ -66,8 +66,8 @@ def redraw_paper(out: Path) -> Path:
     Parameters
     ----------
     out : Path
-        The folder that the run wrote. Its paper.csv has the measurements; its paper.md says on
-        which machine they were made.
+        The folder that the run wrote. Its paper.csv has the measurements; its paper.md states the
+        machine.
 
     Returns
     -------
@@ -86,8 +86,7 @@ def _require_matplotlib() -> None:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise ImportError(
-            "The figures are drawn by matplotlib, which is not installed: "
-            "pip install 'polysparse[cli]'"
+            "The figures need matplotlib, which is not installed: pip install 'polysparse[cli]'"
         ) from error
 
 

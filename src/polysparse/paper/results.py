@@ -1,4 +1,4 @@
-"""What is read off the measurements: medians, exponents and crossovers."""
+"""Results of the measurements: medians, exponents and crossovers."""
 
 from __future__ import annotations
 

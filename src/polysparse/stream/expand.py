@@ -9,14 +9,18 @@ from pathlib import Path
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.description import describe
 from polysparse.files.errors import FileFault
-from polysparse.files.opening import is_written, open_sink, unfinished
-from polysparse.files.paths import naming_a_full_disk, remove_asides
+from polysparse.files.opening import format_to_write, is_written, unfinished
+from polysparse.files.paths import (
+    free_space,
+    naming_a_full_disk,
+    remove_asides,
+    require_free_space,
+)
 from polysparse.files.sink import Sink
 from polysparse.files.source import Source
 from polysparse.files.targets import require_writable_target
 from polysparse.files.vocabulary import Vocabulary, VocabularySink
 from polysparse.matrix.output import index_dtype_for
-from polysparse.stream.disk import require_room_on_disk
 from polysparse.stream.memory import require_room_for_rows
 from polysparse.stream.resources import Resources
 from polysparse.stream.rows import count_values, expand_rows, require_unchanged
@@ -54,11 +58,11 @@ def stream_expansion(
     if resume and path.exists() and not is_there:
         require_writable_target(path, force=force, source=str(source.path))
     if not is_there:
-        require_room_on_disk(path, source, plan, resources)
+        _require_room_on_disk(path, source, plan, resources)
     beside = VocabularySink(path, vocabulary, force=force) if vocabulary else None
     with beside or nullcontext():
         if not is_there:
-            sink = open_sink(path, description, resume=resume)
+            sink = format_to_write(path).sink(path, description, resume=resume)
             try:
                 with naming_a_full_disk(path):
                     _write(sink, source, plan, resources)
@@ -81,6 +85,21 @@ def is_wider_than_its_columns(plan: ExpansionPlan) -> bool:
     """Return whether indices are int64 only because there may be that many stored values."""
     columns_alone = index_dtype_for(plan.columns.n_columns)
     return plan.is_upper_bound and plan.index_dtype != columns_alone
+
+
+def _require_room_on_disk(
+    path: Path, source: Source, plan: ExpansionPlan, resources: Resources
+) -> None:
+    """Raise OSError if an output cannot fit on its disk.
+
+    A plan that may be too large is made exact by a pass over the file before anything is refused.
+    """
+    least_bytes, has_labels = format_to_write(path).least_bytes, source.summary.has_labels
+    if least_bytes(plan, has_labels=has_labels) <= free_space(path):
+        return
+    if plan.is_upper_bound or source.is_upper_bound:
+        plan = count_values(source, plan, resources)
+    require_free_space(path, least_bytes(plan, has_labels=has_labels))
 
 
 def _write(sink: Sink, source: Source, plan: ExpansionPlan, resources: Resources) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.machine import format_bytes
+from polysparse.machine import require_within
 from polysparse.matrix.output import index_dtype_for
 from polysparse.stream.resources import Resources
 
@@ -51,15 +51,10 @@ def require_room_for_rows(
 
     The columns take their share of it, and so do the `resident` bytes of an input read whole.
     """
-    columns, max_memory = memory_for_columns(plan), resources.memory
-    needed = memory_for_rows(plan, n_more) + columns + resident
-    if needed > max_memory:
-        besides = [f"{plan.columns.n_columns:,} columns"] * bool(columns)
-        besides += ["the input, which is read whole,"] * bool(resident)
-        which = "the longest row alone needs"
-        if besides:
-            which = f"{' and '.join([*besides, 'the longest row'])} need"
-        raise MemoryError(
-            f"max_memory={max_memory} ({format_bytes(max_memory)}) is too little: {which} "
-            f"max_memory={needed} ({format_bytes(needed)})."
-        )
+    columns = memory_for_columns(plan)
+    besides = [f"{plan.columns.n_columns:,} columns"] * bool(columns)
+    besides += ["the input, which is read whole,"] * bool(resident)
+    what = "the longest row alone needs"
+    if besides:
+        what = f"{' and '.join([*besides, 'the longest row'])} need"
+    require_within(resources.memory, memory_for_rows(plan, n_more) + columns + resident, what)

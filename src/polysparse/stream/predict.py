@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
 from polysparse.files.source import Source
-from polysparse.machine import format_bytes
+from polysparse.machine import require_within
 from polysparse.matrix.output import as_csr
 from polysparse.stream.memory import BYTES_PER_CHOSEN, LEAST_READ, READ_SHARE
 from polysparse.stream.resources import Resources
@@ -35,12 +35,8 @@ def iter_predictions(
     MemoryError is raised if the `resident` bytes of a model leave no room for a block.
     """
     rest = resources.memory - source.resident_bytes - resident
-    if rest < LEAST_MEMORY:
-        needed = resources.memory - rest + LEAST_MEMORY
-        raise MemoryError(
-            f"max_memory={resources.memory} ({format_bytes(resources.memory)}) is too little: the "
-            f"model and a few rows need max_memory={needed} ({format_bytes(needed)})."
-        )
+    needed = source.resident_bytes + resident + LEAST_MEMORY
+    require_within(resources.memory, needed, "the model and a few rows need")
     resources.progress.start(0, "predicting")
     n_rows = 0
     for x, labels in read_rows(source, 0, rest, np.dtype(np.float64), resources.n_jobs):
