@@ -13,7 +13,7 @@ DEGREES = [1, 2, 3, 4, (2, 2), (2, 3), (3, 3), (3, 5), (4, 4)]
 
 
 def assert_is_law(result, dense, degree, interaction_only=False, include_bias=True):
-    """The result has the law's values bit for bit, its pattern, and is canonical CSR."""
+    """The result has the reference values bit for bit, its pattern, and is canonical CSR."""
     expected, stored = reference.expand(dense, degree, interaction_only, include_bias)
     assert result.shape == expected.shape
     assert sparse.issparse(result)
@@ -45,7 +45,7 @@ def zoo_law(build, degree, interaction_only, include_bias):
 
 
 def assert_is_restricted(result, law, columns):
-    """The result has these columns of the law, bit for bit, and is canonical CSR."""
+    """The result has these columns of the reference, bit for bit, and is canonical CSR."""
     values, stored = (a[:, columns] for a in law)
     rows, places = np.nonzero(stored)
     assert_is_csr(result, stored.shape, np.searchsorted(rows, range(len(stored) + 1)), places)

@@ -21,7 +21,7 @@ def built(X, *degree, columns=None, **parameters):
 
 
 def law_of(law, columns=slice(None)):
-    """The same two for some columns of the law, given as (values, pattern)."""
+    """The same two for some columns of the reference, given as (values, pattern)."""
     values, stored = (array[:, columns] for array in law)
     whole = sparse.csr_array(np.where(stored, values, 0).astype(np.float64))
     return whole, abs(whole)
