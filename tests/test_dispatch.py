@@ -73,7 +73,7 @@ def test_other_tensors_have_no_backend(X):
 def test_without_cupy_the_extra_is_named():
     program = "import sys; sys.modules['cupy'] = None; import polysparse.gpu.handler"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stderr.endswith("also those of PyTorch: pip install 'polysparse[cuda]'.\n")
+    assert done.stderr.endswith("including those of PyTorch: pip install 'polysparse[cuda]'.\n")
 
 
 def test_without_dask_the_extra_is_named():

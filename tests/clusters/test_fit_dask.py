@@ -251,7 +251,7 @@ def test_another_number_of_rows():
     refused("y has 149 rows, and X has 150", rows, TARGETS["two"][1:])
     refused("sample_weight has 3 rows, and X has 150", rows, weights=[1, 2, 3])
     refused(
-        "y is no dask array, and Dask does not know how many rows",
+        "y is not a dask array, and Dask does not know how many rows",
         lazily(X, SIZES["some"], known=False),
     )
     unknown = lazily(TARGETS["two"][:, None], SIZES["many"], known=False)[:, 0]

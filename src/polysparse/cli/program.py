@@ -16,7 +16,7 @@ from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms
 from polysparse.cli.options import Misuse
 from polysparse.cli.wording import with_flags
 from polysparse.files.errors import UnknownExtension, UnwritableTarget
-from polysparse.stream.expand import KEPT
+from polysparse.stream.expand import RESUME_NOTE
 
 MISUSE, FAILURE, SIGNALLED = 2, 1, 128
 
@@ -71,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except tuple(CODES) as error:
         text, code = _explain(error)
         text = f"polysparse: {with_flags(text)}"
-        if KEPT in getattr(error, "__notes__", ()):
-            text = f"{text.rstrip('.')}. {with_flags(KEPT)}: {_command_to_resume(arguments)}"
+        if RESUME_NOTE in getattr(error, "__notes__", ()):
+            text = f"{text.rstrip('.')}. {with_flags(RESUME_NOTE)}: {_command_to_resume(arguments)}"
         print(text, file=sys.stderr)
         return code
     return 0

@@ -1,4 +1,4 @@
-"""What Dask and Spark share: a fit to rows that a cluster holds, and the order of its sums.
+"""What Dask and Spark share: the rows of a fit as blocks on a cluster, and the order of sums.
 
-It uses models, and knows neither Dask nor Spark: they give a Cluster.
+It knows neither Dask nor Spark: each implements `row_store.Cluster`.
 """

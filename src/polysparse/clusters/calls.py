@@ -10,7 +10,7 @@ import numpy as np
 
 from polysparse.models.row_store import Function
 
-TOGETHER = 8  # blocks, or sums of blocks, whose sums are added in one place
+GROUP_SIZE = 8  # blocks, or sums of blocks, that are added together
 ONE_THREAD = 1  # a task already has a core of its own
 
 

@@ -1,11 +1,11 @@
 """polysparse on Dask: lazy arrays of blocks, expanded and fitted where the blocks are.
 
-`polysparse.expand` and the transformers take a dask array whose blocks are CSR or dense, and
-`handler` lists what other rooms hand over to this one. It uses the rooms above through their
-functions, and does no arithmetic of its own.
+`polysparse.expand`, the transformers and the models take a Dask array of CSR or dense blocks;
+`handler` lists the functions that they call here. Tasks call the same functions as for a matrix in
+memory.
 
-Importing it registers with Dask how large sparse blocks are. Every task of polysparse imports it,
-so workers that run one know it, too.
+Importing this package registers the sizes of sparse blocks with Dask. Every task of polysparse
+imports it, so workers know them, too.
 """
 
 from __future__ import annotations

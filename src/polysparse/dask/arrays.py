@@ -42,7 +42,7 @@ def rows_like(X: Any, n_rows: int) -> Any:
 def sample_of(X: Any) -> Any:
     """Return a row of zeros in place of the data of X, or no row if X has none.
 
-    It is as wide as X: whoever looks at no values can look at it.
+    It is as wide as X, for checks that do not read values.
     """
     X = as_row_blocks(X)
     return rows_like(X, 0 if X.shape[0] == 0 else 1)

@@ -1,12 +1,11 @@
-"""What is asked of the workers that hold the blocks.
+"""Direct calls of the workers that hold the blocks of a fit.
 
 A fit waits for the result of each pass. Dask takes about 30 ms to schedule a graph, and more with
-many blocks; a worker that is asked itself answers in three. What cannot be asked for like this is
-computed as a graph, with the same result: Dask then makes again what was lost with a worker, and
-tells why a call fails.
+many blocks; a direct call takes three. If it fails, a graph is computed instead, with the same
+result: Dask then computes again what was lost with a worker, and reports why a call fails.
 
-So all that is kept of a block must be in one place. Dask itself gives a task to whoever has the
-least to do, even if a block has to travel there.
+So everything that is kept of a block must be on one worker. Dask itself would run a task on the
+least busy worker, even if a block has to be sent there.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Holders:
         return cls(futures[0].client)
 
     def persist(self, tasks: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
-        """Persist a task for every block, where the block is; elsewhere if its holder is lost."""
+        """Persist a task for every block on its worker, or on another one if that is lost."""
         numbers_at = defaultdict(list)
         for i, holders in enumerate(self._find(blocks)):
             numbers_at[min(holders, default=None)].append(i)
@@ -88,7 +87,7 @@ class Holders:
             return None
 
     def _tasks_of_holders(self, blocks: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
-        """Return the numbers and keys of the blocks that each worker is to be asked for."""
+        """Return the numbers and keys of the blocks of each worker."""
         self._find([each for block in blocks for each in block])
         tasks = defaultdict(list)
         for i, block in enumerate(blocks):

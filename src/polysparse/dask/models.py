@@ -19,43 +19,43 @@ from dask.base import tokenize
 from dask.delayed import Delayed
 from sklearn.utils.validation import check_is_fitted
 
-from polysparse.clusters.calls import TOGETHER, Call, threads_in_task
+from polysparse.clusters.calls import GROUP_SIZE, Call, threads_in_task
 from polysparse.clusters.data_blocks import DataBlock
-from polysparse.clusters.predicting import travelling
 from polysparse.clusters.row_store import ClusterRows
+from polysparse.clusters.worker_copies import copy_for_workers
 from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like
 from polysparse.models.local_rows import add_in_order
 from polysparse.models.row_store import Function
 from polysparse.models.sample_weight import as_weights
 
 with suppress(ImportError):
-    # Its defaults must be known before one of them is changed for a while: Dask would forget them.
+    # Importing it later, within dask.config.set, would lose its defaults when the block ends.
     import distributed  # noqa: F401
 
-# Dask warns of larger graphs, as they are sent for each pass. Ours has the coefficients, once.
-LIMITS = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+# Dask warns of large graphs. Ours contains the coefficients, once.
+NO_GRAPH_WARNING = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 
 
-class Kept(list[Any]):
+class BlockResults(list[Any]):
     """The delayed results of a call, one for each block."""
 
 
 @dataclass(frozen=True)
-class Place:
+class Placeholder:
     """Stands for one of the arguments of a task."""
 
     number: int
 
 
 class DaskCluster:
-    """Whoever computes dask arrays now: threads of this process, or a client's workers.
+    """The current scheduler of Dask: threads of this process, or the workers of a client.
 
-    What is kept is persisted, so that Dask makes it again if a worker is lost.
+    What is kept is persisted, so that Dask computes it again if a worker is lost.
     """
 
     def __init__(self) -> None:
-        self._holders: Any = None  # workers who hold blocks
-        self._beside: dict[Any, Kept] = {}  # what was sent to the workers, as they hold it
+        self._holders: Any = None  # workers that hold blocks
+        self._beside: dict[Any, BlockResults] = {}  # shared values, on each worker beside its rows
 
     def share(self, value: Any) -> Any:
         """Send a value to the workers once."""
@@ -73,38 +73,40 @@ class DaskCluster:
     def total(self, function: Function, /, *kept: Any, **shared: Any) -> tuple[Any, ...]:
         """Return the sums over all blocks: a tree, in the order of the blocks."""
         call, needed = _placed(Call.now(function, kept, shared))
-        parts = self._ask(call, needed)
+        parts = self._call_workers(call, needed)
         if parts is not None:
             return _add_up(parts, add_in_order)  # type: ignore[no-any-return]
-        with dask.config.set(LIMITS):
+        with dask.config.set(NO_GRAPH_WARNING):
             lazy = _add_up(_tasks(call, needed), ADD)
             (sums,) = dask.compute(lazy, optimize_graph=False)
         return sums  # type: ignore[no-any-return]
 
-    def _persist(self, tasks: list[Any], rows: Kept) -> Kept:
+    def _persist(self, tasks: list[Any], rows: BlockResults) -> BlockResults:
         """Compute a task for each block, and keep the results where the rows are."""
         holders = self._holders_of(rows)
-        with dask.config.set(LIMITS):
-            return Kept(holders.persist(tasks, rows) if holders else dask.persist(*tasks))
+        with dask.config.set(NO_GRAPH_WARNING):
+            return BlockResults(holders.persist(tasks, rows) if holders else dask.persist(*tasks))
 
-    def _ask(self, call: Call, needed: list[Any]) -> list[Any] | None:
-        """Return what the workers make of a call, or None if they cannot be asked directly."""
+    def _call_workers(self, call: Call, needed: list[Any]) -> list[Any] | None:
+        """Return the results of a call on the workers, or None if it needs a graph."""
         rows = _rows(needed)
         holders = self._holders_of(rows)
         if holders is None:
             return None
-        held = [each if isinstance(each, Kept) else self._near(each, rows) for each in needed]
+        held = [
+            each if isinstance(each, BlockResults) else self._near(each, rows) for each in needed
+        ]
         blocks = list(zip(*held, strict=True))
         return holders.make(partial(make_call, call), blocks)  # type: ignore[no-any-return]
 
-    def _near(self, sent: Delayed, rows: Kept) -> Kept:
-        """Return something that was sent to the workers, as each has it beside its rows."""
+    def _near(self, sent: Delayed, rows: BlockResults) -> BlockResults:
+        """Return a shared value as it is held beside the rows of each block."""
         if sent.key not in self._beside:
             self._beside[sent.key] = self._persist([BESIDE(sent, each) for each in rows], rows)
         return self._beside[sent.key]
 
-    def _holders_of(self, rows: Kept) -> Any:
-        """Return the workers who hold rows, or None if it is not workers who hold them."""
+    def _holders_of(self, rows: BlockResults) -> Any:
+        """Return the workers that hold rows, or None if they are held by this process."""
         if self._holders is None and "distributed" in sys.modules:
             from polysparse.dask.holders import Holders
 
@@ -112,23 +114,23 @@ class DaskCluster:
         return self._holders
 
 
-def _rows(needed: list[Any]) -> Kept:
+def _rows(needed: list[Any]) -> BlockResults:
     """Return the first thing that is kept of every block."""
-    return next(each for each in needed if isinstance(each, Kept))
+    return next(each for each in needed if isinstance(each, BlockResults))
 
 
 def _placed(call: Call) -> tuple[Call, list[Any]]:
-    """Return a call with places for what Dask holds, and what belongs there: Kept or Delayed."""
+    """Return a call with placeholders for what Dask holds, and what they stand for."""
     needed: list[Any] = []
 
     def placed(value: Any) -> Any:
         if isinstance(value, Call):
             shared = {name: placed(each) for name, each in value.shared.items()}
             return Call(value.function, tuple(map(placed, value.arguments)), shared)
-        if not isinstance(value, Kept | Delayed):
+        if not isinstance(value, BlockResults | Delayed):
             return value
         needed.append(value)
-        return Place(len(needed) - 1)
+        return Placeholder(len(needed) - 1)
 
     return placed(call), needed
 
@@ -140,7 +142,7 @@ def _tasks(call: Call, needed: list[Any]) -> list[Any]:
     """
     node = _in_graph(call)
     return [
-        MAKE(node, *(each[i] if isinstance(each, Kept) else each for each in needed))
+        MAKE(node, *(each[i] if isinstance(each, BlockResults) else each for each in needed))
         for i in range(len(_rows(needed)))
     ]
 
@@ -148,7 +150,7 @@ def _tasks(call: Call, needed: list[Any]) -> list[Any]:
 def _add_up(parts: list[Any], add: Callable[[list[Any]], Any]) -> Any:
     """Return the sum of parts, a few at a time."""
     while True:
-        parts = [add(parts[i : i + TOGETHER]) for i in range(0, len(parts), TOGETHER)]
+        parts = [add(parts[i : i + GROUP_SIZE]) for i in range(0, len(parts), GROUP_SIZE)]
         if len(parts) == 1:
             return parts[0]
 
@@ -159,7 +161,7 @@ def make_call(call: Call, *arguments: Any) -> Any:
     def find(value: Any) -> Any:
         if isinstance(value, Call):
             return value.make(find)
-        return arguments[value.number] if isinstance(value, Place) else value
+        return arguments[value.number] if isinstance(value, Placeholder) else value
 
     return call.make(find)
 
@@ -197,7 +199,7 @@ def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Cluste
         weights = _like_rows("sample_weight", sample_weight, X)
     cluster = DaskCluster()
     numbers = [(i, 0) for i in range(len(blocks))]
-    given = map(Kept, (blocks, targets, weights, numbers))
+    given = map(BlockResults, (blocks, targets, weights, numbers))
     data = cluster.keep(read_block, *given, reader=reader)
     yield ClusterRows(cluster, data, X.shape[1], model.n_jobs)
 
@@ -209,8 +211,8 @@ def _like_rows(name: str, values: Any, X: Any) -> Any:
     if not isinstance(values, da.Array):
         if not is_known:
             raise ValueError(
-                f"{name} is no dask array, and Dask does not know how many rows the blocks of X "
-                "have: X.compute_chunk_sizes() finds it out, which computes X."
+                f"{name} is not a dask array, and Dask does not know how many rows the blocks of X "
+                "have. Call X.compute_chunk_sizes(), which computes X."
             )
         values = da.from_array(np.asarray(values), chunks=-1)
     if values.ndim == 2 and values.shape[1] == 1:
@@ -246,7 +248,7 @@ def predict(model: Any, X: Any, method: str) -> Any:
     """Return what a method of a fitted model gives for a dask array; nothing is computed."""
     check_is_fitted(model)
     X = as_row_blocks(X)
-    light = travelling(model)
+    light = copy_for_workers(model)
     meta = getattr(light, method)(rows_like(X, 1))[:0]
     token = tokenize(X.name, method, light.coef_, light.intercept_, light.column_space_.describe())
     shape: dict[str, Any] = {"drop_axis": 1}

@@ -10,7 +10,7 @@ from dask.base import tokenize
 from scipy import sparse
 from sklearn import config_context, get_config
 
-from polysparse.clusters.calls import threads_in_task
+from polysparse.clusters.worker_copies import copy_for_workers
 from polysparse.dask.arrays import (
     as_row_blocks,
     errors_of_block,
@@ -18,7 +18,6 @@ from polysparse.dask.arrays import (
     rows_like,
 )
 from polysparse.dask.expansion import token_of
-from polysparse.estimators.observed import ObservedPolynomialFeatures
 
 
 def transform(estimator: Any, X: Any) -> Any:
@@ -35,7 +34,7 @@ def transform(estimator: Any, X: Any) -> Any:
         columns.n_columns,
         name=f"transform-{token}",
         meta=meta,
-        same=travelling(estimator),
+        same=copy_for_workers(estimator),
         config=config,
     )
 
@@ -43,7 +42,7 @@ def transform(estimator: Any, X: Any) -> Any:
 def _wrapped(estimator: Any, few: Any) -> Any:
     """Return what scikit-learn makes of one column that a transformer returns.
 
-    The transformer itself is not asked: a single row of it can be larger than memory.
+    `transform` itself is not called: a single expanded row can be larger than memory.
     """
 
     class Returning(type(estimator)):  # type: ignore[misc]
@@ -79,11 +78,3 @@ def transform_block(
     """Transform a block, under the configuration of scikit-learn where the array was made."""
     with errors_of_block(block_id), config_context(**config):
         return same._transform_rows(block, min_samples=0)
-
-
-def travelling(estimator: Any) -> Any:
-    """Return a copy of a transformer that has what tasks need, and no more."""
-    light = copy(estimator)
-    light.n_jobs = threads_in_task(estimator.n_jobs)
-    vars(light).pop("feature_names_in_", None)  # blocks have no names to compare
-    return light.forget_rejected() if isinstance(light, ObservedPolynomialFeatures) else light

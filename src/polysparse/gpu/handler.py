@@ -8,7 +8,7 @@ try:
     import cupy  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "Matrices on a GPU need CuPy, also those of PyTorch: pip install 'polysparse[cuda]'."
+        "Matrices on a GPU need CuPy, including those of PyTorch: pip install 'polysparse[cuda]'."
     ) from error
 
 from polysparse.gpu.expansion import expand, iter_expand, plan

@@ -27,7 +27,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
     fit needs memory for X and seven vectors of coefficients.
 
     `C` times the weighted sum of the log losses, plus half the sum of squared coefficients, is
-    minimised, by Newton's method with preconditioned conjugate gradients in float64, whatever the
+    minimized, by Newton's method with preconditioned conjugate gradients in float64, whatever the
     dtype of X is. The intercept is not penalised; it takes the place of the bias column. Of two
     classes, the second has coefficients; of more, each has, and the losses are multinomial.
 
@@ -78,7 +78,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
     column_counts_ : ndarray of int64 of shape (n_columns,), or None
         In how many rows of X each column occurs; None if columns are hashed.
     objective_ : float
-        What was minimised, at the solution.
+        What was minimized, at the solution.
     n_iter_ : ndarray of int32 of shape (1,)
         Number of Newton's iterations.
     n_features_in_ : int

@@ -1,4 +1,4 @@
-"""What every fitted model can tell and write: its heaviest terms, a picture, text, a file, ONNX."""
+"""The methods of fitted models that show or export them: terms, a plot, text, a file, ONNX."""
 
 from __future__ import annotations
 

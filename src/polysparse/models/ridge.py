@@ -27,7 +27,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     for X and for a few vectors of coefficients alone.
 
     The sum of ``sample_weight * (y - prediction) ** 2`` plus `alpha` times the sum of squared
-    coefficients is minimised, by preconditioned conjugate gradients in float64, whatever the dtype
+    coefficients is minimized, by preconditioned conjugate gradients in float64, whatever the dtype
     of X is. The intercept is not penalised; it takes the place of the bias column.
 
     Parameters
@@ -70,7 +70,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     column_counts_ : ndarray of int64 of shape (n_columns,), or None
         In how many rows of X each column occurs; None if columns are hashed.
     objective_ : float
-        What was minimised, at the solution.
+        What was minimized, at the solution.
     n_iter_ : int
         Number of iterations.
     n_features_in_ : int

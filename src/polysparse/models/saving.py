@@ -68,7 +68,7 @@ def _attribute(name: str, value: Any) -> Any:
     if name != "classes_":
         array = np.asarray(value)
         if array.ndim > 1 or array.dtype.kind not in "iuf":
-            raise ValueError(f"{name} is no number: {value!r}")
+            raise ValueError(f"{name} is not a number: {value!r}")
     return value
 
 
@@ -152,16 +152,16 @@ def from_plain(value: Any) -> Any:
         return dict(map(from_plain, value["items"]))
     if value.keys() == {"array", "dtype"}:
         return _array_again(from_plain(value["array"]), np.dtype(value["dtype"]))
-    raise ValueError(f"{value!r} is no plain value")
+    raise ValueError(f"{value!r} is not a plain value")
 
 
 def _array_again(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     is_text = dtype.hasobject and all(isinstance(each, str) for each in values)
     if not (is_text or dtype.kind in PLAIN_KINDS) or dtype.itemsize > MOST_TEXT:
-        raise ValueError(f"{dtype} is no dtype of a plain array")
+        raise ValueError(f"{dtype} is not the dtype of a plain array")
     array = np.array(values, dtype=dtype)
     if array.ndim != 1:
         raise ValueError(f"an array has {array.ndim} dimensions")
     if array.tolist() != list(values):
-        raise ValueError(f"{list(values)} are no values of {dtype}")
+        raise ValueError(f"{list(values)} are not values of {dtype}")
     return array.astype(dtype.newbyteorder("="), copy=False)

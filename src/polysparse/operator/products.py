@@ -15,10 +15,10 @@ from polysparse.matrix import output
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.row_profile import require_countable
 
-# Threads wait for the next product, so that one is worth as many threads as others that are so many
-# times as large. That is not so for a product with the transpose: what another thread wrote to its
-# result before is not in this one's cache.
-KEPT = 8
+# Threads wait for the next product instead of being restarted, so a product is worth as many
+# threads as another call that is this many times as large. A product with the transpose is not:
+# what another thread wrote to its result before is not in this one's cache.
+WAITING_THREADS_GAIN = 8
 
 
 class Products:
@@ -45,7 +45,7 @@ class Products:
         """Return the expansion times coefficients, of shape (n_columns,) or (n_columns, k)."""
         out = output.allocate((self.x.shape[0], *coefficients.shape[1:]), coefficients.dtype)
         n_outputs = self.n_outputs
-        n_threads = threads_for(self.n_jobs, KEPT * n_outputs)
+        n_threads = threads_for(self.n_jobs, WAITING_THREADS_GAIN * n_outputs)
         self._expansion.apply(coefficients, out, n_outputs, n_threads)
         return out
 

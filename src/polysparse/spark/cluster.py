@@ -24,7 +24,7 @@ import numpy as np
 from pyspark import RDD
 from pyspark.sql import DataFrame
 
-from polysparse.clusters.calls import TOGETHER, Call
+from polysparse.clusters.calls import GROUP_SIZE, Call
 from polysparse.models.local_rows import add_in_order
 from polysparse.models.row_store import Function
 from polysparse.spark.block_files import remove, store, stored
@@ -270,9 +270,9 @@ def result_of(step: DeferredResult, known: dict[int, Any]) -> Any:
 
 
 def in_order(parts: RDD[Any], n: int) -> RDD[Any]:
-    """Return at most TOGETHER numbered sums of n numbered ones, added by workers in their order."""
-    while n > TOGETHER:
-        n = -(-n // TOGETHER)
+    """Return at most GROUP_SIZE numbered sums of n numbered ones, added in order by workers."""
+    while n > GROUP_SIZE:
+        n = -(-n // GROUP_SIZE)
         grouped = parts.map(_with_group).partitionBy(n, _same)
         parts = grouped.mapPartitions(add_groups)
     return parts
@@ -294,7 +294,7 @@ def add_groups(pairs: Iterator[tuple[int, tuple[int, Any]]]) -> Iterator[tuple[i
 
 
 def _with_group(part: tuple[int, Any]) -> tuple[int, tuple[int, Any]]:
-    return part[0] // TOGETHER, part
+    return part[0] // GROUP_SIZE, part
 
 
 def _number_of(part: tuple[int, Any]) -> int:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
-from polysparse.clusters.predicting import travelling
+from polysparse.clusters.worker_copies import copy_for_workers
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.matrix.output import as_csr
 from polysparse.models.loading import load_model
@@ -85,7 +85,7 @@ class FittedModel(ModelParams, SavableModel):
         result = StructType()
         for name, kind in self._outputs().items():
             result = result.add(name, kind)
-        model = travelling(self.model)
+        model = copy_for_workers(self.model)
         predict = partial(predict_rows, self._predict, model, to_arrow_type(result))
         predictions = on_rows(predict, result, self.getFeaturesCol(), self.numFeatures)
         out = dataset.withColumn(TEMPORARY, predictions)

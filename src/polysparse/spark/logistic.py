@@ -110,7 +110,7 @@ class PolynomialLogisticRegression(LogisticParams, ModelEstimator):
     coefficients are sent. The result does not depend on the partitions, except for rounding.
 
     `C` times the weighted sum of the log losses, plus half the sum of squared coefficients, is
-    minimised. Features are not standardised. It is the objective of MLlib's LogisticRegression with
+    minimized. Features are not standardized. It is the objective of MLlib's LogisticRegression with
     standardization=False and regParam = 1 / (C * sum of weights), on PolynomialExpansion.
 
     See Also

@@ -64,7 +64,7 @@ class PolynomialRidge(ModelEstimator):
     are sent. The result does not depend on the partitions, except for rounding.
 
     The sum of ``weight * (label - prediction) ** 2`` plus `alpha` times the sum of squared
-    coefficients is minimised. Features are not standardised. It is the objective of MLlib's
+    coefficients is minimized. Features are not standardized. It is the objective of MLlib's
     LinearRegression with standardization=False and regParam = alpha / sum of weights, on
     PolynomialExpansion.
 

@@ -26,7 +26,7 @@ from polysparse.stream.resources import Resources
 from polysparse.stream.rows import count_values, expand_rows, require_unchanged
 
 # Added to an error after which a run can be resumed.
-KEPT = "Completed parts are kept; resume=True continues from them"
+RESUME_NOTE = "Completed parts are kept; resume=True continues from them"
 
 
 def stream_expansion(
@@ -73,7 +73,7 @@ def stream_expansion(
                 else:
                     sink.discard()
                 if unfinished(path):
-                    error.add_note(KEPT)
+                    error.add_note(RESUME_NOTE)
                 raise
         elif beside:
             beside.put()
