@@ -13,12 +13,9 @@ ARRAYS = ("indices", "data", "labels", "qid")
 def read(text, **options):
     """All blocks of a text as one dict of arrays, with row lengths in place of indptr."""
     blocks = list(iter_blocks(io.BytesIO(text), **options))
-    n_rows = options.get("skip_rows", 0)
     for block in blocks:
-        assert block.first_row == n_rows
         assert block.indptr[0] == 0
         assert block.indptr[-1] == len(block.indices) == len(block.data)
-        n_rows += len(block.indptr) - 1
     whole = {"lengths": np.concatenate([[], *(np.diff(b.indptr) for b in blocks)])}
     for name in ARRAYS:
         parts = [getattr(b, name) for b in blocks if getattr(b, name) is not None]

@@ -176,7 +176,7 @@ def test_further_columns_of_a_test_are_dropped_or_refused_before_anything_takes_
     (tmp_path / "wide.svm").write_text("1 2:1 12:5\n")
     command = ["fit", data, "-o", model, "--test", tmp_path / "wide.svm"]
     error = refused(capsys, 1, *command, "--strict")
-    assert f"wide.svm has 12 columns, but {data} was learnt from 9: leave out --strict" in error
+    assert f"wide.svm has 12 features, but {data} has 9: leave out --strict" in error
     assert not model.exists()
     run(*command)
     assert "wide.svm: dropped 1 values in 1 rows" in capsys.readouterr().err

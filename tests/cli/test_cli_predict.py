@@ -121,7 +121,7 @@ def test_features_that_are_missing_at_the_end_are_zero(model, tmp_path, capsys):
 def test_a_matrix_that_says_it_is_narrower_is_refused(model, tmp_path, capsys):
     sparse.save_npz(tmp_path / "narrow.npz", X[:, :8])
     error = refused(capsys, 1, "predict", model, tmp_path / "narrow.npz")
-    assert f"narrow.npz has 8 columns, but {model} was learnt from 9: " in error
+    assert f"narrow.npz has 8 features, but {model} has 9: " in error
     assert "--n-features=9" in error
     assert predicted(capsys, model, tmp_path / "narrow.npz", "--n-features", "9").count("\n") == 120
 
@@ -129,8 +129,8 @@ def test_a_matrix_that_says_it_is_narrower_is_refused(model, tmp_path, capsys):
 def test_features_that_the_model_does_not_have_are_dropped_or_refused(model, tmp_path, capsys):
     (tmp_path / "wide.svm").write_text("0 1:0.5 12:3\n")
     error = refused(capsys, 1, "predict", model, tmp_path / "wide.svm", "--strict")
-    assert "wide.svm has 12 columns, but" in error
-    assert "was learnt from 9: leave out --strict to drop features" in error
+    assert "wide.svm has 12 features, but" in error
+    assert "has 9: leave out --strict to drop features" in error
     (tmp_path / "narrow.svm").write_text("0 1:0.5\n")
     wanted = predicted(capsys, model, tmp_path / "narrow.svm", "--proba")
     arguments = ["predict", model, tmp_path / "wide.svm", "--proba"]

@@ -256,7 +256,7 @@ def test_labels_in_some_files_only(tmp_path):
     ("arguments", "error", "message"),
     [
         ({"paths": []}, ValueError, "paths is empty"),
-        ({"paths": "nowhere.svm"}, FileNotFoundError, r"nowhere\.svm: there is no such file"),
+        ({"paths": "nowhere.svm"}, FileNotFoundError, r"nowhere\.svm: no such file or directory"),
         ({"paths": "in.xyz"}, ValueError, r"in\.xyz: unknown ending"),
         ({"paths": "in.svm", "block_bytes": 0}, ValueError, "block_bytes must be at least 1"),
     ],

@@ -74,7 +74,7 @@ def wrong_columns():
         ({"values": pa.array([None, [2.0]])}, "column 'values': a row is null"),
         ({"indices": huge}, "'indices': Integer value 9223372036854775808"),
         ({"values": pa.array([[0, 2**53 + 1], [2]])}, "'values': Integer value 9007199254740993"),
-        ({"label": pa.array(["a", "b"])}, "column 'label' is string: not a number"),
+        ({"label": pa.array(["a", "b"])}, "column 'label' is string: numbers are needed"),
         ({"label": pa.array([1.0, None])}, "column 'label': a number is null"),
         ({"metadata": {"polysparse:n_features": "x"}}, "metadata polysparse:n_features is 'x'"),
         ({"metadata": {"polysparse:n_features": "2"}}, "metadata polysparse:n_features is '2'"),

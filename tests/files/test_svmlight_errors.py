@@ -99,7 +99,7 @@ def test_more_faulty_rows_than_colons_overrun_nothing():
 
 def test_rows_before_a_malformed_one_come_in_their_blocks():
     blocks = iter_blocks(io.BytesIO(b"1 1:1\n2 2:2\n3 x\n"), block_bytes=6)
-    assert [next(blocks).first_row, next(blocks).first_row] == [0, 1]
+    assert [next(blocks).labels.tolist(), next(blocks).labels.tolist()] == [[1], [2]]
     with pytest.raises(SvmlightError, match="line 3: 'x'"):
         next(blocks)
 

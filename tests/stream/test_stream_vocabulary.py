@@ -45,7 +45,7 @@ class TestVocabulary:
         sparse.save_npz(tmp_path / "test.npz", narrow)  # a file that says how many it has
         command = ["expand", tmp_path / "test.npz", tmp_path / "of-npz", basis, vocabulary]
         error = refused(capsys, 1, *command)
-        assert f"test.npz has 7 columns, but {vocabulary} was learnt from 9" in error
+        assert f"test.npz has 7 features, but {vocabulary} has 9" in error
         run(*command, *error.rstrip(".\n").rpartition("give ")[2].split("="))
         assert bits(polysparse.load(tmp_path / "of-npz")) == bits(expected)
 

@@ -1,4 +1,4 @@
-"""A file with features that a vocabulary was not learnt from: they are dropped, and counted."""
+"""A file with features that a vocabulary does not have: they are dropped, and counted."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_they_are_dropped_and_counted(max_memory, wider, tmp_path, vocabulary, c
     expected = ObservedPolynomialFeatures.load(vocabulary).transform(WIDER[:, :9])
     assert bits(polysparse.load(tmp_path / "out")) == bits(expected)
     error = capsys.readouterr().err
-    assert f"{wider.name}: {LOST}, of features that {vocabulary} was not learnt from" in error
+    assert f"{wider.name}: {LOST}, of features that {vocabulary} does not have" in error
     assert "(columns 9 and above, 0-based)" in error
 
 
@@ -79,7 +79,7 @@ def test_a_plan_counts_them_too(wider, tmp_path, vocabulary, capsys):
 def test_strict_refuses_them(command, wider, tmp_path, vocabulary, capsys):
     output = [tmp_path / "out"] * (command == "expand")
     error = refused(capsys, 1, command, wider, *output, "--vocabulary", vocabulary, "--strict")
-    assert f"{wider.name} has 14 columns, but {vocabulary} was learnt from 9" in error
+    assert f"{wider.name} has 14 features, but {vocabulary} has 9" in error
     assert "leave out --strict to drop features that were not in the training data" in error
     assert names_in(tmp_path) == ["elsewhere", wider.name]
 

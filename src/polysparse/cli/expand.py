@@ -62,28 +62,27 @@ def add_to(commands: Any) -> None:
         "text is 1-based, and a missing label becomes 0. With --observed, "
         "ObservedPolynomialFeatures.load reads OUT.vocabulary in Python.",
     )
+    add = parser.add_argument
     add_input(parser)
-    parser.add_argument("output", metavar="OUT", type=Path, help="file or directory to write")
+    add("output", metavar="OUT", type=Path, help="file or directory to write")
     add_basis(parser)
     add_columns(parser)
     add_strict(parser, "--vocabulary")
     add_dtype(parser)
     add_memory(parser, MEMORY)
     add_jobs(parser)
-    parser.add_argument(
+    add(
         "--force",
         action="store_true",
         help="replace OUT, if it exists or an earlier run did not finish it",
     )
-    parser.add_argument(
+    add(
         "--resume",
         action="store_true",
         help="continue an interrupted run of the same command, if there was one (only for "
         f"{resumable_formats()})",
     )
-    parser.add_argument(
-        "--quiet", action="store_true", help="show neither progress, notes nor a summary"
-    )
+    add("--quiet", action="store_true", help="show neither progress, notes nor a summary")
     parser.set_defaults(run=run)
 
 

@@ -58,37 +58,43 @@ def add_to(commands: Any) -> None:
         "coefficients, have to fit in memory. polysparse.load_model(MODEL) reads the model in "
         "Python.",
     )
+    add = parser.add_argument
     add_input(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="MODEL", type=Path, required=True, help="file to write, an .npz"
-    )
-    parser.add_argument(
+    add("-o", "--output", metavar="MODEL", type=Path, required=True, help="file to write, an .npz")
+    add(
         "--model",
         choices=["logistic", "ridge"],
         default="logistic",
         help="logistic, for labels that are classes (default), or ridge, for numbers",
     )
-    parser.add_argument(
-        "-C", metavar="C", type=parse_positive, help="inverse penalty of logistic (default: 1)"
+    add(
+        "-C",
+        metavar="C",
+        type=parse_positive,
+        help="inverse regularization strength of logistic (default: 1)",
     )
-    parser.add_argument(
-        "--alpha", metavar="A", type=parse_weight, help="penalty of ridge (default: 1)"
+    add(
+        "--alpha",
+        metavar="A",
+        type=parse_weight,
+        help="regularization strength of ridge (default: 1)",
     )
-    parser.add_argument("--no-intercept", action="store_true", help="fit without an intercept")
+    add("--no-intercept", action="store_true", help="fit without an intercept")
     add_basis(parser, has_bias=False)
     add_columns(parser, "")
     add_strict(parser, "--vocabulary or, in --test, of IN")
-    parser.add_argument("--test", metavar="FILE", help="data with labels, to score the model on")
-    parser.add_argument(
-        "--tol", metavar="T", type=parse_positive, help="when to stop, relative to the objective"
+    add("--test", metavar="FILE", help="data with labels, to score the model on")
+    add(
+        "--tol",
+        metavar="T",
+        type=parse_positive,
+        help="stopping tolerance, relative to the objective",
     )
-    parser.add_argument("--max-iter", metavar="N", type=parse_count, help="iterations, at most")
+    add("--max-iter", metavar="N", type=parse_count, help="maximum number of iterations")
     add_memory(parser, None, "what is available")
     add_jobs(parser)
-    parser.add_argument("--force", action="store_true", help="replace MODEL, if it exists")
-    parser.add_argument(
-        "--quiet", action="store_true", help="show neither progress, notes nor a summary"
-    )
+    add("--force", action="store_true", help="replace MODEL, if it exists")
+    add("--quiet", action="store_true", help="show neither progress, notes nor a summary")
     parser.set_defaults(run=run)
 
 

@@ -71,29 +71,29 @@ def add_to(commands: Any) -> None:
         "Input columns are 0-based; if OUT was made from 1-based svmlight text, the "
         "indices in that text are printed, too.",
     )
-    parser.add_argument(
-        "output", metavar="OUT", nargs="?", help="directory, .npz or .parquet of polysparse expand"
+    add = parser.add_argument
+    add("output", metavar="OUT", nargs="?", help="directory, .npz or .parquet of polysparse expand")
+    add(
+        "--n-features",
+        metavar="D",
+        type=parse_width,
+        help="number of input columns, instead of OUT",
     )
-    parser.add_argument(
-        "--n-features", metavar="D", type=parse_width, help="of a basis, instead of OUT"
-    )
-    parser.add_argument(
+    add(
         "--vocabulary",
         metavar="FILE",
         type=Path,
         help="of observed columns (default: OUT.vocabulary); OUT may then be left out",
     )
     add_basis(parser)
-    parser.add_argument(
+    add(
         "--columns",
         metavar="C,C,...",
         type=parse_integers,
         help="output columns (default: all of them, under a heading)",
     )
-    parser.add_argument(
-        "--feature-names", metavar="FILE", type=Path, help="names of the input columns, one a line"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add("--feature-names", metavar="FILE", type=Path, help="names of input columns, one per line")
+    add("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
@@ -157,7 +157,7 @@ def read_names(path: Path, n_features: int) -> list[str]:
     if len(names) != n_features:
         raise ValueError(
             f"{path} has {len(names):,} lines, but there are {n_features:,} input columns: give "
-            "one name a line, in their order."
+            "one name per line, in order."
         )
     return names
 

@@ -40,7 +40,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         "--n-features",
         metavar="D",
         type=parse_width,
-        help="columns of IN (default: those that occur)",
+        help="number of columns of IN (default: as many as occur)",
     )
     base = parser.add_mutually_exclusive_group()
     base.add_argument(
@@ -86,7 +86,7 @@ def add_basis(
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add the option for the number of threads."""
     parser.add_argument(
-        "--jobs", metavar="N", type=parse_jobs, help="threads (default: every core)"
+        "--jobs", metavar="N", type=parse_jobs, help="number of threads (default: every core)"
     )
 
 
@@ -105,7 +105,7 @@ def add_dtype(parser: argparse.ArgumentParser) -> None:
         "--dtype",
         choices=["float32", "float64"],
         default="float64",
-        help="of the values (default: float64)",
+        help="dtype of the values (default: float64)",
     )
 
 
@@ -114,38 +114,21 @@ def add_columns(
     note: str = ", which is read twice; their list is OUT.vocabulary",
 ) -> None:
     """Add the options on which columns of the expansion to keep, with a note on observed ones."""
-    columns = parser.add_argument_group(
+    add = parser.add_argument_group(
         "columns", "Every product has a column of its own, unless one of these is given."
-    )
-    columns.add_argument(
-        "--observed",
-        action="store_true",
-        help=f"only columns that occur in IN{note}",
-    )
-    columns.add_argument(
-        "--min-count", metavar="N", type=parse_count, help="... in at least N rows (default: 1)"
-    )
-    columns.add_argument(
-        "--max-columns", metavar="N", type=parse_count, help="... the N most frequent"
-    )
-    columns.add_argument(
-        "--vocabulary",
-        metavar="FILE",
-        type=Path,
-        help="the columns of an earlier --observed",
-    )
-    columns.add_argument(
+    ).add_argument
+    add("--observed", action="store_true", help=f"only columns that occur in IN{note}")
+    add("--min-count", metavar="N", type=parse_count, help="... in at least N rows (default: 1)")
+    add("--max-columns", metavar="N", type=parse_count, help="... the N most frequent")
+    add("--vocabulary", metavar="FILE", type=Path, help="the columns of an earlier --observed")
+    add(
         "--hashed",
         metavar="N",
         type=parse_n_columns,
         help="N columns, like 2^22, to which products are assigned by a hash function",
     )
-    columns.add_argument(
-        "--seed", metavar="S", type=parse_seed, help="... of the hash function (default: 0)"
-    )
-    columns.add_argument(
-        "--no-alternate-sign", action="store_true", help="... do not negate every second product"
-    )
+    add("--seed", metavar="S", type=parse_seed, help="... of the hash function (default: 0)")
+    add("--no-alternate-sign", action="store_true", help="... do not negate half of the products")
 
 
 # ------------------------------------------------------------------------------------ values
@@ -188,7 +171,7 @@ def parse_positive(text: str) -> float:
 
 def parse_weight(text: str) -> float:
     """Parse a number, at least 0."""
-    return _parse_number(text, lambda number: number >= 0, "from 0 on")
+    return _parse_number(text, lambda number: number >= 0, "of at least 0")
 
 
 def parse_jobs(text: str) -> int:

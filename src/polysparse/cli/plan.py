@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
         "plan",
         help="describe an expansion, without computing it",
         description="Describe the expansion of a file: shape, stored values, bytes, and "
-        "which ways to make it fit in this machine's memory. --observed counts the columns, and "
+        "which ways of computing it fit in memory. --observed counts the columns, and "
         "--vocabulary the stored values, to be exact; with --hashed they are an upper bound.",
     )
     add_input(parser)

@@ -32,19 +32,18 @@ def add_to(commands: Any) -> None:
         description="Predict the labels of a file with a model of polysparse fit, block by block: "
         "a line for each row of IN. FILE: .txt, with tabs, .csv, which has a heading, or .npy.",
     )
-    parser.add_argument("model", metavar="MODEL", type=Path, help="file of polysparse fit")
+    add = parser.add_argument
+    add("model", metavar="MODEL", type=Path, help="file of polysparse fit")
     add_input(parser)
-    parser.add_argument(
+    add(
         "-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)"
     )
-    parser.add_argument(
-        "--proba", action="store_true", help="the probability of each class, in their order"
-    )
+    add("--proba", action="store_true", help="write the probability of each class, in order")
     add_strict(parser, "the training data of MODEL")
     add_memory(parser, MEMORY)
     add_jobs(parser)
-    parser.add_argument("--force", action="store_true", help="replace FILE, if it exists")
-    parser.add_argument("--quiet", action="store_true", help="show neither progress nor notes")
+    add("--force", action="store_true", help="replace FILE, if it exists")
+    add("--quiet", action="store_true", help="show neither progress nor notes")
     parser.set_defaults(run=run)
 
 

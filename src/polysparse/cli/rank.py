@@ -28,10 +28,12 @@ def add_to(commands: Any) -> None:
         description="Print in which column of an expansion a product of input columns is.",
     )
     parser.add_argument(
-        "tuples", metavar="J,J,...", nargs="+", type=parse_integers, help="input columns, from 0"
+        "tuples", metavar="J,J,...", nargs="+", type=parse_integers, help="input columns, 0-based"
     )
     columns = parser.add_mutually_exclusive_group(required=True)
-    columns.add_argument("--n-features", metavar="D", type=parse_width, help="input columns in all")
+    columns.add_argument(
+        "--n-features", metavar="D", type=parse_width, help="number of input columns"
+    )
     columns.add_argument(
         "--vocabulary",
         metavar="FILE",

@@ -55,9 +55,9 @@ def open_like(
     was_zero_based: bool | None,
     noun: str,
 ) -> Source:
-    """Open a file that must have as many columns as those that `owner` was learnt from.
+    """Open a file that must have as many features as `owner`.
 
-    Further columns are dropped; with --strict, FileFault is raised for them.
+    Further features are dropped; with --strict, FileFault is raised for them.
     """
     earlier = {"was_zero_based": was_zero_based, "earlier": noun}
     source = open_file(path, options, least_features=n_features, **earlier)
@@ -71,8 +71,7 @@ def open_like(
         if found < n_features:
             way_out = f"if its last columns are empty, give --n-features={n_features}."
         raise FileFault(
-            f"{source.path} has {found:,} columns, but {owner} was learnt from "
-            f"{n_features:,}: {way_out}"
+            f"{source.path} has {found:,} features, but {owner} has {n_features:,}: {way_out}"
         )
     except BaseException:
         source.close()
@@ -127,7 +126,7 @@ def print_dropped(source: Source, owner: Path, options: argparse.Namespace) -> N
     if isinstance(source, NarrowedSource) and source.dropped_values:
         print_note(
             f"{source.path}: dropped {source.dropped_values:,} values in {source.dropped_rows:,} "
-            f"rows, of features that {owner} was not learnt from (columns "
+            f"rows, of features that {owner} does not have (columns "
             f"{source.n_features:,} and above, 0-based).",
             options,
         )

@@ -32,27 +32,19 @@ def add_to(commands: Any) -> None:
         description="List the terms with the largest weights in a model of polysparse fit, and in "
         "how many rows of its data they are not zero. Input columns are 0-based: x0, x1, ...",
     )
-    parser.add_argument("model", metavar="MODEL", type=Path, help="file of polysparse fit")
-    parser.add_argument(
-        "-n", metavar="N", type=parse_count, default=20, help="how many (default: 20)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("model", metavar="MODEL", type=Path, help="file of polysparse fit")
+    add("-n", metavar="N", type=parse_count, default=20, help="number of terms (default: 20)")
+    add(
         "--data",
         metavar="IN",
         help="for hashed columns, which have no names: data in which to look for their products",
     )
-    parser.add_argument(
-        "--feature-names", metavar="FILE", type=Path, help="names of the input columns, one a line"
-    )
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw them: .png, .svg or .pdf")
-    parser.add_argument(
-        "--text",
-        metavar="FILE",
-        type=Path,
-        help="write every term: name, tab, weight",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    add("--feature-names", metavar="FILE", type=Path, help="names of input columns, one per line")
+    add("--plot", metavar="FILE", type=Path, help="draw them: .png, .svg or .pdf")
+    add("--text", metavar="FILE", type=Path, help="write every term: name, tab, weight")
+    add("--json", action="store_true", help="print JSON")
+    add("--force", action="store_true", help="replace files that exist")
     parser.set_defaults(
         run=run, jobs=None, n_features=None, zero_based=None, max_memory=None, strict=False
     )

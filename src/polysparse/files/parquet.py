@@ -111,22 +111,19 @@ class ParquetFormat(Format):
     def cut(self, path: Path, block_bytes: int) -> CutFile:
         state = state_of(path)
         with closing(ParquetSource(path, Reading())) as source:
-            return _cut(source, state, block_bytes)
-
-
-def _cut(source: ParquetSource, state: tuple[int, int], block_bytes: int) -> CutFile:
-    schema, metadata = source.file.schema_arrow, source.file.metadata
-    has_labels = "label" in schema.names
-    columns = ("indices", "values", *(["label"] if has_labels else []))
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    pieces = [
-        ParquetPiece(source.path, state, sum(groups[i].num_rows for i in few), few, columns)
-        for few in _together([group.total_byte_size for group in groups], block_bytes)
-    ]
-    is_single = str(schema.field("values").type.value_type) == "float"
-    dtype = np.dtype(np.float32 if is_single else np.float64)
-    with faults_of(source.path):
-        return CutFile(pieces, source.stated_width(), dtype, has_labels)
+            schema, metadata = source.file.schema_arrow, source.file.metadata
+            with faults_of(path):
+                n_features = source.stated_width()
+        has_labels = "label" in schema.names
+        columns = ("indices", "values", *(["label"] if has_labels else []))
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        pieces = [
+            ParquetPiece(path, state, sum(groups[i].num_rows for i in few), few, columns)
+            for few in _together([group.total_byte_size for group in groups], block_bytes)
+        ]
+        is_single = str(schema.field("values").type.value_type) == "float"
+        dtype = np.dtype(np.float32 if is_single else np.float64)
+        return CutFile(pieces, n_features, dtype, has_labels)
 
 
 def _together(sizes: list[int], most: int) -> Iterator[tuple[int, ...]]:

@@ -64,7 +64,7 @@ def require_matplotlib(module: str) -> Any:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise ImportError(
-            "Terms are drawn by matplotlib, which is not installed: pip install 'polysparse[cli]'."
+            "Drawing needs matplotlib, which is not installed: pip install 'polysparse[cli]'."
         ) from error
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from polysparse.models.plotting import require_matplotlib
 from polysparse.paper.experiments import (
     COLUMNS,
     REUSED,
@@ -50,7 +51,7 @@ def reproduce(
     out: Path, sweeps: Sequence[Sweep], n_matrices: int, command: str, progress: Progress
 ) -> Path:
     """Measure the given sweeps and write all files."""
-    _require_matplotlib()
+    require_matplotlib("matplotlib")
     out.mkdir(parents=True, exist_ok=True)
     if not CONTROLS_MEMORY:
         sweeps = [sweep for sweep in sweeps if sweep.memory == REUSED]
@@ -74,20 +75,9 @@ def redraw_paper(out: Path) -> Path:
     Path
         Path of the page, paper.md.
     """
-    _require_matplotlib()
+    require_matplotlib("matplotlib")
     made = (out / "paper.md").read_text(encoding="utf-8").partition(MADE_BY)[2].rstrip()
     return write(out, read_csv(out / "paper.csv"), made)
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise ImportError(
-            "The figures need matplotlib, which is not installed: pip install 'polysparse[cli]'"
-        ) from error
 
 
 def write(out: Path, measured: Sequence[Measurement], made: str) -> Path:
