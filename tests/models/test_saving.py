@@ -281,7 +281,10 @@ def test_a_file_that_was_compressed_meanwhile_is_read(saved):
         ({"attributes": {"classes_": {"array": [1, 2, 3], "dtype": "|O"}}}, "not the dtype"),
         ({"attributes": {"classes_": {"array": [1, 2, 3], "dtype": "<M8[s]"}}}, "not the dtype"),
         ({"attributes": {"classes_": {"array": ["a"], "dtype": "nonsense"}}}, "damaged"),
-        ({"attributes": {"classes_": {"array": ["aa", "b", "c"], "dtype": "<U1"}}}, "not values of"),
+        (
+            {"attributes": {"classes_": {"array": ["aa", "b", "c"], "dtype": "<U1"}}},
+            "not values of",
+        ),
         ({"attributes": {"classes_": {"array": [0.5, 1, 2], "dtype": "<i8"}}}, "not values of"),
         ({"attributes": {"classes_": {"array": ["a"], "dtype": "<U99999999"}}}, "not the dtype"),
     ],
