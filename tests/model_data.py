@@ -19,6 +19,14 @@ COLUMNS = {
 }
 
 
+def with_columns(kind, **parameters):
+    """Parameters of a model: `columns`, whose transformer gets the same degree."""
+    columns = COLUMNS[kind]()
+    if not isinstance(columns, str):
+        columns.set_params(**parameters)
+    return {"columns": columns, **parameters}
+
+
 def as_built(model, X):
     """The features of a model, without the bias."""
     space = model.column_space_

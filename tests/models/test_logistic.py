@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 from csr_zoo import random_csr
-from model_data import COLUMNS, as_built, classes_for
+from model_data import COLUMNS, as_built, classes_for, with_columns
 from polysparse import PolynomialLogisticRegression
 
 X = random_csr(150, 7, 0.5)
@@ -62,9 +62,8 @@ def assert_is_optimal(model, X, y, weights=None):
 @pytest.mark.parametrize(("degree", "interaction_only"), [(1, False), (2, False), (3, True)])
 def test_optimum_of_scikit_learn(degree, interaction_only, columns, n_classes):
     y = classes_for(X, n_classes)
-    model = PolynomialLogisticRegression(
-        degree=degree, interaction_only=interaction_only, columns=COLUMNS[columns]()
-    )
+    parameters = with_columns(columns, degree=degree, interaction_only=interaction_only)
+    model = PolynomialLogisticRegression(**parameters)
     assert_is_optimal(model.fit(X, y), X, y)
 
 

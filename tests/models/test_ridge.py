@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 
 import polysparse
 from csr_zoo import random_csr, random_dense
-from model_data import COLUMNS, as_built, numbers_for
+from model_data import COLUMNS, as_built, numbers_for, with_columns
 from polysparse import HashedPolynomialFeatures, ObservedPolynomialFeatures, PolynomialRidge
 
 X = random_csr(120, 8, 0.4)
@@ -37,9 +37,8 @@ def assert_is_optimal(model, X, y, weights=None):
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("degree", [1, 2, 3, (2, 3)])
 def test_optimum_of_scikit_learn(degree, interaction_only, columns):
-    model = PolynomialRidge(
-        degree=degree, interaction_only=interaction_only, columns=COLUMNS[columns]()
-    )
+    parameters = with_columns(columns, degree=degree, interaction_only=interaction_only)
+    model = PolynomialRidge(**parameters)
     assert_is_optimal(model.fit(X, Y), X, Y)
 
 
