@@ -14,8 +14,8 @@ SOURCE = ROOT / "src" / "polysparse"
 PACKAGES = """
 thresholds    numbers that tests lower
 machine       memory and cores of this process
-dispatch      who computes if X is a Dask array or on a GPU
-engine        who computes: count, fill, observe
+dispatch      which backend computes, by the type of X
+engine        the compiled kernels: count, fill, observe
 basis         which monomials, in which order
 columns       which output columns: all, chosen, hashed
 matrix        canonical input; the arrays of a result
@@ -26,7 +26,7 @@ files         formats in and out, vocabularies, atomic paths
 estimators    the scikit-learn transformers
 models        linear models on expansions that are never built
 stream        from file to file in bounded memory
-gpu           on GPUs: expanded and multiplied on the card
+gpu           expansion, products and models on a GPU
 clusters      what Dask and Spark share
 dask          on Dask: lazy arrays of blocks, models fitted to them
 spark         on Spark: stages of its pipelines

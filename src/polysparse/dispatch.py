@@ -1,4 +1,4 @@
-"""Dispatch by the container of X: who computes if X is a Dask array or on a GPU.
+"""Dispatch by the container of X: which backend computes if X is a Dask array or on a GPU.
 
 A public function or method that takes X begins with a decorator, which calls the backend of X with
 the same arguments instead, if X has one::

@@ -1,4 +1,4 @@
-"""Calls that are described here and made where a block is."""
+"""Descriptions of calls that workers make, one for each block."""
 
 from __future__ import annotations
 

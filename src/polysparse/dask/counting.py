@@ -12,7 +12,7 @@ from polysparse.clusters.calls import threads_in_task
 from polysparse.dask.arrays import as_row_blocks, errors_of_block
 from polysparse.observation.tally import ColumnTally, count_columns
 
-GROUP_SIZE = 4  # tallies that a task merges
+TALLIES_PER_TASK = 4  # that a task merges
 
 
 def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
@@ -26,7 +26,9 @@ def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
     blocks = X.to_delayed().ravel()
     tallies = [delayed(count_block)(b, reader, basis, (i, 0)) for i, b in enumerate(blocks)]
     while len(tallies) > 1:
-        groups = [tallies[i : i + GROUP_SIZE] for i in range(0, len(tallies), GROUP_SIZE)]
+        groups = [
+            tallies[i : i + TALLIES_PER_TASK] for i in range(0, len(tallies), TALLIES_PER_TASK)
+        ]
         tallies = [delayed(ColumnTally.sum)(group) for group in groups]
     return tallies[0].compute()  # type: ignore[no-any-return]
 

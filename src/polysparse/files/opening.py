@@ -147,9 +147,9 @@ def _has_complete_parts(aside: Path) -> bool:
 
 def read_description(path: str) -> dict[str, Any]:
     """Return the description that polysparse stored in an output."""
-    where = _require_exists(path)
+    where, own_format = _require_exists(path), format_to_read(path)
     with faults_of(Path(path)):
-        description = format_to_read(path).read_description(where)
+        description = own_format.read_description(where)
         if description is None:
             raise ValueError(
                 "has no description of its columns. Only a directory, .npz or .parquet file that "

@@ -28,7 +28,7 @@ from polysparse.operator.polynomial_operator import PolynomialOperator
 
 @dataclass(frozen=True)
 class RealRange:
-    """The valid values of a parameter: finite numbers that are positive, or also 0."""
+    """The valid values of a parameter: finite and positive, or also 0."""
 
     may_be_zero: bool
 
@@ -44,7 +44,7 @@ class RealRange:
 class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     """The parameters and attributes that all models have.
 
-    A subclass says which loss it minimizes, by which solver, and what its scores mean. To add a
+    A subclass defines its loss, its solver and how scores become predictions. To add a
     parameter, store it in `__init__`, check it in `_ranges` or `_bool_parameters`, and document it.
     """
 

@@ -19,7 +19,7 @@ from polysparse.models.sample_weight import as_weights
 
 
 def fit(
-    model: Any, open_rows: Callable[[], AbstractContextManager[RowStore]], *, stacklevel: int
+    model: Any, opener: Callable[[], AbstractContextManager[RowStore]], *, stacklevel: int
 ) -> None:
     """Fit a model.
 
@@ -27,15 +27,16 @@ def fit(
     ----------
     model : PolynomialModel
         The model, whose fitted attributes are set.
-    open_rows : callable
-        Returns a context manager of the rows. It is called when the parameters are known to be
-        valid.
+    opener : callable
+        Returns a context manager of the rows. Called once the parameters are known to be valid.
     stacklevel : int
         Which caller a warning points to: 1 is the caller of this function.
     """
     model._require_parameters()
     last = model._forget()
-    with open_rows() as rows:
+    if not getattr(model, "warm_start", False):
+        last = {}  # frees the coefficients of the last fit
+    with opener() as rows:
         n_rows, weights = rows.describe()
         if n_rows == 0:
             raise ValueError("X has no rows; at least one is needed to fit a model.")

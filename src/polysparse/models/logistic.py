@@ -28,8 +28,9 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
 
     `C` times the weighted sum of the log losses, plus half the sum of squared coefficients, is
     minimized, by Newton's method with preconditioned conjugate gradients in float64, whatever the
-    dtype of X is. The intercept is not penalised; it takes the place of the bias column. Of two
-    classes, the second has coefficients; of more, each has, and the losses are multinomial.
+    dtype of X is. The intercept is not regularized; it replaces the bias column. With two
+    classes there is one vector of coefficients, for the second class; with more, one for each class
+    (multinomial loss).
 
     Parameters
     ----------
@@ -42,10 +43,10 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
     columns : {"all", "observed", "hashed"}, array-like of int or transformer, default="all"
         Which features there are. "all": all products. "observed": those that occur in X, as
         ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
-        as by HashedPolynomialFeatures. Numbers: increasing columns of the expansion without a bias.
-        A transformer of polysparse brings its own degree and interaction_only; ValueError is raised
-        if those of the model are given and contradict it. If it is not fitted, a clone of it is
-        fitted to X; it is never changed itself. A bias column of it is left out.
+        as by HashedPolynomialFeatures. An array: column numbers of the expansion without bias,
+        increasing. A polysparse transformer uses its own degree and interaction_only; a different
+        value given to the model raises ValueError (the defaults never do). If it is not fitted, a
+        clone of it is fitted to X; it is never changed itself. Its bias column is dropped.
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     class_weight : dict or "balanced", optional
@@ -57,7 +58,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
     max_iter : int, default=100
         Maximum number of Newton's iterations, each of which takes several passes over the data.
     warm_start : bool, default=False
-        If True, `fit` begins with the last solution, if columns and classes are the same.
+        If True, `fit` starts from the last solution if columns and classes are the same.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS; for a dask array, one in each task. The result does not depend on it.
@@ -205,10 +206,9 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
     def _start(
         self, columns: ColumnSpace, loss: Any, last: dict[str, Any]
     ) -> tuple[NDArray[np.float64], Any]:
-        """Return initial coefficients and intercept: those of the last fit, if they match."""
+        """Return initial coefficients and intercept: with warm_start those of the last fit."""
         if not (
-            self.warm_start
-            and "coef_" in last
+            "coef_" in last
             and np.array_equal(last["classes_"], loss.classes)
             and last["column_space_"] == columns
         ):

@@ -23,12 +23,12 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     """Ridge regression on polynomial features that are never built.
 
     The model is that of scikit-learn's Ridge on the features of PolynomialFeatures. It is fitted to
-    X itself: products of the expansion with vectors are computed from X, so that memory is needed
-    for X and for a few vectors of coefficients alone.
+    X itself: products of the expansion with vectors are computed from X, so a fit needs
+    memory for X and a few vectors of coefficients.
 
     The sum of ``sample_weight * (y - prediction) ** 2`` plus `alpha` times the sum of squared
     coefficients is minimized, by preconditioned conjugate gradients in float64, whatever the dtype
-    of X is. The intercept is not penalised; it takes the place of the bias column.
+    of X is. The intercept is not regularized; it replaces the bias column.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     columns : {"all", "observed", "hashed"}, array-like of int or transformer, default="all"
         Which features there are. "all": all products. "observed": those that occur in X, as
         ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
-        as by HashedPolynomialFeatures. Numbers: increasing columns of the expansion without a bias.
-        A transformer of polysparse brings its own degree and interaction_only; ValueError is raised
-        if those of the model are given and contradict it. If it is not fitted, a clone of it is
-        fitted to X; it is never changed itself. A bias column of it is left out.
+        as by HashedPolynomialFeatures. An array: column numbers of the expansion without bias,
+        increasing. A polysparse transformer uses its own degree and interaction_only; a different
+        value given to the model raises ValueError (the defaults never do). If it is not fitted, a
+        clone of it is fitted to X; it is never changed itself. Its bias column is dropped.
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     tol : float, default=1e-6

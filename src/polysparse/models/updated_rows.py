@@ -1,4 +1,7 @@
-"""Objectives whose rows are in one place, where scores and residuals are updated in place."""
+"""Objectives whose rows are in one place, where scores and residuals are updated in place.
+
+Besides `keep` and `total`, they call `add` of the store; see `local_rows.LocalRows`.
+"""
 
 from __future__ import annotations
 

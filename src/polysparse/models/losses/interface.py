@@ -20,8 +20,8 @@ RowArray = NDArray[np.float64]  # of shape (n_rows,), or (n_rows, n_scores)
 class LossSums:
     """Sums over rows, which add up over blocks of rows.
 
-    The first ones are about an intercept, or one for each class; the last ones about a direction in
-    the space of scores, if there is one.
+    The first fields describe the intercept (one for each class if there are several); the fields
+    from `slope` on describe a direction in the space of scores, if one was given.
 
     Attributes
     ----------

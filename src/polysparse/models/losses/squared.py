@@ -1,4 +1,4 @@
-"""Squared errors, which `least_squares` minimizes without looking at single losses."""
+"""Squared errors. PolynomialRidge minimizes them by `least_squares`, not by Newton's method."""
 
 from __future__ import annotations
 
