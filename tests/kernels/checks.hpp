@@ -17,7 +17,7 @@ extern std::string subject;  // of the checks, for their message
 void check(bool holds, const char* what);
 
 /// Of new, since the program began.
-int64_t n_bytes_n_calls_for();
+int64_t n_bytes_requested();
 
 /// A poisoned output array between two guard zones that must stay unwritten. Without guard zones it
 /// lies between the sanitizer's own, which notice reads as well.

@@ -51,7 +51,7 @@ void check(bool holds, const char* what) {
     ++n_passed;
 }
 
-int64_t n_bytes_asked_for() {
+int64_t n_bytes_requested() {
     return n_bytes;
 }
 

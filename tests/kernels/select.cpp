@@ -185,11 +185,11 @@ void test_working_memory(const Basis& basis, int64_t n_columns, int64_t n_thread
     const AppendTo<Value> out{offsets.data(), {columns.data(), values.data()}, n_slots};
     const auto never = [] { return false; };
     const auto check_bytes = [&](int64_t said, const char* what, const auto& fill) {
-        const int64_t before = n_bytes_asked_for();
+        const int64_t before = n_bytes_requested();
         check(fill() == Appending::whole, "rows are filled");
-        const int64_t asked_for = n_bytes_asked_for() - before, little = 1 << 16;
+        const int64_t requested = n_bytes_requested() - before, little = 1 << 16;
         const int64_t in_tasks = 12 * n_threads * task_size(task);
-        check(asked_for <= said + little && said <= asked_for + in_tasks + little, what);
+        check(requested <= said + little && said <= requested + in_tasks + little, what);
     };
     check_bytes(hashing_bytes<Value>(basis, hasher, rows, n_threads, task), "memory to hash in",
                 [&] { return fill_hashed(basis, hasher, x.view(), out, n_threads, task, never); });
