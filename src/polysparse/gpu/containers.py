@@ -40,7 +40,7 @@ class Container:
     stream: Any = None
 
     @contextmanager
-    def at_home(self) -> Iterator[None]:
+    def on_its_device(self) -> Iterator[None]:
         """Work on the device of X, on the stream of its library."""
         with self.data.device:
             if self.stream is None:

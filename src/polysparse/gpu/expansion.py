@@ -36,7 +36,7 @@ def plan(
     """Describe what `expand` would return."""
     container = container_of(X)
     space = as_column_space(columns, container.shape[1], degree=degree, **flags)
-    with container.at_home():
+    with container.on_its_device():
         x = as_canonical(container)
         planned = _plan(space, x)
         if not planned.is_upper_bound:
@@ -61,7 +61,7 @@ def expand(
     require_no_out(X, out)
     container = container_of(X)
     space = as_column_space(columns, container.shape[1], degree=degree, **flags)
-    with container.at_home():
+    with container.on_its_device():
         x, offsets = read(container, None, space.basis, _offset_dtype(space))
         space.require_indexable()
         arrays = _expand(space, x, offsets, max_bytes, WAYS_OUT)
@@ -117,7 +117,7 @@ def iter_expand(
     """Yield blocks of the expansion. CuPy's pool reuses the memory of blocks that are dropped."""
     container = container_of(X)
     space = as_column_space(columns, container.shape[1], degree=degree, **flags)
-    with container.at_home():
+    with container.on_its_device():
         x = as_canonical(container)
         _plan(space, x)._require_countable()
         offsets = _count(space, x)
@@ -135,7 +135,7 @@ def _blocks(
     container: Any, space: ColumnSpace, x: DeviceCsr, starts: Array, blocks: RowBlocks
 ) -> Iterator[tuple[slice, Any]]:
     for rows in blocks:
-        with container.at_home():
+        with container.on_its_device():
             *places, data = _rows(space, x, starts, rows, blocks.index_dtype)
             places = [each.astype(blocks.index_dtype, copy=False) for each in places]
             shape = rows.stop - rows.start, space.n_columns

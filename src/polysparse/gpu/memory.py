@@ -32,7 +32,7 @@ def require_dense_room(shape: tuple[int, int], dtype: np.dtype[Any], way_out: st
 
 
 @contextmanager
-def saying_what(what: str, way_out: str) -> Iterator[None]:
+def explaining_memory_errors(what: str, way_out: str) -> Iterator[None]:
     """Say what was being made when the memory of the device did not suffice."""
     try:
         yield

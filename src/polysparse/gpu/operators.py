@@ -17,7 +17,7 @@ from polysparse.gpu import inner_products, norms
 from polysparse.gpu.canonical import DeviceCsr, as_canonical, as_contiguous_aligned
 from polysparse.gpu.containers import Array, Container, container_of
 from polysparse.gpu.expansion import expand_columns
-from polysparse.gpu.memory import require_dense_room, require_free, saying_what
+from polysparse.gpu.memory import explaining_memory_errors, require_dense_room, require_free
 from polysparse.gpu.products import products_of
 from polysparse.operator.arguments import (
     WAY_OUT_OF_DENSE,
@@ -50,7 +50,7 @@ def operator(
 
 def _read(container: Container, dtype: np.dtype[Any] | None) -> DeviceCsr:
     """Read a container, and wait for it: products run on CuPy's stream, not on its library's."""
-    with container.at_home():
+    with container.on_its_device():
         x = as_canonical(container, dtype)
         cupy.cuda.get_current_stream().synchronize()
     return x
@@ -100,7 +100,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
         """Return a product with several vectors of any dtype; complex ones part by part."""
         what = f"A product of {self.shape[0]:,} rows and {self.shape[1]:,} columns"
         way_out = "Give fewer vectors, or fewer rows of X, at a time."
-        with self._x.data.device, saying_what(what, way_out):
+        with self._x.data.device, explaining_memory_errors(what, way_out):
             own = cupy.asarray(v)  # a copy of what is on another device
             if own.dtype.kind == "c":
                 return self._multiply(apply, own.real) + 1j * self._multiply(apply, own.imag)
@@ -172,6 +172,6 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
             return inner_products.dense_rows(self.columns, self._x)
 
     def _built(self, x: DeviceCsr) -> Any:
-        with self._container.at_home():
+        with self._container.on_its_device():
             arrays = expand_columns(self.columns, x, max_bytes="available", ways_out=WAYS_OUT)
             return self._container.wrap((x.shape[0], self.columns.n_columns), *arrays)

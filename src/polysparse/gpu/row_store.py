@@ -20,7 +20,7 @@ from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.gpu.canonical import DeviceCsr
 from polysparse.gpu.containers import Array, container_of
 from polysparse.gpu.losses import on_device
-from polysparse.gpu.memory import saying_what
+from polysparse.gpu.memory import explaining_memory_errors
 from polysparse.gpu.products import products_of
 from polysparse.gpu.transformers import read_finite, zeros_like
 from polysparse.models.local_rows import Block, LocalRows
@@ -161,7 +161,7 @@ def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Device
     rows = np.zeros((n_rows, 1))
     _, y = type(model)()._read(rows, y=y, reset=True, y_numeric=model._y_numeric)
     weights = as_weights(sample_weight, n_rows)
-    with container.at_home(), saying_what("The fit", WAY_OUT):
+    with container.on_its_device(), explaining_memory_errors("The fit", WAY_OUT):
         x: Any = read_finite(container, FLOAT64)
         yield DeviceRows(x, y, weights, model.n_jobs)
 
@@ -177,7 +177,7 @@ def predict(model: Any, X: Any, method: str) -> Any:
     """Return what a method of a fitted model returns, in main memory."""
     container = container_of(X)
     getattr(model, method)(zeros_like(container))  # scikit-learn's checks
-    with container.at_home(), saying_what("The prediction", WAY_OUT):
+    with container.on_its_device(), explaining_memory_errors("The prediction", WAY_OUT):
         x = read_finite(container, FLOAT64)
         products = products_of(model.column_space_, x)
         scores = products.apply(_as_table(cupy.asarray(model.coef_.T))).get()

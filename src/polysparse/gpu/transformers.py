@@ -22,7 +22,7 @@ def sample_of(X: Any) -> Any:
     X is inspected first: malformed arrays, NaN and infinity are refused as scikit-learn does.
     """
     container = container_of(X)
-    with container.at_home():
+    with container.on_its_device():
         read_finite(container)
     return zeros_like(container)
 
@@ -48,7 +48,7 @@ def transform(estimator: Any, X: Any) -> Any:
     container = container_of(X)
     estimator._transform_rows(zeros_like(container), min_samples=1)  # scikit-learn's checks
     columns = estimator.column_space(container.shape[1])
-    with container.at_home():
+    with container.on_its_device():
         x = read_finite(container)
         shape = x.shape[0], columns.n_columns
         if not getattr(estimator, "sparse_output", True):
@@ -65,6 +65,6 @@ def transform(estimator: Any, X: Any) -> Any:
 def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
     """Count the columns that occur. X is copied to main memory for it."""
     container = container_of(X)
-    with container.at_home():
+    with container.on_its_device():
         x = read_finite(container).get()
     return count_columns(basis, x, estimator.n_jobs)
