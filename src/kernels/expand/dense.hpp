@@ -17,8 +17,8 @@ struct DenseView {
 };
 
 /// Fills every element of `out`, n_rows by the columns of the basis. Needs: one of out's strides is
-/// 1. False if stopped. Throws bad_alloc, before any thread starts, if there is no room for the
-/// scratch.
+/// 1. False if stopped. Throws bad_alloc, before any thread starts, if the buffers cannot be
+/// allocated.
 template <class Value>
 bool fill_dense(const Basis& basis, DenseView<const Value> x, DenseView<Value> out, int64_t n_rows,
                 int64_t n_threads, const StopRequest& should_stop);

@@ -54,7 +54,7 @@ class ScalarIntercept:
             guess = intercept - gradient / hessian if hessian > 0 else math.nan
             if not low < guess < high:
                 guess = (low + high) / 2
-            if not math.isfinite(guess):  # there is no bracket yet
+            if not math.isfinite(guess):  # not bracketed yet
                 guess, width = intercept - math.copysign(width, gradient), 4 * width
             scale = max(abs(intercept), abs(sums.min_score), abs(sums.max_score))
             if abs(guess - intercept) <= np.finfo(np.float64).eps * scale:
