@@ -175,3 +175,33 @@ def test_copies_and_pickles_multiply_alike(space):
         assert product_bits(other) == expected
         assert other.columns == operator.columns
         assert other.n_jobs == 2
+
+
+NOT_NUMBERS = [
+    np.zeros(6, dtype="datetime64[s]"),
+    np.zeros(6, dtype="timedelta64[s]"),
+    np.zeros(6, dtype=[("a", float)]),
+    np.array(list("123456")),
+    np.zeros(6, dtype="V8"),
+]
+
+
+@pytest.mark.parametrize("v", NOT_NUMBERS, ids=lambda v: str(v.dtype))
+def test_vectors_that_are_not_numbers(v):
+    A = PolynomialOperator(np.eye(6, 2))
+    for multiply in (A.matvec, A.rmatvec, A.T.matvec, A.__matmul__, A.T.__matmul__):
+        with pytest.raises(ValueError, match="the vector has dtype .*: numbers are needed"):
+            multiply(v)
+    with pytest.raises(ValueError, match="weights has dtype .*: real numbers are needed"):
+        A.column_norms(weights=v)
+
+
+def test_complex_weights():
+    A = PolynomialOperator(np.eye(6, 2))
+    with pytest.raises(ValueError, match=r"weights has dtype complex128.* or weights\.real"):
+        A.column_norms(weights=np.full(6, 1 + 1j))
+
+
+def test_objects_that_are_numbers():
+    A = PolynomialOperator(np.eye(6, 2))
+    np.testing.assert_array_equal(A @ np.arange(6).astype(object), A @ np.arange(6.0))

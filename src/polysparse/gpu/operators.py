@@ -27,6 +27,7 @@ from polysparse.operator.arguments import (
     as_value_dtype,
     name_vectors,
     require_features,
+    require_numbers,
     require_weights,
 )
 
@@ -102,6 +103,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
         way_out = "Give fewer vectors, or fewer rows of X, at a time."
         with self._x.data.device, explaining_memory_errors(what, way_out):
             own = cupy.asarray(v)  # a copy of what is on another device
+            require_numbers(own, "the vector", may_be_complex=True)
             if own.dtype.kind == "c":
                 return self._multiply(apply, own.real) + 1j * self._multiply(apply, own.imag)
             return apply(as_contiguous_aligned(own, self.dtype))
@@ -127,7 +129,9 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
         with self._x.data.device:
             if weights is None:
                 weights = cupy.ones(self.shape[0], self.dtype)
-            weights = as_contiguous_aligned(cupy.asarray(weights), self.dtype)
+            weights = cupy.asarray(weights)
+            require_numbers(weights, "weights")
+            weights = as_contiguous_aligned(weights, self.dtype)
             require_weights(weights, self.shape[0])
             several = weights[:, None] if weights.ndim == 1 else weights
             self._require_room_for_coefficients(several.shape[1])

@@ -37,6 +37,17 @@ def as_row_range(rows: Any, n_rows: int) -> slice:
     return slice(start, max(start, stop))
 
 
+def require_numbers(array: Any, argument: str, *, may_be_complex: bool = False) -> None:
+    """Raise ValueError unless an array has a dtype of numbers; objects are left to NumPy."""
+    if array.dtype.kind not in ("biufcO" if may_be_complex else "biufO"):
+        wanted = "numbers" if may_be_complex else "real numbers"
+        raise ValueError(
+            f"{argument} has dtype {array.dtype}, which cannot be multiplied: {wanted} are needed. "
+            f"Convert it first, with {argument}.astype(float)"
+            f"{'' if may_be_complex else f' or {argument}.real'}."
+        )
+
+
 def require_weights(weights: Any, n_rows: int) -> None:
     """Raise ValueError if an array does not have weights of rows."""
     if weights.ndim not in (1, 2) or len(weights) != n_rows:

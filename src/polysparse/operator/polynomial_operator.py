@@ -34,6 +34,7 @@ from polysparse.operator.arguments import (
     as_value_dtype,
     name_vectors,
     require_features,
+    require_numbers,
     require_weights,
 )
 from polysparse.operator.plain_vectors import PlainVectorOperator, Transposed
@@ -51,8 +52,9 @@ class PolynomialOperator(PlainVectorOperator):
     ----------
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
         The matrix to expand, of any kind that `expand` takes. It must not be changed as long as the
-        operator is used: its values and indices are read where they are. For a CSR matrix on a GPU,
-        the operator is a LinearOperator of CuPy, with the same methods.
+        operator is used: the values and indices of a CSR matrix are read where they are. If they
+        change, results are wrong, but no memory outside of the arrays is read or written. For a CSR
+        matrix on a GPU, the operator is a LinearOperator of CuPy, with the same methods.
     degree, interaction_only, include_bias, columns
         As in `expand`: the operator has the columns of what that returns, in the same order. An
         array, an ObservedPolynomialFeatures or a HashedPolynomialFeatures given as `columns` keeps
@@ -194,6 +196,7 @@ class PolynomialOperator(PlainVectorOperator):
 
     def _multiply(self, apply: Callable[..., NDArray[Any]], v: NDArray[Any]) -> NDArray[Any]:
         """Return a product with one vector or several, of any dtype; complex ones part by part."""
+        require_numbers(v, "the vector", may_be_complex=True)
         if v.dtype.kind == "c":
             table = v if v.ndim == 2 else v[:, np.newaxis]
             parts = self._multiply(apply, np.hstack([np.real(table), np.imag(table)]))
@@ -259,6 +262,8 @@ class PolynomialOperator(PlainVectorOperator):
         """
         if weights is None:
             weights = np.ones(self.shape[0], self.dtype)
+        weights = np.asarray(weights)
+        require_numbers(weights, "weights")
         weights = as_contiguous_aligned(weights, self.dtype)
         require_weights(weights, self.shape[0])
         several = weights if weights.ndim == 2 else weights[:, np.newaxis]
