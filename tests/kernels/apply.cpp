@@ -14,6 +14,7 @@ template <class Offset, class Index, class Value>
 void test_products(const Basis& basis) {
     const auto x = random_matrix<Offset, Index, Value>(30, basis.n_features, 6);
     check_products(basis, basis, x, expand_by_brute_force<int64_t>(basis, x));
+    check_changed_products(basis, basis, x, basis.n_columns());
 }
 
 /// Inner products of every two expanded rows, of one matrix and of two.
@@ -54,6 +55,14 @@ void test_gram(const Basis& basis) {
             check(is_right(x_rows[r], x_rows[r], double{norms[r]} * norms[r]), "norms");
         }
     }
+    for_each_change(x, [&](const auto& changed) {
+        std::vector<Value> all(20 * 20), some(20 * 11), others(11 * 20);
+        const auto a = changed.view(), b = z.view();
+        check(fill_gram(basis, a, a, true, all.data(), 2, never) &&
+                  fill_gram(basis, a, b, false, some.data(), 2, never) &&
+                  fill_gram(basis, b, a, false, others.data(), 2, never),
+              "inner products");
+    });
 }
 
 }  // namespace

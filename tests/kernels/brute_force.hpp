@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -82,6 +83,24 @@ auto random_matrix(int64_t n_rows, int64_t n_columns, int64_t period) {
         x.row_offsets.push_back(static_cast<Offset>(x.columns.size()));
     }
     return x;
+}
+
+/// Calls test with the matrix as another thread may leave it, once it was inspected: with columns
+/// that are not there, that are all the same, or in any order.
+template <class Offset, class Index, class Value, class Test>
+void for_each_change(const Matrix<Offset, Index, Value>& x, const Test& test) {
+    const std::string unchanged = subject;
+    subject += ", changed columns";
+    const auto largest = std::numeric_limits<Index>::max();
+    for (const Index column : {Index(0), Index(-1), Index(x.n_columns), largest, Index(~largest)}) {
+        Matrix<Offset, Index, Value> changed = x;
+        for (Index& one : changed.columns) one = column;
+        test(changed);
+        for (Index& one : changed.columns)
+            one = random_bits() % 3 == 0 ? column : static_cast<Index>(random_bits() % x.n_columns);
+        if (x.n_columns > 0) test(changed);
+    }
+    subject = unchanged;
 }
 
 template <class OutIndex, class Offset, class Index, class Value>

@@ -133,6 +133,23 @@ void test_observed(const Basis& basis) {
     }
 }
 
+/// Rows whose columns have changed have as many monomials as before: it ends, and they are in the
+/// basis, in order.
+void test_observe_changed(const Basis& basis) {
+    const auto x = random_matrix<int32_t, int32_t, double>(14, basis.n_features, 5);
+    for_each_change(x, [&](const auto& changed) {
+        const CsrPattern rows{x.row_offsets.data(), x.n_rows(), changed.columns.data()};
+        Run<uint32_t> run;
+        check(observe(basis, rows, 1, INT64_MAX, 2, 0, StopAt{-1}, run), "observe");
+        Tally<> tally;
+        tally.add(std::move(run));
+        const auto columns = written(tally, 1, INT64_MAX).first;
+        check(is_rising(columns.data(), std::ssize(columns)), "columns in order");
+        check(columns.empty() || (columns[0] >= 0 && columns.back() < basis.n_columns()),
+              "columns in the basis");
+    });
+}
+
 /// No recursion by degree: this one is deeper than a stack.
 void test_observe_a_high_degree() {
     const int64_t degree = 60'000;
@@ -182,6 +199,7 @@ void test_observe() {
     test_observed<int32_t, int64_t, uint32_t>(make_basis(4'000'000'000, 0, 2, false, true));
     test_observed<int64_t, int64_t, uint32_t>(make_basis(INT64_MAX - 1, 1, 1, false, true));
     test_stopped_and_full_observe(make_basis(40, 1, 2, false, true));
+    for_each_basis({1, 9, 40}, 4, test_observe_changed);
     test_observe_a_high_degree();
     test_stopped_and_full_observe(make_basis(12, 2, 4, true, false));
 }

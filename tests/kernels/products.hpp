@@ -76,4 +76,31 @@ void check_products(const Basis& basis, const By& by, const X& x,
     }
 }
 
+/// Products with rows whose columns have changed: any numbers, but nothing outside of the arrays.
+template <class X, class By>
+void check_changed_products(const Basis& basis, const By& by, const X& x, int64_t n_columns) {
+    using Value = typename decltype(x.values)::value_type;
+    for_each_change(x, [&](const X& changed) {
+        for (const int64_t k : {1, 11})
+            for (const int64_t task : {0, 20}) {
+                const int64_t n_rows = x.n_rows(), n_outputs = 50 * n_rows;
+                const std::vector<Value> coefficients(n_columns * k, 1), weights(n_rows * k, 1);
+                Guarded<Value> out(n_rows * k, 0), back(n_columns * k, 0);
+                const Effort effort{n_outputs, 2, task};
+                const auto both = [&](const auto&... by) {
+                    const StopAt never{-1};
+                    return apply<Value>(basis, by..., changed.view(), {coefficients.data(), k},
+                                        {out.data(), k}, effort, never) &&
+                           apply_transposed<Value>(basis, by..., changed.view(),
+                                                   {weights.data(), k}, {back.data(), k}, effort,
+                                                   never);
+                };
+                if constexpr (std::is_same_v<decltype(by), const Basis&>)
+                    check(both(), "products");
+                else
+                    check(both(by), "products");
+            }
+    });
+}
+
 }  // namespace polysparse::tests

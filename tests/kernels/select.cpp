@@ -103,6 +103,26 @@ void check_every_appending(const X& x, const Matrix<int64_t, int32_t, Value>& ex
     check(append(3, 1, n, StopAt{2}) != Appending::full, "appended: stopped, unless too late");
 }
 
+/// Appends rows whose columns have changed: any numbers, in columns that are there.
+template <class X, class Fill>
+void check_changed_appending(const X& x, int64_t n_columns, int64_t n_slots, const Fill& fill) {
+    using Value = typename decltype(x.values)::value_type;
+    for_each_change(x, [&](const X& changed) {
+        std::vector<int64_t> offsets(x.n_rows() + 1);
+        Guarded<int32_t> columns(n_slots, 1);
+        Guarded<Value> values(n_slots, 1);
+        const AppendTo<Value> out{offsets.data(), {columns.data(), values.data()}, n_slots};
+        for (const int64_t wanted : {0, 1}) {
+            const Appending done = fill(changed.view(), out, 2, wanted, StopAt{-1});
+            check(done != Appending::stopped, "appended");
+            for (int64_t t = 0; done == Appending::whole && t < offsets.back(); ++t)
+                check(columns.data()[t] >= 0 && columns.data()[t] < n_columns, "appended: columns");
+            columns.check_against({}, false, "appended: columns, past the end");
+            values.check_against({}, false, "appended: values, past the end");
+        }
+    });
+}
+
 /// Every third column, by both lookups.
 template <class Offset, class Index, class Value>
 void test_chosen(const Basis& basis) {
@@ -127,6 +147,10 @@ void test_chosen(const Basis& basis) {
         check_every_appending(
             x, expected, [&](const auto&... how) { return fill_chosen(basis, lookup, how...); });
         check_products(basis, lookup, x, expected);
+        check_changed_appending(
+            x, std::ssize(chosen), std::ssize(all.columns),
+            [&](const auto&... how) { return fill_chosen(basis, lookup, how...); });
+        check_changed_products(basis, lookup, x, std::ssize(chosen));
     };
     check_lookup(HashLookup(chosen.data(), std::ssize(chosen)));
     if (n_basis <= 1 << 20) check_lookup(BitLookup(chosen.data(), std::ssize(chosen), n_basis));
@@ -164,7 +188,11 @@ void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
     }
     check_every_appending(x, expected,
                           [&](const auto&... how) { return fill_hashed(basis, hasher, how...); });
-    if (n_columns <= 1000) check_products(basis, hasher, x, expected);
+    check_changed_appending(x, n_columns, std::ssize(expected.columns),
+                            [&](const auto&... how) { return fill_hashed(basis, hasher, how...); });
+    if (n_columns > 1000) return;
+    check_products(basis, hasher, x, expected);
+    check_changed_products(basis, hasher, x, n_columns);
 }
 
 /// What hashing_bytes and choosing_bytes say is what fill_hashed and fill_chosen allocate. A task

@@ -190,9 +190,9 @@ NOT_NUMBERS = [
 def test_vectors_that_are_not_numbers(v):
     A = PolynomialOperator(np.eye(6, 2))
     for multiply in (A.matvec, A.rmatvec, A.T.matvec, A.__matmul__, A.T.__matmul__):
-        with pytest.raises(ValueError, match="the vector has dtype .*: numbers are needed"):
+        with pytest.raises(ValueError, match=r"the vector has dtype .*: numbers are needed"):
             multiply(v)
-    with pytest.raises(ValueError, match="weights has dtype .*: real numbers are needed"):
+    with pytest.raises(ValueError, match=r"weights has dtype .*: real numbers are needed"):
         A.column_norms(weights=v)
 
 

@@ -24,18 +24,32 @@
 #include "apply/sinks.hpp"
 #include "apply/strips.hpp"
 #include "expand/row_shape.hpp"
+#include "matrix/own_columns.hpp"
 
 namespace polysparse {
 
-/// One for each worker.
+/// What one worker reads and walks rows with.
 template <class Index, class Value>
-std::vector<Nest<Index, Value>> nests_for(const Basis& basis, const CsrView<Value>& x,
-                                          int64_t n_threads) {
-    const RowShape largest =
-        basis.highest > 2 ? largest_shape(x.row_offsets, x.n_rows) : RowShape{};
-    std::vector<Nest<Index, Value>> nests;
-    for (int64_t worker = 0; worker < n_threads; ++worker) nests.emplace_back(basis, largest);
-    return nests;
+struct Walker {
+    OwnColumns<Index> columns;
+    Nest<Index, Value> nest;
+};
+
+/// One for each worker. Throws bad_alloc.
+template <class Index, class Value>
+std::vector<Walker<Index, Value>> walkers_for(const Basis& basis, const CsrView<Value>& x,
+                                              const Strips& strips, int64_t n_threads) {
+    // A tuple whose columns do not increase may be in front of its degree, by up to gap(degree). If
+    // the lowest degree has too few columns in front of it, no column may be so small.
+    const bool is_in_front = basis.gap(basis.lowest) > basis.include_bias;
+    const int64_t least = is_in_front ? basis.gap(basis.highest) : 0;
+    const int64_t together = std::min(strips.stored_together(basis), x.row_offsets[x.n_rows]);
+    const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
+    std::vector<Walker<Index, Value>> walkers;
+    for (int64_t worker = 0; worker < n_threads; ++worker)
+        walkers.push_back(
+            {{least, basis.n_features, n_stored(largest), together}, {basis, largest}});
+    return walkers;
 }
 
 /// For k vectors.
@@ -104,29 +118,29 @@ inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offs
 
 /// The products of one task, in the rows of `out` from the task's first on.
 template <bool is_one, class Index, class Value>
-void dot_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const RowTask& task,
+void dot_rows(Walker<Index, Value>& walker, const CsrView<Value>& x, const RowTask& task,
               VectorTable<const Value> coefficients, VectorTable<Value> out) {
-    for (int64_t r = task.first; r < task.last; ++r) {
+    const auto dot = [&](int64_t r, const Row<Index, Value>& row) POLYSPARSE_INLINE_LAMBDA {
         Value* const sums = out[r - task.first];
         std::fill_n(sums, is_one ? 1 : out.n_vectors, Value(0));
-        const Row<Index, Value> row = row_of<Index>(x, r);
         const int64_t to = task.is_part ? task.to : row.n;
-        nest.walk(led_by(row, task.from, to), task.from == 0,
-                  ToDot<Value, is_one>{coefficients, sums});
-    }
+        walker.nest.walk(led_by(row, task.from, to), task.from == 0,
+                         ToDot<Value, is_one>{coefficients, sums});
+    };
+    walker.columns.for_each(x, task.first, task.last, dot);
 }
 
 /// The same for whole rows, strip by strip.
 template <bool is_one, class Index, class Value>
-void dot_strips(Nest<Index, Value>& nest, const CsrView<Value>& x, const Strips& strips,
+void dot_strips(Walker<Index, Value>& walker, const CsrView<Value>& x, const Strips& strips,
                 const RowTask& task, VectorTable<const Value> coefficients,
                 VectorTable<Value> out) {
     std::fill_n(out.values, (task.last - task.first) * out.n_vectors, Value(0));
-    strips.walk<Index>(x, task.first, task.last, 0, x.n_columns,
-                       [&](int64_t r, const LedRow<Index, Value>& part, bool is_first) {
-                           Value* const sums = out[r - task.first];
-                           nest.walk(part, is_first, ToDot<Value, is_one>{coefficients, sums});
-                       });
+    const auto dot = [&](int64_t r, const LedRow<Index, Value>& part, bool is_first) {
+        Value* const sums = out[r - task.first];
+        walker.nest.walk(part, is_first, ToDot<Value, is_one>{coefficients, sums});
+    };
+    strips.walk(x, walker.columns, task.first, task.last, 0, x.n_columns, dot);
 }
 
 template <class Index, bool is_one, class Value>
@@ -140,15 +154,16 @@ bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Valu
                                      std::min(part, worth_a_task), part * strips.count());
     const std::vector<RowTask> tasks =
         cut_rows(basis, x.row_offsets, x.n_rows, effort.n_outputs, share, part);
-    std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, effort.n_threads);
+    std::vector<Walker<Index, Value>> walkers =
+        walkers_for<Index>(basis, x, strips, effort.n_threads);
     std::vector<Value> parts(tasks.size() * k);  // of tasks that are parts of a row
     const auto dot_task = [&](int64_t worker, int64_t number) {
         const RowTask& task = tasks[number];
         Value* const sums = task.is_part ? parts.data() + number * k : out[task.first];
         if (strips.count() > 1 && !task.is_part)
-            dot_strips<is_one>(nests[worker], x, strips, task, coefficients, {sums, k});
+            dot_strips<is_one>(walkers[worker], x, strips, task, coefficients, {sums, k});
         else
-            dot_rows<is_one>(nests[worker], x, task, coefficients, {sums, k});
+            dot_rows<is_one>(walkers[worker], x, task, coefficients, {sums, k});
     };
     if (!run_tasks(std::ssize(tasks), effort.n_threads, dot_task, should_stop)) return false;
     for (int64_t number = 0; number < std::ssize(tasks); ++number) {
@@ -172,14 +187,15 @@ struct ScatterTask {
 };
 
 template <bool is_one, class Index, class Value>
-void scatter_rows(Nest<Index, Value>& nest, const CsrView<Value>& x, const Strips& strips,
+void scatter_rows(Walker<Index, Value>& walker, const CsrView<Value>& x, const Strips& strips,
                   const ScatterTask& task, VectorTable<const Value> weights,
                   VectorTable<Value> out) {
-    const auto scatter = [&](int64_t r, const LedRow<Index, Value>& part,
-                             bool is_first) POLYSPARSE_INLINE_LAMBDA {
-        nest.walk(part, is_first && task.low == 0, ToScatter<Value, is_one>{out, weights[r]});
-    };
-    strips.walk<Index>(x, task.first, task.last, task.low, task.high, scatter);
+    const auto scatter = [&](int64_t r, const LedRow<Index, Value>& part, bool is_first)
+                             POLYSPARSE_INLINE_LAMBDA {
+                                 walker.nest.walk(part, is_first && task.low == 0,
+                                                  ToScatter<Value, is_one>{out, weights[r]});
+                             };
+    strips.walk(x, walker.columns, task.first, task.last, task.low, task.high, scatter);
 }
 
 /// Columns that divide a matrix into groups of leads with about as many outputs each, as far as a
@@ -199,7 +215,7 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
             const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
             for (int64_t a = 0; a < n; ++a) {
                 sample.emplace_back(
-                    x.columns[begin + a],
+                    within(x.columns[begin + a], x.n_columns),
                     static_cast<double>(size_led(basis, shape_of(x.row_offsets, r), a, a + 1)));
                 total += sample.back().second;
             }
@@ -236,8 +252,8 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
         return row_at(x.row_offsets, x.n_rows, static_cast<double>(range) / n_ranges);
     };
 
-    std::vector<Nest<Index, Value>> nests = nests_for<Index>(basis, x, n_threads);
     const Strips strips = strips_for(basis, x, effort.n_outputs, k);
+    std::vector<Walker<Index, Value>> walkers = walkers_for<Index>(basis, x, strips, n_threads);
     ChunkResults<Value> results(n_chunks, n_columns, out, n_threads);
     for (int64_t batch = 0; batch < n_batches; ++batch) {
         const auto scatter_task = [&](int64_t worker, int64_t task) {
@@ -245,7 +261,7 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
             const int64_t range = chunk * n_batches + batch;
             const ScatterTask rows{first_row(range), first_row(range + 1), bounds[group],
                                    bounds[group + 1]};
-            scatter_rows<is_one>(nests[worker], x, strips, rows, weights, results[chunk]);
+            scatter_rows<is_one>(walkers[worker], x, strips, rows, weights, results[chunk]);
         };
         if (!run_tasks(n_chunks * n_groups, n_threads, scatter_task, should_stop)) return false;
     }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
+#include "matrix/own_columns.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {
@@ -57,27 +59,31 @@ struct Panel {
     std::vector<int32_t> slots;  // of each column, its place among those stored; -1 if it is not
     std::vector<double> values;  // eight for each slot, 0 where a row does not store the column
     std::vector<double> sums;
+    std::vector<int64_t> columns;  // of each slot
+    int32_t n_slots = 0;
 
     Panel(int64_t n_columns, int64_t most_stored, int64_t highest)
-        : slots(n_columns, -1), values(most_stored * lanes), sums((highest + 1) * lanes) {}
+        : slots(n_columns, -1),
+          values(most_stored * lanes),
+          sums((highest + 1) * lanes),
+          columns(most_stored) {}
 
     template <class Value>
     void read(const CsrView<Value>& x, int64_t first, int64_t last) {
-        int32_t n_slots = 0;
         for (int64_t r = first; r < last; ++r)
             for (int64_t t = x.row_offsets[r]; t < x.row_offsets[r + 1]; ++t) {
-                int32_t& slot = slots[x.columns[t]];
+                const int64_t column = within(x.columns[t], x.n_columns);
+                int32_t& slot = slots[column];
                 if (slot < 0) {
                     slot = n_slots++;
+                    columns[slot] = column;
                     std::fill_n(&values[slot * lanes], lanes, 0.0);
                 }
                 values[slot * lanes + r - first] = x.values[t];
             }
     }
-    template <class Value>
-    void forget(const CsrView<Value>& x, int64_t first, int64_t last) {
-        for (int64_t t = x.row_offsets[first]; t < x.row_offsets[last]; ++t)
-            slots[x.columns[t]] = -1;
+    void forget() {
+        while (n_slots > 0) slots[columns[--n_slots]] = -1;
     }
 };
 
@@ -85,9 +91,10 @@ struct Panel {
 template <class Index, class Value, class Sums>
 POLYSPARSE_INLINE void multiply(const Panel& panel, const Row<Index, Value>& row,
                                 const Sums& sums) {
+    const int64_t n_columns = std::ssize(panel.slots);
     sums.clear();
     for (int64_t t = 0; t < row.n; ++t) {
-        const int32_t slot = panel.slots[row.begin.columns[t]];
+        const int32_t slot = panel.slots[within(row.begin.columns[t], n_columns)];
         if (slot < 0) continue;
         const double* const from = &panel.values[slot * lanes];
         const double scale = row.begin.values[t];
@@ -161,7 +168,7 @@ bool fill_gram(const Basis& basis, const CsrView<Value>& x, const CsrView<Value>
                                                      : &fill_tile<false, Index, Value>;
             fill(basis, z, is_symmetric, tile, panels[worker], out);
         });
-        panels[worker].forget(x, tile.first, tile.last);
+        panels[worker].forget();
     };
     return run_tasks(n_tasks, n_workers, fill_task, should_stop);
 }

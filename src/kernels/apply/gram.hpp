@@ -18,7 +18,7 @@ namespace polysparse {
 /// the bias and the kind of the basis are read. `is_symmetric` says that z is x, which halves the
 /// work. Sums are of doubles, in the order of columns. False if stopped. Needs: x.n_columns is
 /// z.n_columns and below 2^31, increasing columns, no stored zeros. Memory: 4 bytes for each column
-/// and worker, 64 for each stored value of eight rows. Throws bad_alloc before any thread starts.
+/// and worker, 72 for each stored value of eight rows. Throws bad_alloc before any thread starts.
 template <class Value>
 bool fill_gram(const Basis& basis, const CsrView<Value>& x, const CsrView<Value>& z,
                bool is_symmetric, Value* out, int64_t n_threads, const StopRequest& should_stop);

@@ -87,13 +87,16 @@ class Nest {
         }
     }
 
-    /// If Degree is a compile-time constant its simplex numbers are written out.
+    /// If Degree is a compile-time constant its simplex numbers are written out. Distinct columns
+    /// are at least as many as the values before them, unless they have changed.
     template <class Degree>
     POLYSPARSE_INLINE void find_depths(Degree d, const Row<Index, Value>& row) {
         uint64_t* const depths = depths_.data() + (d - 2) * width_;
         const int64_t of_first = deepest(d);
-        for (int64_t a = 0; a < row.n; ++a)
-            depths[a] = simplex(d, out_of_lanes(of_first - row.begin.columns[a]));
+        for (int64_t a = 0; a < row.n; ++a) {
+            const int64_t column = std::max<int64_t>(row.begin.columns[a], gap_ * a);
+            depths[a] = simplex(d, out_of_lanes(of_first - column));
+        }
     }
 
     // What has the inner loops is called apart, and compiled for each generation of processors.

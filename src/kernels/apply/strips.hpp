@@ -16,6 +16,7 @@
 #include "basis/basis.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/csr_view.hpp"
+#include "matrix/own_columns.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {
@@ -42,29 +43,34 @@ class Strips {
 
     int64_t count() const { return std::ssize(bounds_) - 1; }
 
+    /// Stored values that are read together: few enough to stay in a cache. Degree 1 waits for
+    /// memory, so that columns and values had better arrive together.
+    int64_t stored_together(const Basis& basis) const {
+        if (count() > 1) return int64_t{1} << 18;
+        return basis.highest > 1 ? 1 << 11 : 1 << 8;
+    }
+
     /// Calls visit(r, part, is_first) for the parts of rows [first, last) that columns [low, high)
-    /// lead; is_first: of those of a row.
+    /// lead; is_first: of those of a row. Rows are read by way of `own`.
     template <class Index, class Value, class Visit>
-    void walk(const CsrView<Value>& x, int64_t first, int64_t last, int64_t low, int64_t high,
-              const Visit& visit) const {
-        if (count() == 1) {
-            for (int64_t r = first; r < last; ++r) {
-                const Row<Index, Value> row = row_of<Index>(x, r);
-                visit(r, led_by(row, n_below(x, row, low), n_below(x, row, high)), true);
-            }
-            return;
-        }
+    void walk(const CsrView<Value>& x, OwnColumns<Index>& own, int64_t first, int64_t last,
+              int64_t low, int64_t high, const Visit& visit) const {
+        if (count() == 1)
+            return own.for_each(
+                x, first, last,
+                [&](int64_t r, const Row<Index, Value>& row) POLYSPARSE_INLINE_LAMBDA {
+                    visit(r, led_by(row, n_below(x, row, low), n_below(x, row, high)), true);
+                });
         std::array<int64_t, rows_together> done;  // leads of each row
-        for (int64_t begin = first; begin < last; begin += rows_together) {
-            const int64_t end = std::min(begin + rows_together, last);
-            for (int64_t r = begin; r < end; ++r)
-                done[r - begin] = n_below(x, row_of<Index>(x, r), low);
+        for (int64_t begin = first, end; begin < last; begin = end) {
+            end = own.read(x, begin, std::min(begin + rows_together, last));
+            for (int64_t r = begin; r < end; ++r) done[r - begin] = n_below(x, own.row(x, r), low);
             for (int64_t strip = 0; strip < count(); ++strip) {
                 if (bounds_[strip + 1] <= low || bounds_[strip] >= high) continue;
                 const int64_t bound = std::min(bounds_[strip + 1], high);
                 const bool is_first = bounds_[strip] <= low;
                 for (int64_t r = begin; r < end; ++r) {
-                    const Row<Index, Value> row = row_of<Index>(x, r);
+                    const Row<Index, Value> row = own.row(x, r);
                     const int64_t from = done[r - begin], to = n_below(x, row, bound);
                     done[r - begin] = to;
                     if (from < to || is_first) visit(r, led_by(row, from, to), is_first);

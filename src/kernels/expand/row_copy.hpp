@@ -1,5 +1,5 @@
-// A copy of a row whose columns are int64, with room behind it for groups of lanes that go past its
-// end.
+// A checked copy of a row whose columns are int64, with room behind it for groups of lanes that go
+// past its end.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "expand/row_shape.hpp"
 #include "matrix/csr_view.hpp"
+#include "matrix/own_columns.hpp"
 #include "matrix/slots.hpp"
 #include "platform/processors.hpp"
 
@@ -28,7 +29,9 @@ class RowCopy {
     Row<int64_t, Value> copy(const CsrView<Value>& x, int64_t r) const {
         const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
         const Slots<int64_t, Value> to = slots_.slots();
-        x.columns.copy(begin, n, to.columns);
+        x.columns.visit([&](const auto* columns) {
+            copy_increasing(columns + begin, n, x.n_columns, to.columns);
+        });
         std::copy_n(x.values + begin, n, to.values);
         return {to, n};
     }

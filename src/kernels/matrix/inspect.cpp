@@ -92,6 +92,16 @@ int64_t first_fall(const Offset* row_offsets, int64_t n_rows, int64_t n_threads)
     return *std::min_element(first.begin(), first.end());
 }
 
+/// Whether no row stores more values than there are columns. Needs: row offsets that were checked.
+template <class Offset>
+POLYSPARSE_PER_PROCESSOR bool are_short_enough(const Offset* __restrict row_offsets, int64_t n_rows,
+                                               int64_t n_columns) {
+    Offset longest = 0;
+    for (int64_t r = 0; r < n_rows; ++r)
+        longest = std::max<Offset>(longest, row_offsets[r + 1] - row_offsets[r]);
+    return longest <= n_columns;
+}
+
 /// Needs: row offsets that were checked.
 template <class Offset, class Index, class Value>
 CsrReport inspect_stored(const Offset* row_offsets, const Index* columns, const CsrView<Value>& x,
@@ -112,12 +122,14 @@ CsrReport inspect_stored(const Offset* row_offsets, const Index* columns, const 
     StretchReport all;
     for (const StretchReport& sum : sums) all += sum;
     if (all.outside) {
-        int64_t t = 0;
-        while (static_cast<Unsigned>(columns[t]) <= last) ++t;
+        int64_t t = 0;  // or the last, if another thread has changed them again
+        while (t + 1 < stored && static_cast<Unsigned>(columns[t]) <= last) ++t;
         return {CsrFault::column_range, t, false, 0, false};
     }
-    return {CsrFault::none, 0, all.steps_down == all.at_row_starts, all.stored_zeros,
-            all.not_finite == 0};
+    // Increasing columns are few enough, unless another thread has changed them in between.
+    const bool increasing =
+        all.steps_down == all.at_row_starts && are_short_enough(row_offsets, x.n_rows, x.n_columns);
+    return {CsrFault::none, 0, increasing, all.stored_zeros, all.not_finite == 0};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The one pass that decides whether a CSR matrix can be trusted. All other kernels rely on it.
+// The one pass that decides whether a CSR matrix can be trusted. All other kernels rely on what it
+// found of row offsets. Columns may have changed since then: see column_range.hpp.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ enum class CsrFault { none, first_offset, falling_offset, last_offset, column_ra
 struct CsrReport {
     CsrFault fault;
     int64_t where;         // the row or the stored value at fault
-    bool increasing;       // columns strictly increase within every row: sorted and unique
+    bool increasing;       // columns strictly increase within every row: sorted and unique; and no
+                           // row stores more values than there are columns, whatever has changed
     int64_t stored_zeros;  // stored values that are zero
     bool finite;           // no stored value is infinite or NaN
 };

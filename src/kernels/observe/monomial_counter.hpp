@@ -49,18 +49,17 @@ class Watch {
 
 /// What one worker needs to count: a counter for each column that occurs and, for each degree but
 /// the first and the highest, the spans that the next degree is made from.
-template <class Column, class Index, class Count>
+template <class Column, class Count>
 class MonomialCounter {
   public:
     struct Over {};  // thrown when the watch says so
 
     /// Only monomials in at least `least` rows are found. This worker calls `should_stop`, unless
     /// it is null. All references must outlive it.
-    MonomialCounter(const Basis& basis, const Transposed<Column>& x, const Index* columns,
-                    int64_t least, Watch& watch, const StopRequest* should_stop)
+    MonomialCounter(const Basis& basis, const Transposed<Column>& x, int64_t least, Watch& watch,
+                    const StopRequest* should_stop)
         : basis_(&basis),
           x_(&x),
-          columns_(columns),
           least_(least),
           watch_(&watch),
           should_stop_(should_stop),
@@ -245,7 +244,7 @@ class MonomialCounter {
                 continue;
             }
             ++next_in_row_[k];
-            set_prefix(k - 1, columns_[t]);
+            set_prefix(k - 1, static_cast<int64_t>(x_->columns[t]));
             count_in_row(++k, t + gap, end);
             if (k == basis_->highest) --k;
         }
@@ -258,8 +257,10 @@ class MonomialCounter {
         note_steps(end - begin);
         if (k < basis_->lowest) return;
         const uint64_t base = base_of(k);
+        const Column* const columns = &x_->columns[0];
+        Chunk<Count>& found = found_[k];
         for (uint32_t t = begin; t < end; ++t)
-            found_[k].append(static_cast<int64_t>(base + static_cast<uint64_t>(columns_[t])), 1);
+            found.append(static_cast<int64_t>(base + columns[t]), 1);
     }
 
     static constexpr int64_t reporting_interval = int64_t{1} << 16;
@@ -267,7 +268,6 @@ class MonomialCounter {
 
     const Basis* basis_;
     const Transposed<Column>* x_;
-    const Index* columns_;
     int64_t least_;
     Watch* watch_;
     const StopRequest* should_stop_;

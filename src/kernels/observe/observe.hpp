@@ -23,7 +23,7 @@ namespace polysparse {
 /// it finds.
 inline std::pair<int64_t, int64_t> observing_bytes(const Basis& basis, int64_t index_size,
                                                    int64_t n_threads) {
-    const int64_t sorting = 2 * (index_size + 8) + 4;
+    const int64_t sorting = 2 * (index_size + 8) + index_size;
     return {sorting + n_threads * 8 * std::max<int64_t>(basis.highest - 2, 0), n_threads * 8};
 }
 
@@ -48,13 +48,12 @@ template <class Count, class Index>
 bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* columns,
                        int64_t least, int64_t most, int64_t n_threads, int64_t wanted,
                        const StopRequest& should_stop, Run<Count>& run) {
-    const auto x = transpose(rows.row_offsets, rows.n_rows, columns, n_threads);
-    using Counter = MonomialCounter<std::make_unsigned_t<Index>, Index, Count>;
+    const auto x = transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features, n_threads);
+    using Counter = MonomialCounter<std::make_unsigned_t<Index>, Count>;
     Watch watch(most);
     std::vector<Counter> counters;
     for (int64_t worker = 0; worker < n_threads; ++worker)
-        counters.emplace_back(basis, x, columns + rows.row_offsets[0], least, watch,
-                              worker == 0 ? &should_stop : nullptr);
+        counters.emplace_back(basis, x, least, watch, worker == 0 ? &should_stop : nullptr);
 
     // A task is so many stored values that lead, about.
     const int64_t n_stored = x.first.back();

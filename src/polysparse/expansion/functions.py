@@ -144,8 +144,9 @@ def expand(
 
     X must not be changed while it is expanded, say by another thread. Offsets (``X.indptr``) are
     copied before they are checked, so that a change of them has no effect. The values and indices
-    of a CSR matrix are read where they are: if they change, the numbers of the result are
-    undefined, and with `columns` the process may crash.
+    of a CSR matrix are read where they are: if they change, no memory outside of the arrays is read
+    or written, but the numbers of the result are undefined. Without `columns`, so are its indices,
+    which SciPy's own functions would follow anywhere.
 
     A dask array is expanded by a task for each block of rows; nothing is computed before the result
     is. Blocks may have any number of rows, also one that Dask does not know. If the columns are in

@@ -126,5 +126,10 @@ def expand_densely(
     out = output.allocate((n_rows, n_columns), x.dtype)
     blocks = iter_expand_columns(columns, x, n_jobs=n_jobs, max_bytes=2**62, reuse=True)
     for rows, block in blocks:
+        if block.nnz and not 0 <= block.indices.min() <= block.indices.max() < n_columns:
+            raise RuntimeError(  # SciPy would write anywhere
+                "X has changed while it was expanded: its columns are no longer those that were "
+                "checked. Let no other thread write to X meanwhile, or give a copy."
+            )
         block.toarray(out=out[rows])
     return out

@@ -23,7 +23,8 @@ VALUE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 class CanonicalCsr:
     """A checked CSR matrix: columns increase within every row, and no zero is stored.
 
-    indices and data may be the caller's own; they are only read. indptr never is.
+    indices and data may be the caller's own; they are only read, and may change at any time. indptr
+    never is.
     """
 
     shape: tuple[int, int]
@@ -151,6 +152,7 @@ def inspect_csr(
     found = inspect_arrays(*arrays, shape[1], "column", n_jobs)
     if not found.increasing or found.stored_zeros:
         arrays = _canonicalize(shape, arrays)
+        inspect_arrays(*arrays, shape[1], "column", n_jobs)  # X may have changed meanwhile
     return CanonicalCsr(shape, *arrays, is_array=not sparse.isspmatrix(X)), found.finite
 
 
