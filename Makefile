@@ -11,9 +11,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
+DRIVER  := $(shell find tests/kernels src/kernels -name "*.cpp" -not -path "*/bindings/*")
 CPP     := $(shell find src tests -name "*.hpp" -o -name "*.cpp" -o -name "*.cu")
 
-.PHONY: help demo test test-gpu emulate-gpu lint format bench paper sanitize portable soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
+.PHONY: help demo test test-gpu emulate-gpu kernel-test lint format bench paper sanitize portable soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +57,18 @@ $(VENV)/.cluster: $(VENV)/.installed
 
 test-cluster: $(VENV)/.cluster  ## Run the tests of Dask and Spark, which needs Java
 	$(BIN)/python -m pytest -c tests/clusters/pytest.ini -n 2 $(WHICH) tests/clusters
+
+# Dependencies are noted as the compiler finds them.
+build/driver/%.o: %.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 -O1 -Wall -Wextra -Werror -pthread -Isrc/kernels $(DRIVER_FLAGS) -MMD -c $< -o $@
+-include $(DRIVER:%.cpp=build/driver/%.d)
+
+build/driver/driver: $(DRIVER:%.cpp=build/driver/%.o)
+	$(CXX) -pthread $(DRIVER_FLAGS) $^ -o $@
+
+kernel-test: build/driver/driver  ## Compile the kernels without Python, and check them quickly
+	$<
 
 test-gpu: $(VENV)/.installed  ## Run the tests that need a GPU; CuPy must be in .venv
 	$(BIN)/python -m pytest tests/gpu
