@@ -241,7 +241,26 @@ def test_terms_at_the_ends_of_floating_point(scale):
     assert_close(found, A.T @ R, size.T @ np.abs(R), np.dtype(np.float64))
 
 
-@pytest.mark.parametrize("columns", [None, "hashed"])
+NOT_FINITE = {
+    "all": None,
+    "chosen": np.arange(0, 55, 2),
+    "hashed": HashedPolynomialFeatures(n_columns=300),
+}
+
+
+def test_overflow_in_columns_that_are_not_chosen():
+    import cupy
+
+    X = sparse.csr_matrix([[1e200, 1e200, 0.0], [1.0, 0.0, 2.0]])
+    on_gpu = PolynomialOperator(as_cupy(X), columns=[1, 2, 3, 6])
+    here = PolynomialOperator(X, columns=[1, 2, 3, 6])
+    W, R = (weights(n, 4) for n in here.shape[::-1])
+    assert np.isfinite(here @ W).all()
+    np.testing.assert_allclose(on_gpu.matmat(cupy.asarray(W)).get(), here @ W)
+    np.testing.assert_allclose(on_gpu.rmatmat(cupy.asarray(R)).get(), here.T @ R)
+
+
+@pytest.mark.parametrize("columns", NOT_FINITE)
 def test_what_is_not_finite(columns):
     """It is where the processor has it, and only there."""
     import cupy
@@ -249,7 +268,7 @@ def test_what_is_not_finite(columns):
     X = random_csr(60, 9)
     X.data[[3, 40]] = np.inf, -np.inf
     X.data[80] = np.nan
-    how = {"columns": HashedPolynomialFeatures(n_columns=300) if columns else None}
+    how = {"columns": NOT_FINITE[columns]}
     here, there = PolynomialOperator(X, **how), PolynomialOperator(as_cupy(X), **how)
     W, R = (weights(n, 2) for n in here.shape[::-1])
     for found, expected in (

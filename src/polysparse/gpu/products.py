@@ -75,11 +75,18 @@ class Products:
 
     def apply(self, coefficients: Array) -> Array:
         """Return the expansion times coefficients, of shape (n_columns, k)."""
-        if not isinstance(self.columns, AllColumns):
-            shape = self.basis.n_columns, coefficients.shape[1]
-            of_all = cupy.zeros(shape, dtype=coefficients.dtype)
-            of_all[self.ranks] = coefficients
-            coefficients = of_all
+        if isinstance(self.columns, AllColumns):
+            return self._apply_all(coefficients)
+        shape = self.basis.n_columns, coefficients.shape[1]
+        of_all = cupy.zeros(shape, dtype=coefficients.dtype)
+        of_all[self.ranks] = coefficients
+        out = self._apply_all(of_all)
+        if bool(cupy.isfinite(out).all()):
+            return out  # otherwise a value of a column that is not chosen, times 0, may be in it
+        return TupleProducts(self.columns, self.x).apply(coefficients)
+
+    def _apply_all(self, coefficients: Array) -> Array:
+        """Return the same for all columns of the basis."""
         out = cupy.zeros((self.x.shape[0], coefficients.shape[1]), dtype=self.x.dtype)
         if not engine.has_degrees(self.basis):
             return out + coefficients if self.basis.include_bias else out
