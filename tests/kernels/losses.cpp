@@ -84,7 +84,7 @@ void test_scores(int64_t n, int64_t k) {
                   divide(n, scores.data(), weights.data(), curved.data(), &singles[2], work) &&
                   rescale(n * k, updated.data(), 0.5, 1, work) &&
                   raise_shifted(n * k, scores.data(), 0.5, raised.data(), work) &&
-                  centre(n, k, squares.data(), means.data(), totals.data(), work) &&
+                  center(n, k, squares.data(), means.data(), totals.data(), work) &&
                   clear(n * k * sizeof(double), cleared.data(), work);
         check(is_done, "losses: not stopped");
         check(cleared == std::vector<double>(n * k), "cleared");
@@ -92,7 +92,7 @@ void test_scores(int64_t n, int64_t k) {
             const double own = scores[i] + 0.5, expected = own > 0 ? std::pow(own, 0.75) : 1;
             check(std::abs(raised[i] - expected) <= 1e-14 * expected, "raised");
             const double rest = change[i] - scores[i] * scores[i] / 2.5;
-            check(squares[i] == std::max(rest, 0.0) && means[i] == scores[i] / 2.5, "centred");
+            check(squares[i] == std::max(rest, 0.0) && means[i] == scores[i] / 2.5, "centered");
         }
         double slope = 0, value = 0, least = INFINITY, most = -INFINITY;
         for (int64_t r = 0; r < n; ++r) {

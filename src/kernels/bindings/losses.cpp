@@ -86,12 +86,12 @@ void py_raise_shifted(InVector x, double shift, OutVector out, int64_t n_threads
     });
 }
 
-void py_centre(OutVector squares, OutVector sums, InVector totals, int64_t n_threads) {
+void py_center(OutVector squares, OutVector sums, InVector totals, int64_t n_threads) {
     require_same_size(squares, sums);
     const int64_t k = size_of(totals);
     require(k > 0 && size_of(sums) % k == 0, "totals for all sums are needed");
     run(n_threads, [&](const Work& work) {
-        return centre(size_of(sums) / k, k, squares.data(), sums.data(), totals.data(), work);
+        return center(size_of(sums) / k, k, squares.data(), sums.data(), totals.data(), work);
     });
 }
 
@@ -205,7 +205,7 @@ void bind_losses(nb::module_& m) {
           nb::arg("n_threads"));
     m.def("raise_shifted", &py_raise_shifted, nb::arg("x").noconvert(), nb::arg("shift"),
           nb::arg("out").noconvert(), nb::arg("n_threads"));
-    m.def("centre", &py_centre, nb::arg("squares").noconvert(), nb::arg("sums").noconvert(),
+    m.def("center", &py_center, nb::arg("squares").noconvert(), nb::arg("sums").noconvert(),
           nb::arg("totals").noconvert(), nb::arg("n_threads"));
     m.def("divide", &py_divide, nb::arg("x").noconvert(), nb::arg("y").noconvert(),
           nb::arg("out").noconvert(), nb::arg("n_threads"));

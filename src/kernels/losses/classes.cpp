@@ -221,7 +221,7 @@ bool sum_classes(const ScoredRows& rows, const Change& change, double* sums, dou
     const auto add = [&](int64_t worker, int64_t begin, int64_t end, double* own) {
         sum(rows, change, buffers.of(worker), begin, end, own, ranges.of(worker));
     };
-    const bool is_done = sum_blocks(rows.n, length_of(k), work, n_sums, sums, add);
+    const bool is_done = sum_stretches(rows.n, length_of(k), work, n_sums, sums, add);
     ranges.write(range);
     double *const expected = sums + sum_lists + k, *const hessian = sums + sum_lists + 3 * k;
     for (int64_t c = 0; c < k; ++c) {
@@ -234,7 +234,7 @@ bool sum_classes(const ScoredRows& rows, const Change& change, double* sums, dou
 bool fill_classes(const ScoredRows& rows, double* residuals, double* curvatures,
                   double* probabilities, const Work& work) {
     Buffers buffers(work.n_threads, rows.k);
-    return for_blocks(
+    return for_stretches(
         rows.n, length_of(rows.k), work, [&](int64_t worker, int64_t begin, int64_t end) {
             fill_block(rows, buffers.of(worker), begin, end, residuals, curvatures, probabilities);
         });
@@ -245,7 +245,7 @@ bool fill_probabilities(int64_t n, int64_t k, const double* scores, double* out,
 }
 
 bool fill_hessian_products(const ProbabilityRows& rows, double* out, const Work& work) {
-    return for_blocks(rows.n, length_of(rows.k), work, [&](int64_t, int64_t begin, int64_t end) {
+    return for_stretches(rows.n, length_of(rows.k), work, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r)
             hessian_product_of_row(rows, r,
                                    [&](int64_t c, double value) { out[r * rows.k + c] = value; });
@@ -254,12 +254,12 @@ bool fill_hessian_products(const ProbabilityRows& rows, double* out, const Work&
 
 bool sum_hessian_products(const ProbabilityRows& rows, double* sums, const Work& work) {
     std::fill_n(sums, rows.k, 0.0);
-    return sum_blocks(rows.n, length_of(rows.k), work, rows.k, sums,
-                      [&](int64_t, int64_t begin, int64_t end, double* own) {
-                          for (int64_t r = begin; r < end; ++r)
-                              hessian_product_of_row(
-                                  rows, r, [&](int64_t c, double value) { own[c] += value; });
-                      });
+    return sum_stretches(rows.n, length_of(rows.k), work, rows.k, sums,
+                         [&](int64_t, int64_t begin, int64_t end, double* own) {
+                             for (int64_t r = begin; r < end; ++r)
+                                 hessian_product_of_row(
+                                     rows, r, [&](int64_t c, double value) { own[c] += value; });
+                         });
 }
 
 }  // namespace polysparse

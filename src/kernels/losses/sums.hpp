@@ -1,5 +1,5 @@
-// Sums over many places, made of blocks that are added in their order: the same for any number of
-// threads.
+// Sums over many places, made of stretches that are added in their order: the same for any number
+// of threads.
 #pragma once
 
 #include <algorithm>
@@ -18,24 +18,24 @@ struct Work {
     const StopRequest& should_stop;
 };
 
-/// Calls add(worker, begin, end) for blocks of so many of n places; false if it was stopped.
+/// Calls add(worker, begin, end) for stretches of so many of n places; false if it was stopped.
 template <class Add>
-bool for_blocks(int64_t n, int64_t length, const Work& work, const Add& add) {
-    const int64_t n_blocks = (n + length - 1) / length;
-    const auto run = [&](int64_t worker, int64_t block) {
-        add(worker, block * length, std::min(n, (block + 1) * length));
+bool for_stretches(int64_t n, int64_t length, const Work& work, const Add& add) {
+    const int64_t n_stretches = (n + length - 1) / length;
+    const auto run = [&](int64_t worker, int64_t stretch) {
+        add(worker, stretch * length, std::min(n, (stretch + 1) * length));
     };
-    return run_tasks(n_blocks, work.n_threads, run, work.should_stop);
+    return run_tasks(n_stretches, work.n_threads, run, work.should_stop);
 }
 
-/// The same with add(worker, begin, end, sums), which adds to sums of its block, all of them 0.
-/// Adds the sums of all blocks to `out`, which has n_sums.
+/// The same with add(worker, begin, end, sums), which adds to sums of its stretch, all of them 0.
+/// Adds the sums of all stretches to `out`, which has n_sums.
 template <class Add>
-bool sum_blocks(int64_t n, int64_t length, const Work& work, int64_t n_sums, double* out,
-                const Add& add) {
+bool sum_stretches(int64_t n, int64_t length, const Work& work, int64_t n_sums, double* out,
+                   const Add& add) {
     std::vector<double> parts((n + length - 1) / length * n_sums);
     const bool is_done =
-        for_blocks(n, length, work, [&](int64_t worker, int64_t begin, int64_t end) {
+        for_stretches(n, length, work, [&](int64_t worker, int64_t begin, int64_t end) {
             add(worker, begin, end, &parts[begin / length * n_sums]);
         });
     for (size_t i = 0; i < parts.size(); ++i) out[i % n_sums] += parts[i];

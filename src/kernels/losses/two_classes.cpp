@@ -114,20 +114,20 @@ bool sum_two_classes(const ScoredRows& rows, const Change& change, double* sums,
     const auto add = [&](int64_t worker, int64_t begin, int64_t end, double* own) {
         sum(rows, change, begin, end, own, ranges.of(worker));
     };
-    const bool is_done = sum_blocks(rows.n, length, work, n_loss_sums(1), sums, add);
+    const bool is_done = sum_stretches(rows.n, length, work, n_loss_sums(1), sums, add);
     ranges.write(range);
     return is_done;
 }
 
 bool fill_two_classes(const ScoredRows& rows, double* residuals, double* curvatures,
                       const Work& work) {
-    return for_blocks(rows.n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+    return for_stretches(rows.n, length, work, [&](int64_t, int64_t begin, int64_t end) {
         fill_block(rows, residuals, curvatures, begin, end);
     });
 }
 
 bool fill_two_probabilities(int64_t n, const double* scores, double* out, const Work& work) {
-    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+    return for_stretches(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
         fill_probabilities(scores, out, begin, end);
     });
 }

@@ -6,7 +6,7 @@
 namespace polysparse {
 namespace {
 
-constexpr int64_t length = int64_t{1} << 13;  // of a block
+constexpr int64_t length = int64_t{1} << 13;  // of a stretch
 
 POLYSPARSE_PER_PROCESSOR double dot(const double* __restrict a, const double* __restrict b,
                                     int64_t begin, int64_t end) {
@@ -45,22 +45,22 @@ POLYSPARSE_PER_PROCESSOR void raise_shifted(const double* __restrict x, double s
     }
 }
 
-POLYSPARSE_INLINE void centre_at(double& square, double& sum, double total) {
+POLYSPARSE_INLINE void center_at(double& square, double& sum, double total) {
     const double rest = square - sum * sum / total;
     square = rest < 0 ? 0 : rest;  // rounding; what is not a number stays so
     sum /= total;
 }
 
-POLYSPARSE_PER_PROCESSOR void centre(double* __restrict squares, double* __restrict sums,
+POLYSPARSE_PER_PROCESSOR void center(double* __restrict squares, double* __restrict sums,
                                      double total, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) centre_at(squares[i], sums[i], total);
+    for (int64_t i = begin; i < end; ++i) center_at(squares[i], sums[i], total);
 }
 
-/// Writes the sum of what `part` says of blocks.
+/// Writes the sum of what `part` says of stretches.
 template <class Part>
 bool sum_of(int64_t n, double* sum, const Work& work, const Part& part) {
     *sum = 0;
-    return sum_blocks(
+    return sum_stretches(
         n, length, work, 1, sum,
         [&](int64_t, int64_t begin, int64_t end, double* own) { *own = part(begin, end); });
 }
@@ -86,41 +86,41 @@ bool divide(int64_t n, const double* x, const double* y, double* out, double* su
 
 bool combine(int64_t n, double a, double* x, double b, const double* y, double shift,
              const Work& work) {
-    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+    return for_stretches(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) x[i] = a * x[i] + b * (y[i] - shift);
     });
 }
 
 bool clear(int64_t n, void* x, const Work& work) {
     constexpr int64_t n_bytes = length * static_cast<int64_t>(sizeof(double));
-    return for_blocks(n, n_bytes, work, [&](int64_t, int64_t begin, int64_t end) {
+    return for_stretches(n, n_bytes, work, [&](int64_t, int64_t begin, int64_t end) {
         std::memset(static_cast<char*>(x) + begin, 0, end - begin);
     });
 }
 
 bool rescale(int64_t n, double* x, double factor, double shift, const Work& work) {
-    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+    return for_stretches(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) x[i] = factor * x[i] + shift;
     });
 }
 
 bool raise_shifted(int64_t n, const double* x, double shift, double* out, const Work& work) {
-    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+    return for_stretches(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
         raise_shifted(x, shift, out, begin, end);
     });
 }
 
-bool centre(int64_t n, int64_t k, double* squares, double* sums, const double* totals,
+bool center(int64_t n, int64_t k, double* squares, double* sums, const double* totals,
             const Work& work) {
-    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
-        if (k == 1) return centre(squares, sums, totals[0], begin, end);
-        for (int64_t i = begin * k; i < end * k; ++i) centre_at(squares[i], sums[i], totals[i % k]);
+    return for_stretches(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+        if (k == 1) return center(squares, sums, totals[0], begin, end);
+        for (int64_t i = begin * k; i < end * k; ++i) center_at(squares[i], sums[i], totals[i % k]);
     });
 }
 
 bool multiply(int64_t n, const double* x, const double* y, double shift, double* out,
               const Work& work) {
-    return for_blocks(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
+    return for_stretches(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) out[i] = x[i] * (y[i] - shift);
     });
 }

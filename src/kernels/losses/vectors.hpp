@@ -33,7 +33,7 @@ bool raise_shifted(int64_t n, const double* x, double shift, double* out, const 
 
 /// Sums of squares of n columns become those about their means, and their sums the means. There are
 /// k numbers for each column, side by side, and k totals: the weights of all rows.
-bool centre(int64_t n, int64_t k, double* squares, double* sums, const double* totals,
+bool center(int64_t n, int64_t k, double* squares, double* sums, const double* totals,
             const Work& work);
 
 /// out = x / y; writes the sum of x * out to `sum`.

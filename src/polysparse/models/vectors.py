@@ -61,7 +61,7 @@ def center(squares: Vector, sums: Vector, totals: Any, n_jobs: int | None) -> No
     Both have a number for each column, or one for each class. Totals are the weights of all rows.
     """
     own = np.maximum(np.atleast_1d(totals), np.finfo(np.float64).tiny)
-    cpu.centre(squares.reshape(-1), sums.reshape(-1), own, threads_for(n_jobs, sums.size))
+    cpu.center(squares.reshape(-1), sums.reshape(-1), own, threads_for(n_jobs, sums.size))
 
 
 def divide(x: Vector, y: Vector, out: Vector, n_jobs: int | None) -> float:
