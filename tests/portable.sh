@@ -1,6 +1,7 @@
 #!/bin/sh
 # The kernels, without Python, by every compiler that is here, run here or under qemu. Debian has the
-# others: clang g++-aarch64-linux-gnu g++-s390x-linux-gnu qemu-user-static. zig has musl and libc++.
+# others: clang g++-aarch64-linux-gnu g++-s390x-linux-gnu qemu-user-static; g++-mingw-w64-x86-64-posix
+# and wine64 for Windows. zig has musl and libc++.
 set -eu
 cd "$(dirname "$0")/.."
 out=$(pwd)/build/portable
@@ -18,8 +19,8 @@ try() { # what it is, command to run it under, compiler and flags
     for driver in golden_driver.cpp kernels; do
         "$@" -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread -Isrc/kernels \
             $(find "tests/$driver" src/kernels -name '*.cpp' -not -path '*/bindings/*') \
-            -o "$out/driver"
-        echo "$what, $driver: $($under "$out/driver")"
+            -o "$out/driver.exe"
+        echo "$what, $driver: $($under "$out/driver.exe")"
     done
 }
 
@@ -37,3 +38,6 @@ try "Clang" "" clang++ $targets
 try "musl and libc++" "" zig c++ -target "$(uname -m)-linux-musl" $targets
 try "aarch64" qemu-aarch64-static aarch64-linux-gnu-g++ -static
 try "s390x, big endian" qemu-s390x-static s390x-linux-gnu-g++ -static
+export WINEPREFIX="$out/wine" WINEDEBUG=-all  # files of its own; messages of the driver alone
+PATH=$PATH:/usr/lib/wine
+try "Windows, MinGW" wine64 x86_64-w64-mingw32-g++-posix -static -DPOLYSPARSE_HAS_TARGETS

@@ -26,7 +26,7 @@
 #define POLYSPARSE_PER_PROCESSOR \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #elif defined(POLYSPARSE_HAS_TARGETS) && !defined(POLYSPARSE_SANITIZED)
-#define POLYSPARSE_PER_PROCESSOR __attribute__((always_inline))
+#define POLYSPARSE_PER_PROCESSOR inline __attribute__((always_inline))
 #define POLYSPARSE_DISPATCHES
 #else
 #define POLYSPARSE_PER_PROCESSOR
