@@ -13,7 +13,8 @@ from scipy import sparse
 
 from csr_zoo import random_csr
 from dask_blocks import from_blocks, lazily
-from dask_cluster import two_workers
+from dask_cluster import local_workers
+from dask_kills import LIMIT, survive
 from inside import at_iteration
 from model_data import COLUMNS, classes_for, numbers_for
 from polysparse import PolynomialLogisticRegression, PolynomialRidge
@@ -169,7 +170,7 @@ def test_a_line_for_each_iteration(capsys):
 def test_a_fit_survives_the_loss_of_a_worker(target, tmp_path, monkeypatch):
     rows, killed = lazily(X, SIZES["some"]), []
     wanted = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
-    with two_workers(tmp_path) as client, client.as_current():
+    with local_workers(tmp_path) as client, client.as_current():
 
         def kill_one():
             killed.append(next(iter(client.run(os.getpid).values())))
@@ -180,6 +181,12 @@ def test_a_fit_survives_the_loss_of_a_worker(target, tmp_path, monkeypatch):
     assert len(killed) == 1
     assert found.coef_.tobytes() == wanted.coef_.tobytes()
     assert found.objective_ == wanted.objective_
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_fits_survive_one_kill_after_another(n_workers):
+    """Even of all workers at once: no task may wait for a worker that is gone."""
+    assert max(survive(n_workers, n_kills=2, seed=1)) < LIMIT
 
 
 def test_a_fit_survives_a_worker_that_dies_while_it_answers(tmp_path, monkeypatch):
@@ -198,7 +205,7 @@ def test_a_fit_survives_a_worker_that_dies_while_it_answers(tmp_path, monkeypatc
         return made[-1]
 
     monkeypatch.setattr(Holders, "make", ask_to_die)
-    with two_workers(tmp_path) as client, client.as_current():
+    with local_workers(tmp_path) as client, client.as_current():
         found = make("two", tol=1e-6).fit(rows, TARGETS["two"], WEIGHTS)
     assert marker.exists()
     assert made[9] is not None
@@ -219,7 +226,7 @@ def test_a_fit_goes_on_when_a_cluster_adapts(target, tmp_path, monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(Holders, "make", note)
-    with two_workers(tmp_path) as client, client.as_current():
+    with local_workers(tmp_path) as client, client.as_current():
 
         def shrink():
             client.cluster.adapt(minimum=1, maximum=2, interval="20ms", wait_count=1)
