@@ -9,6 +9,7 @@ end of the fit. Exit status 1 if a fit took longer than LIMIT or found other coe
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import random
 import signal
@@ -136,7 +137,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    dask.config.set({"logging.distributed": "critical"})
+    logging.disable()  # Dask warns of every kill
     try:
         status = main()
     except (TimeoutError, AssertionError) as error:

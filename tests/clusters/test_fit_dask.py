@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 
 import dask.array as da
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from csr_zoo import random_csr
 from dask_blocks import from_blocks, lazily
@@ -159,6 +161,44 @@ def test_every_block_is_computed_once():
     rows = lazily(X, SIZES["some"])
     make("two").fit(rows.map_blocks(note, meta=rows._meta), TARGETS["two"])
     assert sorted(computed) == [0, 1, 2, 3]
+
+
+def test_a_warning_names_the_line_of_the_user():
+    with pytest.warns(ConvergenceWarning, match="did not converge") as caught:
+        make("three", tol=0).set_params(max_iter=1).fit(lazily(X, SIZES["some"]), TARGETS["three"])
+    assert [each.filename for each in caught] == [__file__]
+
+
+@every_target
+def test_a_fit_that_fails_leaves_the_model_unfitted(target, monkeypatch):
+    rows, model = lazily(X, SIZES["some"]), make(target, tol=1e-6).fit(X, TARGETS[target])
+    bad = X.toarray()
+    bad[100, 3] = np.nan
+    for fit in (
+        lambda: model.fit(lazily(bad, SIZES["some"]), TARGETS[target]),
+        lambda: model.fit(rows, TARGETS[target]),  # which is interrupted
+    ):
+        with pytest.raises((ValueError, KeyboardInterrupt)):
+            fit()
+        assert not [name for name in vars(model) if name.endswith("_")]
+        with pytest.raises(NotFittedError):
+            model.predict(rows)
+        at_iteration(monkeypatch, 2, interrupt)
+        model.coef_ = "of an earlier fit"
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@every_target
+def test_a_refit_frees_the_last_coefficients_first(target, monkeypatch):
+    rows, seen = lazily(X, SIZES["some"]), []
+    model = make(target, tol=1e-6).fit(rows, TARGETS[target])
+    last = weakref.ref(model.coef_)
+    at_iteration(monkeypatch, 1, lambda: seen.append(last()))
+    model.fit(rows, TARGETS[target])
+    assert seen == [None]
 
 
 def test_a_line_for_each_iteration(capsys):
