@@ -49,7 +49,7 @@ def kill_in_fits(
     while True:
         pids = wait_for_workers(client, n_workers)
         victims = rng.sample(pids, rng.randint(1, len(pids)))
-        timer = threading.Timer(rng.uniform(0, usual), kill, [victims])
+        timer = threading.Timer(rng.uniform(0, 0.7 * usual), kill, [victims])
         start = time.monotonic()
         timer.start()
         found = within(LIMIT, fit)

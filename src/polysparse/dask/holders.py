@@ -57,16 +57,15 @@ class Holders:
     def shared_copies(self, shared: Any, rows: Sequence[Any]) -> list[Any]:
         """Return the copy of a shared value that the worker of each block holds."""
         if shared not in self._copies:
-            self._copies[shared] = self.copy_to_workers(shared.value, rows)
+            self._copies[shared] = self.client.persist(self.copies(shared.value, rows))
         return self._copies[shared]
 
-    def copy_to_workers(self, value: Any, rows: Sequence[Any]) -> list[Any]:
-        """Send a value to each worker that holds rows; return the copy for each block."""
+    def copies(self, value: Any, rows: Sequence[Any]) -> list[Any]:
+        """Return a delayed copy of a value for each block, the same for blocks of one worker."""
         places = [min(holders, default=None) for holders in self._find(rows)]
         some_row = dict(zip(places, rows, strict=True)) | {None: None}  # None: not computed yet
-        task, needed = delayed(partial(copy_beside, value), pure=False), set(places)
-        copies = self.client.persist([task(some_row[place]) for place in needed])
-        copy_at = dict(zip(needed, copies, strict=True))
+        task = delayed(partial(copy_beside, value), pure=False)
+        copy_at = {place: task(some_row[place]) for place in set(places)}
         return [copy_at[place] for place in places]
 
     def make(self, function: Function, blocks: Sequence[Sequence[Any]]) -> list[Any] | None:

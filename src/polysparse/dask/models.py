@@ -83,7 +83,7 @@ class DaskCluster:
         with dask.config.set(NO_GRAPH_WARNING):
             if holders is None:
                 return BlockResults(dask.persist(*_tasks(call, needed)))
-            copies = holders.copy_to_workers(call, _rows(needed))
+            copies = holders.copies(call, _rows(needed))
             tasks = [MAKE(*each) for each in zip(copies, *_held(needed, holders), strict=True)]
             return BlockResults(holders.client.persist(tasks))
 
