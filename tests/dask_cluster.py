@@ -7,7 +7,7 @@ from distributed import Client, LocalCluster
 
 @contextmanager
 def local_workers(folder, n_workers=2, **options):
-    """A client of two workers, each a process with one thread that writes to a folder."""
+    """A client of a few workers, each a process with one thread that writes to a folder."""
     with (
         LocalCluster(
             n_workers=n_workers,

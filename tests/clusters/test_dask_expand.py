@@ -1,4 +1,4 @@
-"""expand of dask arrays: the bits of expand on the whole matrix, and nothing before it is asked."""
+"""expand of dask arrays: the bits of expand on the whole matrix, computed when they are needed."""
 
 import pickle
 
