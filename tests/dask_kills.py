@@ -104,7 +104,8 @@ def survive(n_workers: int, n_kills: int, seed: int) -> list[float]:
     with (
         dask.config.set(KEEP_WORKERS),
         tempfile.TemporaryDirectory() as folder,
-        local_workers(folder, n_workers) as client,
+        # Dask logs every kill.
+        local_workers(folder, n_workers, silence_logs=logging.CRITICAL) as client,
     ):
 
         def fit_on_cluster() -> Any:
@@ -137,7 +138,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    logging.disable()  # Dask warns of every kill
     try:
         status = main()
     except (TimeoutError, AssertionError) as error:
