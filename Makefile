@@ -48,7 +48,7 @@ test: $(VENV)/.installed  ## Install, then run all tests
 peer-test: $(VENV)/.installed  ## Run scikit-learn's own tests of PolynomialFeatures on ours
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -p no:cacheprovider -c tests/peer/pytest.ini tests/peer
 
-# Dask and Spark are large, so that only this target installs them.
+# Dask and Spark are large, so that only targets of clusters install them.
 $(VENV)/.cluster: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c "import tomllib; \
 	  x = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
@@ -126,8 +126,9 @@ sanitize: $(VENV)/.tools  ## Run the core under ASan, UBSan and TSan
 portable:  ## Run the core as other compilers build it, and for other processors under qemu
 	sh tests/portable.sh
 
-soak: $(VENV)/.installed  ## Corrupt, kill, fork and share for ten minutes: nothing wrong, no crash
+soak: $(VENV)/.cluster  ## Corrupt, kill, fork and share for 20 minutes: nothing wrong, no crash
 	$(BIN)/python -W ignore tests/soak.py --seconds 600
+	$(BIN)/python -W ignore tests/dask_kills.py --kills 50
 
 wheel:  ## Build the sdist and wheels into dist/, and test them where nothing is compiled
 	sh tools/wheels.sh

@@ -6,11 +6,11 @@ from distributed import Client, LocalCluster
 
 
 @contextmanager
-def two_workers(folder, **options):
-    """A client of two workers, each a process with one thread that writes to a folder."""
+def local_workers(folder, n_workers=2, **options):
+    """A client of a few workers, each a process with one thread that writes to a folder."""
     with (
         LocalCluster(
-            n_workers=2,
+            n_workers=n_workers,
             threads_per_worker=1,
             dashboard_address=":0",
             local_directory=str(folder),

@@ -62,7 +62,7 @@ def spark(java, tmp_path_factory):
 @pytest.fixture(scope="session")
 def client(tmp_path_factory):
     """A client of two Dask workers, each a process with one thread."""
-    from dask_cluster import two_workers
+    from dask_cluster import local_workers
 
-    with two_workers(tmp_path_factory.mktemp("dask")) as client:
+    with local_workers(tmp_path_factory.mktemp("dask")) as client:
         yield client

@@ -1,4 +1,4 @@
-"""expand of dask arrays: the bits of expand on the whole matrix, and nothing before it is asked."""
+"""expand of dask arrays: the bits of expand on the whole matrix, computed when they are needed."""
 
 import pickle
 
@@ -35,6 +35,26 @@ def test_is_the_expansion_of_the_whole_matrix(space, sizes, known, scheduler):
     lazy = polysparse.expand(lazily(X, SIZES[sizes], known), columns=columns)
     whole = polysparse.expand(X, columns=columns)
     assert everything(lazy.compute(scheduler=scheduler)) == everything(whole)
+
+
+@pytest.mark.parametrize("kind", ["all", "observed", "hashed"])
+def test_kinds_of_columns_by_name(kind):
+    whole = polysparse.expand(X, 3, columns=kind, include_bias=False)
+    for x in (X, X.toarray()):
+        lazy = lazily(x, SIZES["all kinds"])
+        expanded = polysparse.expand(lazy, 3, columns=kind, include_bias=False)
+        assert expanded.shape == whole.shape
+        result = sparse.csr_array(expanded.compute(scheduler="synchronous"))
+        assert everything(result) == everything(whole)
+        blocks = polysparse.iter_expand(lazy, 3, columns=kind, include_bias=False)
+        assert sum(block.sum() for _, block in blocks) == pytest.approx(whole.sum())
+
+
+def test_a_block_that_cannot_be_observed_is_named():
+    lazy = from_blocks([X, X[:, :5]], meta=X[:0, :0])
+    with pytest.raises(ValueError, match="block has 5 features, but the array has 7") as refused:
+        polysparse.expand(lazy, columns="observed")
+    assert refused.value.__notes__ == ["X is X.blocks[1] of a dask array here."]
 
 
 @pytest.mark.parametrize("include_bias", [True, False])

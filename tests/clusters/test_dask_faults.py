@@ -10,7 +10,7 @@ from scipy import sparse
 import polysparse
 from csr_zoo import random_dense
 from dask_blocks import everything, lazily
-from dask_cluster import two_workers
+from dask_cluster import local_workers
 from polysparse import ObservedPolynomialFeatures
 
 X = sparse.csr_array(random_dense(240, 12, 0.4))
@@ -21,7 +21,7 @@ FEW = 6  # blocks that may be computed before a worker is killed
 @pytest.fixture
 def workers(tmp_path):
     """A cluster of its own, since it is damaged."""
-    with two_workers(tmp_path) as client:
+    with local_workers(tmp_path) as client:
         yield client
 
 

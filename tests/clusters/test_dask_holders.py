@@ -1,4 +1,4 @@
-"""What workers are asked for directly, and what is left to a graph."""
+"""What is computed by direct calls of workers, and what by a graph."""
 
 import dask
 import numpy as np

@@ -14,7 +14,7 @@ import polysparse
 from checks import bits, nbytes
 from csr_zoo import random_csr, wide_csr
 from dask_blocks import lazily
-from dask_cluster import two_workers
+from dask_cluster import local_workers
 from polysparse import dask as _  # noqa: F401  registers sizes
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.matrix.canonical import as_canonical_csr
@@ -76,7 +76,7 @@ def test_workers_know_the_sizes_of_what_they_hold(client):
 
 
 def test_workers_that_load_polysparse_know_the_sizes_of_all_blocks(tmp_path):
-    with two_workers(tmp_path, preload=["polysparse.dask"]) as client:
+    with local_workers(tmp_path, preload=["polysparse.dask"]) as client:
         seen = sizes_seen(client, lazily(X, [100, 300]).map_blocks(abs, meta=X[:0, :0]))
     assert sum(seen) == pytest.approx(nbytes(X), rel=0.05)
 
@@ -88,7 +88,7 @@ def test_an_expansion_larger_than_the_workers_finishes_by_way_of_the_disk(tmp_pa
     whole = n_blocks * polysparse.plan(rows).nbytes
     by_size_alone = {"target": 0.6, "spill": False, "pause": False, "terminate": False}
     settings = {f"distributed.worker.memory.{name}": at for name, at in by_size_alone.items()}
-    with dask.config.set(settings), two_workers(tmp_path, memory_limit=limit) as client:
+    with dask.config.set(settings), local_workers(tmp_path, memory_limit=limit) as client:
         X = dask.array.concatenate([lazily(rows, [n_rows])] * n_blocks)
         expanded = client.persist(polysparse.expand(X))
         settled(client, expanded)

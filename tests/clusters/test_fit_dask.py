@@ -5,15 +5,18 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 
 import dask.array as da
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from csr_zoo import random_csr
 from dask_blocks import from_blocks, lazily
-from dask_cluster import two_workers
+from dask_cluster import local_workers
+from dask_kills import LIMIT, survive
 from inside import at_iteration
 from model_data import COLUMNS, classes_for, numbers_for
 from polysparse import PolynomialLogisticRegression, PolynomialRidge
@@ -160,6 +163,44 @@ def test_every_block_is_computed_once():
     assert sorted(computed) == [0, 1, 2, 3]
 
 
+def test_a_warning_names_the_line_of_the_user():
+    with pytest.warns(ConvergenceWarning, match="did not converge") as caught:
+        make("three", tol=0).set_params(max_iter=1).fit(lazily(X, SIZES["some"]), TARGETS["three"])
+    assert [each.filename for each in caught] == [__file__]
+
+
+@every_target
+def test_a_fit_that_fails_leaves_the_model_unfitted(target, monkeypatch):
+    rows, model = lazily(X, SIZES["some"]), make(target, tol=1e-6).fit(X, TARGETS[target])
+    bad = X.toarray()
+    bad[100, 3] = np.nan
+    for fit in (
+        lambda: model.fit(lazily(bad, SIZES["some"]), TARGETS[target]),
+        lambda: model.fit(rows, TARGETS[target]),  # which is interrupted
+    ):
+        with pytest.raises((ValueError, KeyboardInterrupt)):
+            fit()
+        assert not [name for name in vars(model) if name.endswith("_")]
+        with pytest.raises(NotFittedError):
+            model.predict(rows)
+        at_iteration(monkeypatch, 2, interrupt)
+        model.coef_ = "of an earlier fit"
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@every_target
+def test_a_refit_frees_the_last_coefficients_first(target, monkeypatch):
+    rows, seen = lazily(X, SIZES["some"]), []
+    model = make(target, tol=1e-6).fit(rows, TARGETS[target])
+    last = weakref.ref(model.coef_)
+    at_iteration(monkeypatch, 1, lambda: seen.append(last()))
+    model.fit(rows, TARGETS[target])
+    assert seen == [None]
+
+
 def test_a_line_for_each_iteration(capsys):
     model = make("two", verbose=1).fit(lazily(X, SIZES["some"]), TARGETS["two"])
     assert len(capsys.readouterr().out.splitlines()) == model.n_iter_[0]
@@ -169,7 +210,7 @@ def test_a_line_for_each_iteration(capsys):
 def test_a_fit_survives_the_loss_of_a_worker(target, tmp_path, monkeypatch):
     rows, killed = lazily(X, SIZES["some"]), []
     wanted = make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
-    with two_workers(tmp_path) as client, client.as_current():
+    with local_workers(tmp_path) as client, client.as_current():
 
         def kill_one():
             killed.append(next(iter(client.run(os.getpid).values())))
@@ -180,6 +221,12 @@ def test_a_fit_survives_the_loss_of_a_worker(target, tmp_path, monkeypatch):
     assert len(killed) == 1
     assert found.coef_.tobytes() == wanted.coef_.tobytes()
     assert found.objective_ == wanted.objective_
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_fits_survive_one_kill_after_another(n_workers):
+    """Even of all workers at once: no task may wait for a worker that is gone."""
+    assert max(survive(n_workers, n_kills=2, seed=1)) < LIMIT
 
 
 def test_a_fit_survives_a_worker_that_dies_while_it_answers(tmp_path, monkeypatch):
@@ -198,7 +245,7 @@ def test_a_fit_survives_a_worker_that_dies_while_it_answers(tmp_path, monkeypatc
         return made[-1]
 
     monkeypatch.setattr(Holders, "make", ask_to_die)
-    with two_workers(tmp_path) as client, client.as_current():
+    with local_workers(tmp_path) as client, client.as_current():
         found = make("two", tol=1e-6).fit(rows, TARGETS["two"], WEIGHTS)
     assert marker.exists()
     assert made[9] is not None
@@ -219,7 +266,7 @@ def test_a_fit_goes_on_when_a_cluster_adapts(target, tmp_path, monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(Holders, "make", note)
-    with two_workers(tmp_path) as client, client.as_current():
+    with local_workers(tmp_path) as client, client.as_current():
 
         def shrink():
             client.cluster.adapt(minimum=1, maximum=2, interval="20ms", wait_count=1)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 pytest.importorskip("pyspark")
 
@@ -126,6 +127,7 @@ def test_a_model_is_saved_without_pickle_and_loaded(fitted, tmp_path):
                 "class_weight": "balanced",
             },
         ),
+        ({"columns": [0, 3, 7, 20]}, {"columns": [0, 3, 7, 20]}),
         ({"classWeight": {0: 3, 1: 0.5}}, {"class_weight": {0: 3, 1: 0.5}}),
     ],
 )
@@ -134,16 +136,16 @@ def test_columns_and_weights(spark, params, parameters):
     assert_same(found.model, in_python("two", **parameters))
 
 
-def test_weights_of_classes_are_saved_and_loaded(spark, tmp_path):
-    stage = make("two", classWeight={1: 2})
-    assert stage.getClassWeight() == {1.0: 2.0}
+def test_weights_of_classes_and_column_numbers_are_saved_and_loaded(spark, tmp_path):
+    stage = make("two", classWeight={1: 2}, columns=np.array([1, 4]))
     stage.save(str(tmp_path / "stage"))
     again = type(stage).load(str(tmp_path / "stage"))
-    assert again.getClassWeight() == {1.0: 2.0}
     model = again.setMaxIter(20).fit(frame(spark, "two"))
-    assert_same(model.model, in_python("two", class_weight={1: 2}))
+    assert_same(model.model, in_python("two", class_weight={1: 2}, columns=[1, 4]))
     model.save(str(tmp_path / "model"))
-    assert type(model).load(str(tmp_path / "model")).getClassWeight() == {1.0: 2.0}
+    for each in (stage, again, model, type(model).load(str(tmp_path / "model"))):
+        assert each.getClassWeight() == {1.0: 2.0}
+        assert each.getColumns() == [1, 4]
     assert "weight of each label" in stage.explainParam("classWeight")
 
 
@@ -249,6 +251,8 @@ def test_columns_that_are_missing_or_of_another_type(spark):
         ({"C": -1.0}, "C must be a finite number above 0; got -1.0"),
         ({"maxIter": 0}, r"maxIter must be an int \(at least 1\)"),
         ({"columns": "some"}, "columns must be"),
+        ({"columns": [3, 2]}, "columns must increase"),
+        ({"columns": [27]}, "27"),
         ({"classWeight": "other"}, "classWeight"),
         ({"classWeight": {0: 1, 1: -1}}, "its classWeight is -1"),
     ):
@@ -262,6 +266,24 @@ def test_columns_that_are_missing_or_of_another_type(spark):
         make("two").fit(rows.withColumn("label", F.lit(1.0)))
     with pytest.raises(IllegalArgumentException, match="no rows to fit"):
         make("two").fit(rows.where("id < 0"))
+
+
+@pytest.mark.parametrize("target", ["two", "ridge"])
+def test_vectors_without_features(spark, target):
+    from pyspark.errors import IllegalArgumentException
+    from pyspark.ml.linalg import Vectors
+
+    rows = [(Vectors.sparse(0, [], []), float(i % 2), 1.0) for i in range(4)]
+    empty = spark.createDataFrame(rows, ["features", "label", "weight"])
+    with pytest.raises(IllegalArgumentException, match="'features' has vectors of size 0; at leas"):
+        make(target).fit(empty)
+
+
+def test_a_warning_names_the_line_of_the_user(spark):
+    with pytest.warns(ConvergenceWarning, match="did not converge") as caught:
+        make("three", tol=0.0, maxIter=1).fit(frame(spark, "three"))
+    ours = [each for each in caught if each.category is ConvergenceWarning]
+    assert [each.filename for each in ours] == [__file__]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pyspark.errors import IllegalArgumentException, SparkRuntimeException
 from pyspark.ml.linalg import SparseVector, Vectors
 from pyspark.sql import functions as F
 
+import polysparse
 from polysparse.spark import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
@@ -114,8 +115,10 @@ def test_params_of_a_wrong_type_are_refused_when_they_are_set():
         PolynomialFeatures().setDegree("2")
     with pytest.raises(TypeError, match=r'param "classWeight"\. classWeight must map numbers'):
         PolynomialLogisticRegression(classWeight={"a": 1.0})
-    with pytest.raises(TypeError, match=r'param "columns"\. Could not convert'):
+    with pytest.raises(TypeError, match=r'param "columns"\. columns must be .* got \[0\.5\]'):
         PolynomialLogisticRegression(columns=[0.5])
+    with pytest.raises(TypeError, match=r"a transformer on Spark; .* Set columns to 'observed'"):
+        PolynomialLogisticRegression(columns=polysparse.HashedPolynomialFeatures())
 
 
 def test_unknown_params_are_refused():

@@ -11,6 +11,7 @@ from polysparse import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
     PolynomialFeatures,
+    PolynomialOperator,
 )
 
 pytestmark = pytest.mark.gpu
@@ -32,6 +33,15 @@ def test_columns(space):
     assert_same_bits(
         polysparse.expand(as_cupy(X), columns=columns), polysparse.expand(X, columns=columns)
     )
+
+
+@pytest.mark.parametrize("kind", ["all", "observed", "hashed"])
+def test_columns_by_name(kind):
+    assert_same_bits(
+        polysparse.expand(as_cupy(X), 3, columns=kind), polysparse.expand(X, 3, columns=kind)
+    )
+    operator, wanted = (PolynomialOperator(x, 3, columns=kind) for x in (as_cupy(X), X))
+    assert operator.shape == wanted.shape
 
 
 def test_columns_in_pieces(monkeypatch):

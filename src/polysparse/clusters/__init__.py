@@ -1,4 +1,4 @@
 """What Dask and Spark share: the rows of a fit as blocks on a cluster, and the order of sums.
 
-It knows neither Dask nor Spark: each implements `row_store.Cluster`.
+This package imports neither: each implements `row_store.Cluster`.
 """

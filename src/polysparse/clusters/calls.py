@@ -1,4 +1,4 @@
-"""Descriptions of calls that workers make, one for each block."""
+"""Function calls that are sent to workers, which make them once for each block."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 from polysparse.models.row_store import Function
 
 GROUP_SIZE = 8  # blocks, or sums of blocks, that are added together
-ONE_THREAD = 1  # a task already has a core of its own
+ONE_THREAD = 1  # because a cluster runs a task on every core
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of a function for every block, to be made when its result is needed.
+    """A function and its arguments, to be called for each block when the result is needed.
 
     Attributes
     ----------
     function : callable
         A pure function.
     arguments : tuple
-        Other calls, and what else stands for something that is known of a block.
+        Other calls, whose results for a block are passed, or references to what is kept of it.
     shared : dict
         Keyword arguments, the same for all blocks.
     """
@@ -34,16 +34,16 @@ class Call:
 
     @classmethod
     def now(cls, function: Function, arguments: tuple[Any, ...], shared: dict[str, Any]) -> Call:
-        """Describe a call with arrays as they are now: a solver goes on to change them."""
+        """Return a call with copies of shared arrays, because solvers change theirs in place."""
         own = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in shared.items()}
         return cls(function, arguments, own)
 
     def make(self, find: Callable[[Any], Any]) -> Any:
-        """Make the call for a block: find(argument) is what an argument stands for."""
+        """Call the function for a block; find(argument) returns the value of an argument."""
         shared = {name: find(value) for name, value in self.shared.items()}
         return self.function(*map(find, self.arguments), **shared)
 
 
 def threads_in_task(n_jobs: int | None) -> int:
-    """Return n_jobs for a task: a single thread, unless another number was given."""
+    """Return the number of threads of a task: n_jobs, by default 1."""
     return ONE_THREAD if n_jobs is None else n_jobs

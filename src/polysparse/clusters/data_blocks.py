@@ -1,7 +1,7 @@
-"""The blocks of rows that a cluster holds for a fit, and what it counts of them.
+"""The blocks of rows that a cluster holds for a fit, and the functions that count in them.
 
-Functions are pure: of what is held of a block, and of shared arguments. A Spark worker imports this
-module for its first task: it does not import scikit-learn, which takes seconds.
+These are pure functions of what is held of a block and of shared arguments. A Spark worker imports
+this module for its first task, so it does not import scikit-learn, which takes seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ClusterRows: the rows of a fit as blocks that a cluster holds. Each sum over them is a job."""
+"""ClusterRows: the rows of a fit as blocks on a cluster. Each sum over them is one job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from polysparse.observation.tally import ColumnTally
 
 
 class Cluster(Protocol):
-    """Holds blocks of rows, calls functions of them, and adds up what these return."""
+    """Holds blocks of rows, calls functions with them, and adds up the results."""
 
     def share(self, value: Any) -> Any:
         """Send a value to all workers once; return a reference to it for later calls."""

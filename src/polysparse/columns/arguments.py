@@ -45,7 +45,7 @@ def as_column_space(
     columns: Any,
     n_features: int,
     *,
-    observe: Callable[[MonomialBasis], NDArray[np.int64]] | None = None,
+    observe: Callable[[MonomialBasis], NDArray[np.int64]],
     **parameters: Any,
 ) -> ColumnSpace:
     """Return the columns described by `columns` and the parameters of a basis next to it.
@@ -78,18 +78,13 @@ def require_columns(columns: Any) -> None:
 def _columns_of_kind(
     kind: str,
     basis: MonomialBasis,
-    observe: Callable[[MonomialBasis], NDArray[np.int64]] | None,
+    observe: Callable[[MonomialBasis], NDArray[np.int64]],
 ) -> ColumnSpace:
     """Return all columns of a basis, those that occur in the data, or hashed ones."""
     if kind == "all":
         return AllColumns(basis)
     if kind == "hashed":
         return HashedColumns(basis, HASHED_COLUMNS, alternate_sign=True, seed=0)
-    if observe is None:
-        raise ValueError(
-            'columns="observed" would need a pass over X first. Fit an ObservedPolynomialFeatures '
-            "to X, and pass it as columns."
-        )
     basis.require_indexable()
     return ChosenColumns(basis, observe(basis))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dask import delayed
@@ -16,15 +18,24 @@ TALLIES_PER_TASK = 4  # that a task merges
 
 
 def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
-    """Count the columns of a basis in all rows of X, as a transformer reads them.
-
-    Only the counts of all rows together come to this process.
-    """
+    """Count the columns of a basis in all rows of X, as a transformer reads them."""
     X = as_row_blocks(X)
     reader = clone(estimator).set_params(n_jobs=threads_in_task(estimator.n_jobs))
     reader.n_features_in_ = X.shape[1]
+    read = partial(reader._read_sparse, reset=False, min_samples=0)
+    return count_blocks(X, basis, read, reader.n_jobs)
+
+
+def count_blocks(
+    X: Any, basis: MonomialBasis, read: Callable[[Any], Any], n_jobs: int
+) -> ColumnTally:
+    """Count the columns of a basis in all rows of X; `read` makes a CanonicalCsr of a block.
+
+    Only the counts of all rows together come to this process.
+    """
     blocks = X.to_delayed().ravel()
-    tallies = [delayed(count_block)(b, reader, basis, (i, 0)) for i, b in enumerate(blocks)]
+    task = delayed(partial(count_block, basis=basis, read=read, n_jobs=n_jobs))
+    tallies = [task(block, block_id=(i, 0)) for i, block in enumerate(blocks)]
     while len(tallies) > 1:
         groups = [
             tallies[i : i + TALLIES_PER_TASK] for i in range(0, len(tallies), TALLIES_PER_TASK)
@@ -34,9 +45,12 @@ def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
 
 
 def count_block(
-    block: Any, reader: Any, basis: MonomialBasis, block_id: tuple[int, ...]
+    block: Any,
+    basis: MonomialBasis,
+    read: Callable[[Any], Any],
+    n_jobs: int,
+    block_id: tuple[int, ...],
 ) -> ColumnTally:
     """Count the columns in a block."""
     with errors_of_block(block_id):
-        x = reader._read_sparse(block, reset=False, min_samples=0)
-        return count_columns(basis, x, reader.n_jobs)
+        return count_columns(basis, read(block), n_jobs)

@@ -4,8 +4,10 @@ A fit waits for the result of each pass. Dask takes about 30 ms to schedule a gr
 many blocks; a direct call takes three. If it fails, a graph is computed instead, with the same
 result: Dask then computes again what was lost with a worker, and reports why a call fails.
 
-So everything that is kept of a block must be on one worker. Dask itself would run a task on the
-least busy worker, even if a block has to be sent there.
+So everything that is kept of a block must be on one worker. Dask runs a task on a worker that holds
+something the task depends on, so each worker gets its own copy of what blocks share. Tasks are not
+restricted to workers: Dask (2026.8) never runs a restricted task again if all workers were lost at
+once, even with `allow_other_workers`.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any
 
+from dask import delayed
 from dask.sizeof import sizeof
 from distributed import Client, Worker, futures_of, get_worker, wait
 
@@ -36,35 +40,36 @@ class Holders:
     def __init__(self, client: Client) -> None:
         self.client = client
         self._known: dict[Hashable, set[str]] = {}
+        self._copies: dict[Any, list[Any]] = {}  # of shared values
         self._failures_left = MOST_FAILURES
 
     @classmethod
     def of(cls, held: Sequence[Any]) -> Holders | None:
-        """Return those of a client that holds results, or None if none does.
+        """Return those of the client that holds results, or None if there is no client.
 
-        Nor does a task ask: to wait for an answer, it would keep a thread that may have to give it.
+        Also None within a task: it would occupy a thread that may be needed for the result.
         """
-        futures = futures_of(list(held))  # which looks into lists, but into no class of them
+        futures = futures_of(list(held))  # it does not look into subclasses of list
         if not futures or futures[0].client.asynchronous or _is_in_task():
             return None
         return cls(futures[0].client)
 
-    def persist(self, tasks: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
-        """Persist a task for every block on its worker, or on another one if that is lost."""
-        numbers_at = defaultdict(list)
-        for i, holders in enumerate(self._find(blocks)):
-            numbers_at[min(holders, default=None)].append(i)
-        persisted = list(tasks)
-        for holder, numbers in numbers_at.items():
-            where = {"workers": [holder], "allow_other_workers": True} if holder else {}
-            for i, each in zip(
-                numbers, self.client.persist([tasks[i] for i in numbers], **where), strict=True
-            ):
-                persisted[i] = each
-        return persisted
+    def shared_copies(self, shared: Any, rows: Sequence[Any]) -> list[Any]:
+        """Return the copy of a shared value that the worker of each block holds."""
+        if shared not in self._copies:
+            self._copies[shared] = self.client.persist(self.copies(shared.value, rows))
+        return self._copies[shared]
+
+    def copies(self, value: Any, rows: Sequence[Any]) -> list[Any]:
+        """Return a delayed copy of a value for each block, the same for blocks of one worker."""
+        places = [min(holders, default=None) for holders in self._find(rows)]
+        some_row = dict(zip(places, rows, strict=True)) | {None: None}  # None: not computed yet
+        task = delayed(partial(copy_beside, value), pure=False)
+        copy_at = {place: task(some_row[place]) for place in set(places)}
+        return [copy_at[place] for place in places]
 
     def make(self, function: Function, blocks: Sequence[Sequence[Any]]) -> list[Any] | None:
-        """Return function(*arguments) for every block, or None if a graph has to do it.
+        """Return function(*arguments) for every block, or None if a graph must compute it.
 
         Parameters
         ----------
@@ -81,9 +86,10 @@ class Holders:
             answers = self.client.run(answer, function, tasks, most, workers=list(tasks))
             results = dict(pair for answered in answers.values() for pair in answered)
             return [results[i] for i in range(len(blocks))]
-        except Exception:  # the graph tells what is wrong, or finds a way
+        except Exception:  # the graph raises the error again, or succeeds
             self._failures_left -= 1
             self._known.clear()
+            self._copies.clear()
             return None
 
     def _tasks_of_holders(self, blocks: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
@@ -96,7 +102,7 @@ class Holders:
         return dict(tasks)
 
     def _find(self, held: Sequence[Any]) -> list[set[str]]:
-        """Return the addresses of those who hold each of several results, once these are there."""
+        """Wait for results; return the addresses of the workers that hold each of them."""
         unknown = [each for each in held if each.key not in self._known]
         if unknown:
             futures = futures_of(unknown)
@@ -105,6 +111,11 @@ class Holders:
             found = self.client.who_has(futures)
             self._known.update({key: set(holders) for key, holders in found.items()})
         return [self._known.get(each.key, set()) for each in held]
+
+
+def copy_beside(value: Any, _: Any) -> Any:
+    """Return a value, in a task that runs where the other argument is."""
+    return value
 
 
 def _is_in_task() -> bool:
@@ -118,7 +129,7 @@ def _is_in_task() -> bool:
 async def answer(
     function: Function, tasks: dict[str, list[Any]], most: int, dask_worker: Worker
 ) -> list[tuple[int, Any]]:
-    """Return the results of one worker's blocks, without those that are not there or too large."""
+    """Return the results of one worker's blocks, except missing and too large ones."""
     loop, slots = asyncio.get_running_loop(), asyncio.Semaphore(dask_worker.state.nthreads)
     executor = dask_worker.executors["default"]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 from uuid import uuid4
 
@@ -40,6 +40,19 @@ class BlockResults(list[Any]):
     """The delayed results of a call, one for each block."""
 
 
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """A value that all blocks share."""
+
+    value: Any
+
+    @cached_property
+    def delayed(self) -> Delayed:
+        """The value as Dask holds it, for graphs."""
+        (sent,) = dask.persist(_in_graph(self.value))
+        return sent
+
+
 @dataclass(frozen=True)
 class Placeholder:
     """Stands for one of the arguments of a task."""
@@ -55,12 +68,10 @@ class DaskCluster:
 
     def __init__(self) -> None:
         self._holders: Any = None  # workers that hold blocks
-        self._beside: dict[Any, BlockResults] = {}  # shared values, on each worker beside its rows
 
     def share(self, value: Any) -> Any:
-        """Send a value to the workers once."""
-        (sent,) = dask.persist(_in_graph(value))
-        return sent
+        """Return a reference to a value; it is sent to each worker once, when it is needed."""
+        return Shared(value)
 
     def keep(self, function: Function, /, *kept: Any, once: bool = False, **shared: Any) -> Any:
         """Keep function(*kept, **shared) of every block."""
@@ -68,7 +79,13 @@ class DaskCluster:
         if once:
             return call
         call, needed = _placed(call)
-        return self._persist(_tasks(call, needed), _rows(needed))
+        holders = self._holders_of(_rows(needed))
+        with dask.config.set(NO_GRAPH_WARNING):
+            if holders is None:
+                return BlockResults(dask.persist(*_tasks(call, needed)))
+            copies = holders.copies(call, _rows(needed))
+            tasks = [MAKE(*each) for each in zip(copies, *_held(needed, holders), strict=True)]
+            return BlockResults(holders.client.persist(tasks))
 
     def total(self, function: Function, /, *kept: Any, **shared: Any) -> tuple[Any, ...]:
         """Return the sums over all blocks: a tree, in the order of the blocks."""
@@ -81,29 +98,14 @@ class DaskCluster:
             (sums,) = dask.compute(lazy, optimize_graph=False)
         return sums  # type: ignore[no-any-return]
 
-    def _persist(self, tasks: list[Any], rows: BlockResults) -> BlockResults:
-        """Compute a task for each block, and keep the results where the rows are."""
-        holders = self._holders_of(rows)
-        with dask.config.set(NO_GRAPH_WARNING):
-            return BlockResults(holders.persist(tasks, rows) if holders else dask.persist(*tasks))
-
     def _call_workers(self, call: Call, needed: list[Any]) -> list[Any] | None:
         """Return the results of a call on the workers, or None if it needs a graph."""
-        rows = _rows(needed)
-        holders = self._holders_of(rows)
+        holders = self._holders_of(_rows(needed))
         if holders is None:
             return None
-        held = [
-            each if isinstance(each, BlockResults) else self._near(each, rows) for each in needed
-        ]
-        blocks = list(zip(*held, strict=True))
+        with dask.config.set(NO_GRAPH_WARNING):
+            blocks = list(zip(*_held(needed, holders), strict=True))
         return holders.make(partial(make_call, call), blocks)  # type: ignore[no-any-return]
-
-    def _near(self, sent: Delayed, rows: BlockResults) -> BlockResults:
-        """Return a shared value as it is held beside the rows of each block."""
-        if sent.key not in self._beside:
-            self._beside[sent.key] = self._persist([BESIDE(sent, each) for each in rows], rows)
-        return self._beside[sent.key]
 
     def _holders_of(self, rows: BlockResults) -> Any:
         """Return the workers that hold rows, or None if they are held by this process."""
@@ -119,6 +121,15 @@ def _rows(needed: list[Any]) -> BlockResults:
     return next(each for each in needed if isinstance(each, BlockResults))
 
 
+def _held(needed: list[Any], holders: Any) -> list[Any]:
+    """Return what is needed for each block, where the workers that hold the rows have it."""
+    rows = _rows(needed)
+    return [
+        each if isinstance(each, BlockResults) else holders.shared_copies(each, rows)
+        for each in needed
+    ]
+
+
 def _placed(call: Call) -> tuple[Call, list[Any]]:
     """Return a call with placeholders for what Dask holds, and what they stand for."""
     needed: list[Any] = []
@@ -127,7 +138,7 @@ def _placed(call: Call) -> tuple[Call, list[Any]]:
         if isinstance(value, Call):
             shared = {name: placed(each) for name, each in value.shared.items()}
             return Call(value.function, tuple(map(placed, value.arguments)), shared)
-        if not isinstance(value, BlockResults | Delayed):
+        if not isinstance(value, BlockResults | Shared):
             return value
         needed.append(value)
         return Placeholder(len(needed) - 1)
@@ -142,7 +153,9 @@ def _tasks(call: Call, needed: list[Any]) -> list[Any]:
     """
     node = _in_graph(call)
     return [
-        MAKE(node, *(each[i] if isinstance(each, BlockResults) else each for each in needed))
+        MAKE(
+            node, *(each[i] if isinstance(each, BlockResults) else each.delayed for each in needed)
+        )
         for i in range(len(_rows(needed)))
     ]
 
@@ -166,17 +179,12 @@ def make_call(call: Call, *arguments: Any) -> Any:
     return call.make(find)
 
 
-def beside(value: Any, _: Any) -> Any:
-    """Return a value, in a task that Dask gives to who has the other one."""
-    return value
-
-
 def _in_graph(value: Any) -> Any:
     """Return a value as one node of a graph."""
     return delayed(value, name=f"shared-{uuid4().hex}", traverse=False)
 
 
-MAKE, ADD, BESIDE = (delayed(each, pure=False) for each in (make_call, add_in_order, beside))
+MAKE, ADD = (delayed(each, pure=False) for each in (make_call, add_in_order))
 
 
 # ----------------------------------------------------------------------------------------- fitting

@@ -1,9 +1,9 @@
-"""How many bytes sparse blocks, tallies and what a fit keeps take, for Dask.
+"""The sizes in bytes of sparse blocks, tallies and the results that a fit keeps, for Dask.
 
-It obeys limits of memory, and runs a task where most of what it needs already is. Dask knows
-SciPy's matrices (csr_matrix), but takes an array (csr_array) to have 56 bytes, whatever it holds,
-and any class that it does not know to have about as many. Sending them needs nothing of ours:
-pickle hands their arrays over without a copy.
+Dask needs sizes to keep memory limits, and to run a task where most of its input already is. It
+knows SciPy's matrices (csr_matrix), but assumes 56 bytes for any array (csr_array), and about as
+many for classes that it does not know. Serialization needs no code of ours: pickle sends their
+arrays without a copy.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ TALLY_BYTES = 12  # of a column: its number and its count
 
 
 def register_sizes() -> None:
-    """Tell Dask the sizes of SciPy's sparse arrays and of our own classes.
+    """Register the sizes of SciPy's sparse arrays and of our own classes.
 
-    Once Dask has met a class, it no longer looks at what its base class is registered for.
+    Every class is registered: Dask caches sizes by class, and then ignores those of base classes.
     """
     for name in FORMATS:
         sizeof.register(getattr(sparse, f"{name}_array"), size_of_parts)

@@ -103,8 +103,7 @@ def expand(
         increasing order. An ObservedPolynomialFeatures, HashedPolynomialFeatures or
         PolynomialFeatures uses its own degree, interaction_only and include_bias: ValueError is
         raised if another one is given. Unless all columns are requested, the result is sparse, even
-        for a dense X. For a Dask array or a matrix on a GPU, pass a fitted
-        ObservedPolynomialFeatures instead of "observed".
+        for a dense X. To find the "observed" columns of a dask array, its blocks are computed.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.
@@ -149,10 +148,10 @@ def expand(
     which SciPy's own functions would follow anywhere.
 
     A dask array is expanded by a task for each block of rows; nothing is computed before the result
-    is. Blocks may have any number of rows, also one that Dask does not know. If the columns are in
-    several chunks, these are joined first, which copies X once. `max_bytes` is the limit of a
-    block. `n_jobs` is the number of threads of a task, by default one, because Dask runs a task on
-    every core.
+    is, unless `columns` is "observed". Blocks may have any number of rows, even one that Dask does
+    not know. If the columns are in several chunks, these are joined first, which copies X once.
+    `max_bytes` is the limit of a block. `n_jobs` is the number of threads of a task, by default
+    one, because Dask runs a task on every core.
 
     If `out` is a matrix whose arrays are the beginning of larger ones, as those of a result that
     was itself written to `out`, all of the larger ones may be written to. So a loop can give the

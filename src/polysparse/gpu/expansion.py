@@ -8,8 +8,10 @@ from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from polysparse.basis.degrees import Degree
+from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.arguments import as_column_space
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import require_no_out
@@ -20,9 +22,10 @@ from polysparse.expansion.planning import ExpansionPlan
 from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.gpu import engine
 from polysparse.gpu.canonical import DeviceCsr, Offsets, as_canonical, count, read
-from polysparse.gpu.containers import Array, container_of
+from polysparse.gpu.containers import Array, Container, container_of
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for, largest_index
+from polysparse.observation.tally import observed_columns
 
 # Outputs that are made before those of chosen columns are kept, or those of one bucket are summed.
 AT_A_TIME = 2**27
@@ -30,12 +33,25 @@ AT_A_TIME = 2**27
 Arrays = tuple[Array, Array, Array]
 
 
+def column_space(
+    container: Container, columns: Any, degree: Degree, n_jobs: int | None, flags: dict[str, Any]
+) -> ColumnSpace:
+    """Return the columns requested. To find the observed ones, X is copied to main memory."""
+
+    def observe(basis: MonomialBasis) -> NDArray[np.int64]:
+        with container.on_its_device():
+            x = as_canonical(container).get()
+        return observed_columns(basis, x, n_jobs)
+
+    return as_column_space(columns, container.shape[1], observe=observe, degree=degree, **flags)
+
+
 def plan(
     X: Any, degree: Degree, *, columns: Any, n_jobs: int | None, **flags: Any
 ) -> ExpansionPlan:
     """Describe what `expand` would return."""
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
+    space = column_space(container, columns, degree, n_jobs, flags)
     with container.on_its_device():
         x = as_canonical(container)
         planned = _plan(space, x)
@@ -60,7 +76,7 @@ def expand(
     """Return the expansion, of the kind of X."""
     require_no_out(X, out)
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
+    space = column_space(container, columns, degree, n_jobs, flags)
     with container.on_its_device():
         x, offsets = read(container, None, space.basis, _offset_dtype(space))
         space.require_indexable()
@@ -116,7 +132,7 @@ def iter_expand(
 ) -> Iterator[tuple[slice, Any]]:
     """Yield blocks of the expansion. CuPy's pool reuses the memory of blocks that are dropped."""
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
+    space = column_space(container, columns, degree, n_jobs, flags)
     with container.on_its_device():
         x = as_canonical(container)
         _plan(space, x)._require_countable()

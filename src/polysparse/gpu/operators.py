@@ -10,13 +10,12 @@ import numpy as np
 from cupyx.scipy.sparse.linalg import LinearOperator
 
 from polysparse.basis.degrees import Degree
-from polysparse.columns.arguments import as_column_space
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import backend_of
 from polysparse.gpu import inner_products, norms
 from polysparse.gpu.canonical import DeviceCsr, as_canonical, as_contiguous_aligned
 from polysparse.gpu.containers import Array, Container, container_of
-from polysparse.gpu.expansion import expand_columns
+from polysparse.gpu.expansion import column_space, expand_columns
 from polysparse.gpu.memory import explaining_memory_errors, require_dense_room, require_free
 from polysparse.gpu.products import products_of
 from polysparse.operator.arguments import (
@@ -44,7 +43,7 @@ def operator(
 ) -> DeviceOperator:
     """Return the operator of a matrix on a GPU, with the parameters of PolynomialOperator."""
     container = container_of(X)
-    space = as_column_space(columns, container.shape[1], degree=degree, **flags)
+    space = column_space(container, columns, degree, n_jobs, flags)
     wanted = None if dtype is None else as_value_dtype(dtype)
     return DeviceOperator(space, _read(container, wanted), container)
 

@@ -1,7 +1,7 @@
 """Spark as a Cluster: a pass is one job over blocks that Spark keeps, summed in their order.
 
-Executors store the rows of their blocks as files (see `storing`), and a job sends the numbers of
-blocks alone. Where a file is missing, because an executor was lost or Spark chose another one,
+Executors store the rows of their blocks as files (see `block_files`), and a job sends only the
+numbers of blocks. Where a file is missing, because an executor was lost or Spark chose another one,
 the block is sent and stored before the job is run again.
 
 Other results for a block are described by a DeferredResult. A worker computes one when it is needed

@@ -45,6 +45,11 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
             n_features = first_features(dataset, features)
         if n_features is None:
             raise ValueError(f"Column {features!r} has no rows to fit a model to.")
+        if n_features == 0:
+            raise ValueError(
+                f"Column {features!r} has vectors of size 0; at least one feature is needed to fit "
+                "a model."
+            )
         blocks = pack(dataset, features, stage.getLabelCol(), _weight_column(stage), n_features)
 
         @contextmanager

@@ -17,6 +17,7 @@ import numpy as np
 from pyspark.ml.param import Param, Params, TypeConverters
 
 Degree = int | tuple[int, int] | list[int]
+Columns = str | list[int]
 ClassWeight = str | dict[float, float] | None
 
 # -------------------------------------------------------------------------------------- converters
@@ -37,6 +38,24 @@ def to_degree(value: Any) -> int | list[int]:
 def to_optional_int(value: Any) -> int | None:
     """Convert to an int, unless it is None."""
     return None if value is None else TypeConverters.toInt(value)
+
+
+def to_columns(value: Any) -> str | list[int]:
+    """Convert to what JSON can store: the name of a kind, or a list of column numbers."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "get_params"):
+        raise TypeError(
+            f"columns cannot be a transformer on Spark; got {value!r}. Set columns to 'observed', "
+            "with minCount and maxColumns, to 'hashed', with nColumns, or to column numbers."
+        )
+    ranks = np.asarray(value)
+    if ranks.ndim != 1 or ranks.dtype.kind not in "iu":
+        raise TypeError(
+            "columns must be 'all', 'observed', 'hashed' or increasing column numbers; got "
+            f"{value!r}."
+        )
+    return ranks.tolist()  # type: ignore[no-any-return]
 
 
 def to_class_weight(value: Any) -> ClassWeight:
@@ -162,10 +181,12 @@ _SPECS = (
     ),
     ParamSpec(
         "columns",
-        str,
+        Columns,
         "all",
         'Which terms have a coefficient: "all", "observed" for those that occur in the data (see '
-        'minCount and maxColumns), or "hashed" for nColumns columns that terms are hashed to.',
+        'minCount and maxColumns), "hashed" for nColumns columns that terms are hashed to, or '
+        "increasing numbers of columns of the expansion without the constant term.",
+        to_columns,
     ),
     ParamSpec("fitIntercept", bool, True, "If False, the intercept is 0."),
     ParamSpec(
