@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 
 from polysparse.files.errors import FileFault, UnknownExtension, faults_of
+from polysparse.files.npy import npy_header
 from polysparse.files.opening import open_source
 from polysparse.files.source import OPEN_FILES
 from source_files import DENSE, TEXT, contents, read, written
@@ -158,7 +159,22 @@ def encrypted():
     return bytes(archive)
 
 
+def npz_with(**declared):
+    """An archive of a sparse matrix, of which some arrays are nothing but a header."""
+    with zipfile.ZipFile(io.BytesIO(contents()["in.npz"])) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for name, (dtype, shape) in declared.items():
+        members[f"{name}.npy"] = npy_header(np.dtype(dtype), shape)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
 DAMAGED = {
+    "numbers.npz": (lambda: npz_with(data=("<f8", (10**12,))), "data has 128 bytes, but is float"),
+    "texts.npz": (lambda: npz_with(format=("<U262144", (10**9,))), "format has 128 bytes, but is"),
     "array.npz": (lambda: renamed(np.save, np.ones(3)), "not in the format of its ending"),
     "dok.npz": (lambda: renamed(lambda f: np.savez(f, format=b"dok")), "format dok"),
     "encrypted.npz": (encrypted, "encrypted"),
@@ -181,6 +197,19 @@ def test_a_file_that_is_something_else_is_a_fault_in_one_sentence(name, tmp_path
         read(written(tmp_path, name, content()))
     assert str(raised.value).startswith(str(tmp_path / name))
     assert "\n" not in str(raised.value)
+
+
+def test_rows_that_an_archive_only_states_count_as_memory(tmp_path, monkeypatch):
+    """COO has no offsets of rows: a few bytes may state any number of them."""
+    sparse.save_npz(tmp_path / "in.npz", sparse.coo_array((10**7, 2)))
+    with pytest.raises(MemoryError, match=r"which needs max_memory=2400\d{5} \(240\.\d MB\)"):
+        read(tmp_path / "in.npz", max_memory=10**8)
+
+
+def test_labels_that_are_not_there_are_not_read(tmp_path):
+    dense, labels = read(written(tmp_path, "in.npz", npz_with(labels=("<f8", (10**12,)))))
+    np.testing.assert_array_equal(dense, DENSE)
+    assert labels is None
 
 
 @pytest.mark.parametrize("end", [b"", b" "])

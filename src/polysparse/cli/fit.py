@@ -43,7 +43,7 @@ from polysparse.files.source import Source
 from polysparse.files.targets import require_not_held, require_writable_file
 from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes, require_memory, require_within
-from polysparse.stream.predict import memory_for_model, score_classes, score_regression
+from polysparse.stream.predict import score_classes, score_regression
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
 
@@ -288,7 +288,7 @@ def _print_scores(
     score = score_classes if options.model == "logistic" else score_regression
     with ProgressBar(options.quiet, test.summary.n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
-        scores = score(test, model, resources, memory_for_model(file))
+        scores = score(test, model, resources, file)
     print_dropped(test, source.path, options)
     for name, value in scores.items():
         print(f"{name}\t{value:.6g}")

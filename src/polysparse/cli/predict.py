@@ -20,7 +20,7 @@ from polysparse.files.paths import naming_a_full_disk
 from polysparse.files.predictions import PredictionWriter, require_prediction_ending
 from polysparse.files.source import Source
 from polysparse.files.targets import require_writable_file
-from polysparse.stream.predict import iter_predictions, memory_for_model
+from polysparse.stream.predict import iter_predictions
 from polysparse.stream.resources import MEMORY, Resources
 
 
@@ -76,14 +76,17 @@ def _predict(options: argparse.Namespace, source: Source, file: ModelFile, model
         shape = n_rows, len(heading)
     elif hasattr(model, "classes_"):
         classes = model.classes_
-        dtype = (classes.astype(str) if classes.dtype.kind in "OU" else classes).dtype
+        dtype = classes.dtype
+        if dtype.kind == "O":
+            dtype = np.dtype(f"U{max(map(len, classes))}")
     is_hidden = options.quiet or options.output is None
     with _opened(options.output) as out, ProgressBar(is_hidden, n_rows) as progress:
         ending = ".txt" if options.output is None else options.output.suffix
         writer = PredictionWriter(out, ending, shape, dtype, heading)
         resources = Resources(options.max_memory, options.jobs, progress)
         predict = model.predict_proba if options.proba else model.predict
-        for predicted, _ in iter_predictions(source, predict, resources, memory_for_model(file)):
+        size = dtype.itemsize
+        for predicted, _ in iter_predictions(source, predict, resources, file, size):
             writer.write(predicted)
 
 

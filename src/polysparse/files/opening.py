@@ -18,7 +18,7 @@ from polysparse.files.format import Format
 from polysparse.files.matrix_market import MatrixMarketFormat
 from polysparse.files.npz import NpzFormat
 from polysparse.files.parquet import ParquetFormat
-from polysparse.files.paths import MANIFEST, PROGRESS, version_of
+from polysparse.files.paths import MANIFEST, PROGRESS, require_on_disk, version_of
 from polysparse.files.pieces import CutFile
 from polysparse.files.source import Reading, Source
 from polysparse.files.store_source import StoreFormat
@@ -111,7 +111,7 @@ def cut_file(path: str | os.PathLike[str], block_bytes: int) -> CutFile:
     """Cut a file into pieces of about `block_bytes`, reading little more than its head."""
     where = Path(path).absolute()
     format = format_to_read(str(where))
-    _require_exists(str(where))
+    require_on_disk(_require_exists(str(where)))
     if not format.has_pieces:
         nouns = enumerate_words(each.noun for each in FORMATS if each.has_pieces)
         raise ValueError(
@@ -148,6 +148,7 @@ def _has_complete_parts(aside: Path) -> bool:
 def read_description(path: str) -> dict[str, Any]:
     """Return the description that polysparse stored in an output."""
     where, own_format = _require_exists(path), format_to_read(path)
+    require_on_disk(where)
     with faults_of(Path(path)):
         description = own_format.read_description(where)
         if description is None:

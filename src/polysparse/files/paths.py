@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from polysparse.files.atomic import beside, fcntl, is_named
+from polysparse.files.errors import FileFault
 from polysparse.machine import format_bytes
 
 msvcrt: Any = import_module("msvcrt") if find_spec("msvcrt") else None  # on Windows
@@ -27,6 +28,12 @@ ASIDES = "partial", "store", "old", "replaced", "lock"
 def vocabulary_of(path: Path) -> Path:
     """Return the path of the file that lists the chosen columns of an output."""
     return path.with_name(f"{path.name}.vocabulary")
+
+
+def require_on_disk(path: Path) -> None:
+    """Raise FileFault if a path is a pipe or a device, which may never end or never answer."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FileFault(f"{path} is a pipe or a device: copy what it holds into a file first.")
 
 
 def is_own(path: Path) -> bool:
