@@ -18,7 +18,7 @@ from polysparse.files.errors import FileFault, UnknownExtension, faults_of
 from polysparse.files.npy import npy_header
 from polysparse.files.opening import open_source
 from polysparse.files.source import OPEN_FILES
-from source_files import DENSE, TEXT, contents, read, written
+from source_files import DENSE, TEXT, contents, parquet, read, written
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -197,6 +197,27 @@ def test_a_file_that_is_something_else_is_a_fault_in_one_sentence(name, tmp_path
         read(written(tmp_path, name, content()))
     assert str(raised.value).startswith(str(tmp_path / name))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["in.svm", "in.parquet"])
+def test_the_largest_column_is_below_the_largest_number_of_columns(name, tmp_path):
+    def content(index):
+        if name == "in.svm":
+            return f"1 {index}:1\n".encode()
+        pa = pytest.importorskip("pyarrow")
+        return parquet(indices=pa.array([[index]]), values=pa.array([[1.0]]))
+
+    written(tmp_path, name, content(2**63 - 1))
+    source = open_source(str(tmp_path / name), zero_based=True)
+    with pytest.raises(
+        FileFault, match=rf"{name} would have {2**63} features; at most 2\*\*63 - 1"
+    ):
+        _ = source.summary
+    source.close()
+    written(tmp_path, name, content(2**63 - 2))
+    source = open_source(str(tmp_path / name), zero_based=True)
+    assert source.summary.n_features == 2**63 - 1
+    source.close()
 
 
 def test_rows_that_an_archive_only_states_count_as_memory(tmp_path, monkeypatch):

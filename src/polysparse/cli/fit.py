@@ -38,7 +38,6 @@ from polysparse.cli.request import (
 )
 from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
-from polysparse.files.paths import naming_a_full_disk
 from polysparse.files.source import Source
 from polysparse.files.targets import require_not_held, require_writable_file
 from polysparse.files.vocabulary import BASE, Vocabulary
@@ -111,8 +110,7 @@ def run(options: argparse.Namespace) -> None:
             test = _open_test(options, source)
             stack.callback(test.close)
         file, model = _fit(options, source, vocabulary)
-        with naming_a_full_disk(options.output):
-            file.write(options.output)
+        file.write(options.output)
         _print_summary(options, source, model)
         if test is not None:
             _print_scores(options, source, test, file, model)

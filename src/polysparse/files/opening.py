@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.files.atomic import beside
 from polysparse.files.description import columns_in, parse_json
 from polysparse.files.errors import FileFault, UnknownExtension, faults_of
 from polysparse.files.format import Format
 from polysparse.files.matrix_market import MatrixMarketFormat
 from polysparse.files.npz import NpzFormat
 from polysparse.files.parquet import ParquetFormat
-from polysparse.files.paths import MANIFEST, PROGRESS, require_on_disk, version_of
+from polysparse.files.paths import MANIFEST, PROGRESS, require_on_disk, version_of, written_asides
 from polysparse.files.pieces import CutFile
 from polysparse.files.source import Reading, Source
 from polysparse.files.store_source import StoreFormat
@@ -130,8 +129,7 @@ def is_written(path: Path, description: dict[str, Any]) -> bool:
 
 def unfinished(path: Path) -> Path | None:
     """Return what an unfinished run to a path has left for another one to resume, or None."""
-    asides = (beside(path, role) for role in ("partial", "store"))
-    return next((aside for aside in asides if _has_complete_parts(aside)), None)
+    return next((aside for aside in written_asides(path) if _has_complete_parts(aside)), None)
 
 
 def _has_complete_parts(aside: Path) -> bool:

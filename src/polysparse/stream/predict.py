@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from polysparse.files.archive import JSON_FACTOR
 from polysparse.files.errors import FileFault
@@ -50,12 +49,14 @@ def iter_predictions(
     resident = source.resident_bytes + memory_for_model(file)
     row_bytes = BYTES_PER_NUMBER * len(file.intercept) + CLASS_COPIES * class_bytes
     needed = resident + LEAST_MEMORY + PREDICT_SHARE * row_bytes
-    require_within(resources.memory, needed, "the model and a few rows need")
-    rest = resources.memory - resident
+    require_within(resources.limit, needed, "the model and a few rows need")
+    rest = max(resources.memory, needed) - resident
+    most_rows = rest // PREDICT_SHARE // row_bytes
     resources.progress.start(0, "predicting")
     n_rows = 0
     for x, labels in read_rows(source, 0, rest, np.dtype(np.float64), resources.n_jobs):
-        for rows in gen_batches(x.shape[0], rest // PREDICT_SHARE // row_bytes):
+        for start in range(0, x.shape[0], most_rows):
+            rows = slice(start, min(start + most_rows, x.shape[0]))
             few = x.rows(rows)
             predicted = predict(as_csr(few.shape, few.indptr, few.indices, few.data, is_array=True))
             yield predicted, None if labels is None else labels[rows]
