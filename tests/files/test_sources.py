@@ -220,6 +220,22 @@ def test_the_largest_column_is_below_the_largest_number_of_columns(name, tmp_pat
     source.close()
 
 
+@pytest.mark.parametrize(("before", "base"), [(None, 1), (False, 1), (True, 0)])
+def test_a_file_without_indices_has_the_base_of_the_training_data(before, base, tmp_path):
+    path = written(tmp_path, "in.svm", b"1\n0\n")
+    source = open_source(str(path), was_zero_based=before)
+    assert (source.base, source.reason_for_base, source.notes) == (base, "", [])
+
+
+def test_an_npz_of_one_dimension_is_refused(tmp_path):
+    flat = sparse.coo_array([1.0, 0.0, 2.0])
+    if flat.ndim == 2:
+        pytest.skip("this SciPy has two dimensions only")
+    sparse.save_npz(tmp_path / "in.npz", flat)
+    with pytest.raises(FileFault, match="holds an array of 1 dimensions; two are needed"):
+        read(tmp_path / "in.npz")
+
+
 def test_rows_that_an_archive_only_states_count_as_memory(tmp_path, monkeypatch):
     """COO has no offsets of rows: a few bytes may state any number of them."""
     sparse.save_npz(tmp_path / "in.npz", sparse.coo_array((10**7, 2)))
