@@ -204,6 +204,7 @@ class NpzFormat(Format):
     source, sink = NpzSource, NpzSink
     endings = written_endings = (".npz",)
     is_resumable = True
+    has_description = True
 
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         """Return the bytes of the arrays, and of what is on the disk twice while they are moved."""

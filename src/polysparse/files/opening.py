@@ -150,9 +150,10 @@ def read_description(path: str) -> dict[str, Any]:
     with faults_of(Path(path)):
         description = own_format.read_description(where)
         if description is None:
+            described = _written(each for each in FORMATS if each.has_description)
             raise ValueError(
-                "has no description of its columns. Only a directory, .npz or .parquet file that "
-                "polysparse wrote has one."
+                "has no description of its columns. These have one, if polysparse wrote them: "
+                f"{described}."
             )
         columns_in(description)
         MonomialBasis(**description["basis"])
