@@ -1,14 +1,25 @@
-"""Counts in files of models: one for each column, unless columns are hashed."""
+"""Files of models: counts, which hashed columns do not have, and the format."""
 
 import numpy as np
 import pytest
 
+import polysparse
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, HashedColumns
 from polysparse.files.model_file import ModelFile
 
 BASIS = MonomialBasis(2, 2, include_bias=False)  # five columns
 ALL, HASHED = AllColumns(BASIS), HashedColumns(BASIS, 5, True, 0)
+
+
+def test_the_format_of_a_long_description_is_not_looked_for(tmp_path, monkeypatch):
+    """A packed file of some MB may hold one of some GB."""
+    read_again(tmp_path, ALL, [1] * 5)
+    with pytest.raises(ValueError, match=r"is a file, not a directory .*: use polysparse.load_mod"):
+        polysparse.load(tmp_path / "model.npz")
+    monkeypatch.setattr("polysparse.files.archive.MOST_PEEKED", 100)
+    with pytest.raises(ValueError, match=r"is a file, not a directory of polysparse expand\.$"):
+        polysparse.load(tmp_path / "model.npz")
 
 
 def read_again(tmp_path, columns, counts):
