@@ -12,10 +12,9 @@ from typing import Any
 
 @contextmanager
 def usable_streams() -> Iterator[None]:
-    """Drop what is printed on a standard error that is closed; fail for standard output.
+    """Discard messages if standard error is closed; raise OSError if standard output is printed to.
 
-    Without that, `print` sends messages for standard error to standard output, and nothing that is
-    meant for standard output to anywhere.
+    Otherwise `print` would write messages to standard output, and silently discard results.
     """
     _reserve_numbers()
     with ExitStack() as streams:

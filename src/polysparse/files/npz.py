@@ -29,11 +29,13 @@ from polysparse.files.source import WholeSource
 from polysparse.files.store_writer import StoreWriter
 
 ZIP_DATE = 1980, 1, 1, 0, 0, 0  # a constant, so that every run writes the same bytes
+ZIP_LENGTHS_AT = 26  # where a member's header has the lengths of its name and its extra field
+
 # The arrays that SciPy reads, depending on the format of the matrix.
 SPARSE_ARRAYS = {"format", "_is_array", "shape", "data", "indptr", "indices"}
 SPARSE_ARRAYS |= {"row", "col", "coords", "offsets"}
 
-ZIP_LENGTHS_AT = 26  # where a member's header has the lengths of its name and its extra field
+SHAPE_BYTES = 2**10  # more than a shape takes
 
 
 class NpzSource(WholeSource):
@@ -46,7 +48,9 @@ class NpzSource(WholeSource):
         """
         with zipfile.ZipFile(self.place) as archive:
             sizes = {member.filename: member.file_size for member in archive.infolist()}
-            n_rows = int(read_member(archive, "shape")[0]) if "shape.npy" in sizes else 0
+            n_rows = 0
+            if 0 < sizes.get("shape.npy", 0) < SHAPE_BYTES:
+                n_rows = int(read_member(archive, "shape")[0])
         return sum(sizes.values()) + max(0, 8 * n_rows - sizes.get("indptr.npy", 0))
 
     def read(self) -> tuple[Any, NDArray[Any] | None]:
