@@ -26,6 +26,7 @@ _PATHS = {
     "name the archive": "polysparse.files.npz.NpzSink.finish",
     "exchange": "polysparse.files.store_writer.exchange",  # two names in one step
     "count values": "polysparse.stream.expand.count_values",
+    "read blocks": "polysparse.files.svmlight.iter_blocks",
     "read the vocabulary": "polysparse.files.vocabulary.Vocabulary.read",
     "inspect": "polysparse.engine.cpu.inspect",
     "allocate": "polysparse.matrix.output.allocate",

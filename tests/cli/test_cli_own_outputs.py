@@ -247,6 +247,13 @@ def test_rank_looks_into_a_vocabulary(inside, capsys):
     assert [row["column"] for row in found] == [row["column"] for row in rows]
 
 
+def test_rank_of_a_product_after_all_that_were_kept(tmp_path, capsys):
+    first = ObservedPolynomialFeatures(include_bias=False).fit(np.array([[1.0, 0], [2, 0]]))
+    first.save(tmp_path / "saved")
+    run("rank", "--vocabulary", tmp_path / "saved", "0", "1", "0,0", "1,1")
+    assert capsys.readouterr().out == "0\t0\n1\t-\n0,0\t1\n1,1\t-\n"
+
+
 def test_rank_of_a_product_that_was_not_kept(tmp_path, capsys):
     ObservedPolynomialFeatures(include_bias=False).fit(np.array([[1.0, 0], [0, 1]])).save(
         tmp_path / "saved"

@@ -183,6 +183,24 @@ def test_a_damaged_model(model, data, capsys):
     assert "damaged" in refused(capsys, 1, "predict", model, data)
 
 
+@pytest.mark.parametrize("dtype", ["U9", object])
+def test_a_class_with_a_line_break_is_not_written_as_text(dtype, data, tmp_path, capsys):
+    classes = np.array(["a\r", "b\nc", "long name"], dtype)[Y.astype(int) + 1]
+    fitted = PolynomialLogisticRegression().fit(X, classes)
+    fitted.save(tmp_path / "model.npz")
+    for output in ([], ["-o", tmp_path / "out.txt"]):
+        error = refused(capsys, 1, "predict", tmp_path / "model.npz", data, "--quiet", *output)
+        assert r"the class 'a\r' has a line break" in error
+        assert "write predictions to a .csv or .npy file" in error
+    assert not (tmp_path / "out.txt").exists()
+    for name in ("out.csv", "out.npy"):
+        run("predict", tmp_path / "model.npz", data, "-o", tmp_path / name, "--quiet")
+    with open(tmp_path / "out.csv", newline="") as file:
+        assert [row for (row,) in csv.reader(file)][1:] == fitted.predict(X).tolist()
+    assert np.load(tmp_path / "out.npy").dtype == "U9"
+    run("predict", tmp_path / "model.npz", data, "--proba", "--quiet")  # names no class
+
+
 def test_outputs_that_cannot_be(model, data, tmp_path, capsys):
     error = refused(capsys, 2, "predict", model, data, "-o", tmp_path / "out.xls")
     assert "unknown ending. Known are .npy, .csv and .txt" in error

@@ -74,6 +74,30 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
 
 
 @needs_locks
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_with_the_name_of_a_leftover_is_left_there(tmp_path):
+    """To open it would wait for a writer."""
+    os.mkfifo(tmp_path / ".out.polysparse-new-pipe")
+    with replacing(tmp_path / "out") as file:
+        file.write(b"new")
+    assert names_in(tmp_path) == [".out.polysparse-new-pipe", "out"]
+
+
+def test_a_full_disk_is_named_with_what_was_written(tmp_path):
+    def fill():
+        with replacing(tmp_path / "out") as file:
+            file.write(b"x" * 1_234)
+            file.flush()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    message = r"out: No space left on device\. 1,234 bytes were written, and [\d,]+ \(.*\) are free"
+    with pytest.raises(OSError, match=message) as full:
+        fill()
+    assert full.value.errno == errno.ENOSPC
+    assert names_in(tmp_path) == []
+
+
+@needs_locks
 def test_a_file_taken_for_a_leftover_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
     plain, calls = atomic.fcntl.flock, []
 

@@ -1,6 +1,7 @@
 """A store that was damaged says what is wrong, and is never unpickled."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -32,6 +33,14 @@ class TestDamagedStore:
         manifest = json.loads((store / "manifest.json").read_text())
         (store / "manifest.json").write_text(json.dumps({**manifest, "version": 99}))
         with pytest.raises(ValueError, match=r"has version 99; this polysparse reads 1"):
+            polysparse.load(store)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+    @pytest.mark.parametrize("name", ["manifest.json", "indices.npy"])
+    def test_a_pipe_is_not_waited_for(self, store, name):
+        (store / name).unlink()
+        os.mkfifo(store / name)
+        with pytest.raises(ValueError, match=rf"{name} is a pipe or a device: copy"):
             polysparse.load(store)
 
     def test_an_array_that_does_not_fit_the_manifest(self, store):

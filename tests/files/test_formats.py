@@ -44,13 +44,23 @@ def test_it_is_read_and_written(tmp_path):
     np.testing.assert_allclose(np.loadtxt(tmp_path / "out.dense"), expected)
 
 
-def test_messages_know_it(tmp_path, capsys):
+def test_messages_know_it(tmp_path, monkeypatch, capsys):
     error = refused(capsys, 2, "plan", tmp_path / "in.xyz")
     assert "unknown ending. Known are svmlight text (.svmlight" in error
     assert "dense text (.dense)" in error
     np.savetxt(tmp_path / "in.dense", X.toarray())
     error = refused(capsys, 2, "expand", tmp_path / "in.dense", tmp_path / "a.dense", "--resume")
     assert "a.dense cannot be resumed: only SciPy's archive (.npz) and a directory" in error
+    monkeypatch.setattr(DenseFormat, "has_description", True)
+    error = refused(capsys, 1, "names", tmp_path / "in.dense")
+    assert "These have one, if polysparse wrote them: SciPy's archive (.npz), Parquet" in error
+    assert "dense text (.dense)" in error
+
+
+@pytest.mark.parametrize("each", opening.FORMATS, ids=lambda each: each.noun)
+def test_a_format_says_what_it_implements(each):
+    for flag, method in (("has_pieces", "cut"), ("has_description", "read_description")):
+        assert getattr(each, flag) == (getattr(type(each), method) is not getattr(Format, method))
 
 
 @pytest.mark.parametrize("each", opening.FORMATS, ids=lambda each: each.noun)

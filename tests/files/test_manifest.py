@@ -8,7 +8,7 @@ from scipy import sparse
 
 import polysparse
 from checks import bits
-from inside import forbid_expansion
+from inside import forbid_expansion, lower
 from polysparse import ObservedPolynomialFeatures
 from sample_files import X, files_in, run
 
@@ -29,6 +29,17 @@ def test_manifests_say_which_columns(matrix, tmp_path):
         "alternate_sign": True,
         "seed": 3,
     }
+
+
+@pytest.mark.parametrize(("part_bytes", "rows"), [(144, 4), (145, 5)])
+@pytest.mark.parametrize("label", ["1 ", ""])
+def test_a_part_ends_with_the_row_that_fills_it(label, part_bytes, rows, tmp_path, monkeypatch):
+    """A row here takes 2 values of 12 bytes, and 4 for its offset; 8 more if it has a label."""
+    lower(monkeypatch, PART_BYTES=part_bytes if label else part_bytes - 4 * 8)
+    (tmp_path / "in.svm").write_text(f"{label}1:1 2:1\n" * 20)
+    run("expand", tmp_path / "in.svm", tmp_path / "out", "--degree", "1", "--no-bias")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["part_ends"] == [[n, 2 * n] for n in range(rows, 21, rows)]
 
 
 def test_a_store_of_before_there_were_other_columns(matrix, tmp_path, monkeypatch):

@@ -15,9 +15,10 @@ import pytest
 from scipy import sparse
 
 from polysparse.files.errors import FileFault, UnknownExtension, faults_of
+from polysparse.files.npy import npy_header
 from polysparse.files.opening import open_source
 from polysparse.files.source import OPEN_FILES
-from source_files import DENSE, TEXT, contents, read, written
+from source_files import DENSE, TEXT, contents, parquet, read, written
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -158,7 +159,22 @@ def encrypted():
     return bytes(archive)
 
 
+def npz_with(**declared):
+    """An archive of a sparse matrix, of which some arrays are nothing but a header."""
+    with zipfile.ZipFile(io.BytesIO(contents()["in.npz"])) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for name, (dtype, shape) in declared.items():
+        members[f"{name}.npy"] = npy_header(np.dtype(dtype), shape)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
 DAMAGED = {
+    "numbers.npz": (lambda: npz_with(data=("<f8", (10**12,))), "data has 128 bytes, but is float"),
+    "texts.npz": (lambda: npz_with(format=("<U262144", (10**9,))), "format has 128 bytes, but is"),
     "array.npz": (lambda: renamed(np.save, np.ones(3)), "not in the format of its ending"),
     "dok.npz": (lambda: renamed(lambda f: np.savez(f, format=b"dok")), "format dok"),
     "encrypted.npz": (encrypted, "encrypted"),
@@ -181,6 +197,56 @@ def test_a_file_that_is_something_else_is_a_fault_in_one_sentence(name, tmp_path
         read(written(tmp_path, name, content()))
     assert str(raised.value).startswith(str(tmp_path / name))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["in.svm", "in.parquet"])
+def test_the_largest_column_is_below_the_largest_number_of_columns(name, tmp_path):
+    def content(index):
+        if name == "in.svm":
+            return f"1 {index}:1\n".encode()
+        pa = pytest.importorskip("pyarrow")
+        return parquet(indices=pa.array([[index]]), values=pa.array([[1.0]]))
+
+    written(tmp_path, name, content(2**63 - 1))
+    source = open_source(str(tmp_path / name), zero_based=True)
+    with pytest.raises(
+        FileFault, match=rf"{name} would have {2**63} features; at most 2\*\*63 - 1"
+    ):
+        _ = source.summary
+    source.close()
+    written(tmp_path, name, content(2**63 - 2))
+    source = open_source(str(tmp_path / name), zero_based=True)
+    assert source.summary.n_features == 2**63 - 1
+    source.close()
+
+
+@pytest.mark.parametrize(("before", "base"), [(None, 1), (False, 1), (True, 0)])
+def test_a_file_without_indices_has_the_base_of_the_training_data(before, base, tmp_path):
+    path = written(tmp_path, "in.svm", b"1\n0\n")
+    source = open_source(str(path), was_zero_based=before)
+    assert (source.base, source.reason_for_base, source.notes) == (base, "", [])
+
+
+def test_an_npz_of_one_dimension_is_refused(tmp_path):
+    flat = sparse.coo_array([1.0, 0.0, 2.0])
+    if flat.ndim == 2:
+        pytest.skip("this SciPy has two dimensions only")
+    sparse.save_npz(tmp_path / "in.npz", flat)
+    with pytest.raises(FileFault, match="holds an array of 1 dimensions; two are needed"):
+        read(tmp_path / "in.npz")
+
+
+def test_rows_that_an_archive_only_states_count_as_memory(tmp_path, monkeypatch):
+    """COO has no offsets of rows: a few bytes may state any number of them."""
+    sparse.save_npz(tmp_path / "in.npz", sparse.coo_array((10**7, 2)))
+    with pytest.raises(MemoryError, match=r"which needs max_memory=2400\d{5} \(240\.\d MB\)"):
+        read(tmp_path / "in.npz", max_memory=10**8)
+
+
+def test_labels_that_are_not_there_are_not_read(tmp_path):
+    dense, labels = read(written(tmp_path, "in.npz", npz_with(labels=("<f8", (10**12,)))))
+    np.testing.assert_array_equal(dense, DENSE)
+    assert labels is None
 
 
 @pytest.mark.parametrize("end", [b"", b" "])

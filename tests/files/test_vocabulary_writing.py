@@ -146,7 +146,7 @@ def test_an_array_that_is_larger_than_its_member_is_damage(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    with pytest.raises(ValueError, match=r"damaged: counts has .* bytes, but its shape is"):
+    with pytest.raises(ValueError, match=r"damaged: counts has .* bytes, but is .* of shape"):
         Vocabulary.read(path)
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -286,7 +287,10 @@ def test_a_file_that_was_compressed_meanwhile_is_read(saved):
             "not values of",
         ),
         ({"attributes": {"classes_": {"array": [0.5, 1, 2], "dtype": "<i8"}}}, "not values of"),
-        ({"attributes": {"classes_": {"array": ["a"], "dtype": "<U99999999"}}}, "not the dtype"),
+        ({"attributes": {"classes_": {"array": ["a"], "dtype": "<U99999999"}}}, "two classes"),
+        ({"attributes": {"classes_": {"array": [0, 1, 2], "dtype": "<U1"}}}, "not the dtype"),
+        ({"parameters": {"n_jobs": 10_000}}, "it sets n_jobs"),
+        ({"parameters": {"columns": {"transformer": "all", "n_jobs": 2}}}, "it sets n_jobs"),
     ],
     ids=lambda case: " ".join(case) if isinstance(case, dict) else case,
 )
@@ -433,6 +437,47 @@ def test_a_file_that_does_not_fit_in_memory_is_refused_before_it_is_read(saved, 
     set_available_memory(monkeypatch, 100)
     with pytest.raises(MemoryError, match="Fit a model with fewer columns"):
         load_model(saved)
+
+
+LONG_TEXTS = {
+    "a wide dtype": ([f"c{i:05}" for i in range(3_000)], "<U262144"),
+    "one long string": ([*(f"c{i:05}" for i in range(2_999)), "d" * 100_000], "<U100000"),
+}
+
+
+@pytest.mark.parametrize("case", LONG_TEXTS)
+def test_classes_take_little_more_memory_than_their_text(saved, case):
+    """Whatever the dtype that a file states: 3,000 strings of 2^20 bytes would be 3 GB."""
+    classes, dtype = LONG_TEXTS[case]
+    rewrite(
+        saved,
+        attributes={"classes_": {"array": classes, "dtype": dtype}},
+        coefficients=np.zeros((3_000, 12)),
+        intercept=np.arange(3_000.0),
+    )
+    tracemalloc.start()
+    try:
+        model = load_model(saved)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+    assert model.classes_.tolist() == classes
+    assert model.predict(X[:2]).tolist() == [classes[-1]] * 2
+
+
+def test_a_wide_dtype_of_few_classes_is_kept(path):
+    model = PolynomialLogisticRegression().fit(X, TARGETS["texts"].astype("U1000"))
+    model.save(path)
+    assert load_model(path).classes_.dtype == "U1000"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("read", [load_model, ObservedPolynomialFeatures.load])
+def test_a_pipe_or_a_device_is_refused(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(ValueError, match=rf"{path} is a pipe or a device: copy .* into a file"):
+            read(path)
 
 
 # -------------------------------------------------------------------------------------- writing

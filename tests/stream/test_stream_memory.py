@@ -6,6 +6,7 @@ import polysparse
 from checks import bits, names_in
 from inside import before, lower, set_available_memory, wrap
 from polysparse import ObservedPolynomialFeatures
+from polysparse.stream.resources import Resources
 from sample_files import DEGREE_3, X, read, refused, run
 
 
@@ -104,3 +105,24 @@ def test_indices_are_int32_if_the_values_that_are_kept_allow_it(
     lower(monkeypatch, MAX_INT32=nnz)  # observed columns are counted anyway
     run("expand", matrix, tmp_path / output, *DEGREE_3, "--observed", "--min-count", 9, "--force")
     assert len(counted) == 2
+
+
+def test_a_limit_above_the_available_memory_is_not_used_up(tmp_path, monkeypatch):
+    """Blocks of 1/32 of 1 TiB, which a machine may not have, would be read at a time."""
+    lower(monkeypatch, ALWAYS_GRANTED=0)
+    set_available_memory(monkeypatch, 10**7)
+    assert Resources(2**40).memory == Resources().memory == 10**7
+    assert Resources(10**6).memory == 10**6
+    (tmp_path / "in.svm").write_text("1 1:1\n")
+    sizes = []
+    wrap(
+        monkeypatch,
+        "read blocks",
+        lambda read: (
+            lambda *given, **options: (
+                sizes.append(options["block_bytes"]) or read(*given, **options)
+            )
+        ),
+    )
+    run("expand", tmp_path / "in.svm", tmp_path / "out", "--max-memory", "1TiB")
+    assert sizes == [10**7 // 32]

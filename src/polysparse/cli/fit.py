@@ -38,12 +38,11 @@ from polysparse.cli.request import (
 )
 from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
-from polysparse.files.paths import naming_a_full_disk
 from polysparse.files.source import Source
 from polysparse.files.targets import require_not_held, require_writable_file
 from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes, require_memory, require_within
-from polysparse.stream.predict import memory_for_model, score_classes, score_regression
+from polysparse.stream.predict import score_classes, score_regression
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
 
@@ -111,8 +110,7 @@ def run(options: argparse.Namespace) -> None:
             test = _open_test(options, source)
             stack.callback(test.close)
         file, model = _fit(options, source, vocabulary)
-        with naming_a_full_disk(options.output):
-            file.write(options.output)
+        file.write(options.output)
         _print_summary(options, source, model)
         if test is not None:
             _print_scores(options, source, test, file, model)
@@ -288,7 +286,7 @@ def _print_scores(
     score = score_classes if options.model == "logistic" else score_regression
     with ProgressBar(options.quiet, test.summary.n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
-        scores = score(test, model, resources, memory_for_model(file))
+        scores = score(test, model, resources, file)
     print_dropped(test, source.path, options)
     for name, value in scores.items():
         print(f"{name}\t{value:.6g}")

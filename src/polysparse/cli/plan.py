@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from polysparse import machine
 from polysparse.cli.options import (
     add_basis,
     add_columns,
@@ -27,7 +28,7 @@ from polysparse.cli.request import (
 )
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.source import Source
-from polysparse.machine import available_bytes, format_bytes, format_count
+from polysparse.machine import format_bytes, format_count
 from polysparse.stream.memory import memory_for_columns, memory_for_rows
 from polysparse.stream.resources import MEMORY, Resources
 from polysparse.stream.rows import count_values
@@ -90,7 +91,7 @@ def _room(plan: ExpansionPlan, source: Source) -> int:
 
 def _plan_content(plan: ExpansionPlan, has_labels: bool) -> dict[str, Any]:
     """Return the numbers of a plan, for JSON."""
-    available = available_bytes()
+    available = machine.available_bytes()
     in_blocks = memory_for_rows(plan) + memory_for_columns(plan)
     return {
         "shape": plan.shape,

@@ -16,11 +16,10 @@ from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import open_for, print_dropped, print_notes
 from polysparse.files.atomic import replacing
 from polysparse.files.model_file import ModelFile
-from polysparse.files.paths import naming_a_full_disk
-from polysparse.files.predictions import PredictionWriter, require_prediction_ending
+from polysparse.files.predictions import Outline, prediction_sink
 from polysparse.files.source import Source
 from polysparse.files.targets import require_writable_file
-from polysparse.stream.predict import iter_predictions, memory_for_model
+from polysparse.stream.predict import iter_predictions
 from polysparse.stream.resources import MEMORY, Resources
 
 
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from polysparse.models.loading import model_in
 
     if options.output is not None:
-        require_prediction_ending(options.output)
+        prediction_sink(options.output)  # raises for an unknown ending
         inputs = [options.input, str(options.model)]
         require_writable_file(options.output, force=options.force, sources=inputs)
     file = ModelFile.read(options.model, options.max_memory)
@@ -68,23 +67,33 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _predict(options: argparse.Namespace, source: Source, file: ModelFile, model: Any) -> None:
-    n_rows = source.summary.n_rows
-    shape: tuple[int, ...] = (n_rows,)
-    heading, dtype = ["prediction"], np.dtype(np.float64)
-    if options.proba:
-        heading = [str(label) for label in model.classes_]
-        shape = n_rows, len(heading)
-    elif hasattr(model, "classes_"):
-        classes = model.classes_
-        dtype = (classes.astype(str) if classes.dtype.kind in "OU" else classes).dtype
+    outline = _outline(source.summary.n_rows, model, proba=options.proba)
     is_hidden = options.quiet or options.output is None
-    with _opened(options.output) as out, ProgressBar(is_hidden, n_rows) as progress:
-        ending = ".txt" if options.output is None else options.output.suffix
-        writer = PredictionWriter(out, ending, shape, dtype, heading)
+    with (
+        _opened(options.output) as out,
+        ProgressBar(is_hidden, source.summary.n_rows) as progress,
+    ):
+        sink = prediction_sink(options.output)(out, outline)
         resources = Resources(options.max_memory, options.jobs, progress)
         predict = model.predict_proba if options.proba else model.predict
-        for predicted, _ in iter_predictions(source, predict, resources, memory_for_model(file)):
-            writer.write(predicted)
+        size = outline.dtype.itemsize
+        for predicted, _ in iter_predictions(source, predict, resources, file, size):
+            sink.write(predicted)
+
+
+def _outline(n_rows: int, model: Any, *, proba: bool) -> Outline:
+    """Return what is known about predictions before they are made."""
+    number, classes = np.dtype(np.float64), getattr(model, "classes_", None)
+    if classes is None:
+        return Outline((n_rows,), number, ["prediction"])
+    if proba:
+        return Outline((n_rows, len(classes)), number, list(map(str, classes)))
+    if classes.dtype.kind not in "OU":
+        return Outline((n_rows,), classes.dtype, ["prediction"])
+    texts, dtype = classes.tolist(), classes.dtype
+    if dtype.kind == "O":
+        dtype = np.dtype(f"U{max(map(len, texts))}")
+    return Outline((n_rows,), dtype, ["prediction"], texts)
 
 
 @contextmanager
@@ -94,5 +103,5 @@ def _opened(path: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with naming_a_full_disk(path), replacing(path) as file:
+    with replacing(path) as file:
         yield file

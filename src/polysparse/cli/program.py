@@ -14,6 +14,7 @@ from typing import Any
 
 from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms
 from polysparse.cli.options import Misuse
+from polysparse.cli.streams import usable_streams
 from polysparse.cli.wording import with_flags
 from polysparse.files.errors import UnknownExtension, UnwritableTarget
 from polysparse.stream.expand import RESUME_NOTE
@@ -60,11 +61,16 @@ class Stopped(KeyboardInterrupt):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code; a failure prints one line on standard error."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    with usable_streams():
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _run(arguments: list[str]) -> int:
     options = make_parser().parse_args(arguments)
     try:
         with _stopping_cleanly():
             options.run(options)
+            sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has closed the pipe
         sys.stderr.close()
         return FAILURE
@@ -84,7 +90,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return "stopped", SIGNALLED + error.args[0]
     code = next(code for kind, code in CODES.items() if isinstance(error, kind))
     text = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-    return " ".join(text.split()) or type(error).__name__, code
+    nameless = "out of memory" if isinstance(error, MemoryError) else type(error).__name__
+    return " ".join(text.split()) or nameless, code
 
 
 def _command_to_resume(arguments: Sequence[str]) -> str:

@@ -15,7 +15,6 @@ from polysparse.cli.request import open_for, print_note
 from polysparse.files.atomic import replacing
 from polysparse.files.errors import UnknownExtension
 from polysparse.files.model_file import ModelFile
-from polysparse.files.paths import naming_a_full_disk
 from polysparse.files.targets import require_writable_file
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.stream.resources import Resources
@@ -66,8 +65,7 @@ def run(options: argparse.Namespace) -> None:
     if options.plot is not None:
         _draw(table, options.plot)
     if options.text is not None:
-        with naming_a_full_disk(options.text):
-            terms.write(options.text)
+        terms.write(options.text)
     print(json.dumps(table) if options.json else TermTable(table))
     if file.zero_based is False and terms.features is None:
         print_note("x0 is column 1 of the svmlight text that the model was fitted on.", options)
@@ -99,5 +97,5 @@ def _draw(table: dict[str, list[Any]], path: Path) -> None:
     from polysparse.models.plotting import draw_terms, require_matplotlib
 
     figure = draw_terms(table, make_figure=require_matplotlib("matplotlib.figure").Figure).figure
-    with naming_a_full_disk(path), replacing(path) as file:
+    with replacing(path) as file:
         figure.savefig(file, format=path.suffix[1:], dpi=160)

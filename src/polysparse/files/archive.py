@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from polysparse.columns.arguments import require_increasing
 from polysparse.files.description import parse_json
 from polysparse.files.errors import FileFault
 from polysparse.files.npy import read_header
+from polysparse.files.paths import require_on_disk
 from polysparse.machine import format_bytes, require_memory
 
 DESCRIPTION = "description"
@@ -35,6 +37,8 @@ _DAMAGE = KeyError, TypeError, ValueError, AttributeError, OverflowError, Recurs
 
 # A description read from JSON takes up to this many times the bytes of its text.
 JSON_FACTOR = 32
+
+MOST_PEEKED = 2**24  # bytes of a description that is read for nothing but its format
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,13 @@ class ArchiveFormat:
         """
         if not os.path.exists(path):
             raise FileNotFoundError(f"{os.fspath(path)}: no such {self.noun}.")
+        require_on_disk(Path(path))
         try:
             with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
                 names = [name for name in self.arrays if f"{name}.npy" in archive.namelist()]
                 self._require_room(path, archive, names, max_memory)
                 description = self._read_description(archive)
-                return description, {name: _read_array(archive, name) for name in names}
+                return description, {name: read_member(archive, name) for name in names}
         except MemoryError:
             raise
         except Exception as error:  # NumPy and zipfile raise many types for a damaged file
@@ -108,7 +113,7 @@ class ArchiveFormat:
         require_memory(needed, what, f"{self.way_out.capitalize()}.")
 
     def _read_description(self, archive: zipfile.ZipFile) -> dict[str, Any]:
-        description = parse_json(_read_array(archive, DESCRIPTION).tobytes())
+        description = parse_json(read_member(archive, DESCRIPTION).tobytes())
         if not isinstance(description, dict) or description.get("format") != self.name:
             raise ValueError(f"its format is not {self.name}")
         version = description.get("version")
@@ -121,8 +126,9 @@ def format_name_in(path: str | os.PathLike[str]) -> str:
     """Return the entry `format` of the description of an archive; empty if it is not one."""
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            _size_in(archive, f"{DESCRIPTION}.npy")
-            return str(parse_json(_read_array(archive, DESCRIPTION).tobytes())["format"])
+            if _size_in(archive, f"{DESCRIPTION}.npy") > MOST_PEEKED:
+                return ""
+            return str(parse_json(read_member(archive, DESCRIPTION).tobytes())["format"])
     except Exception:  # NumPy and zipfile raise many types for other files
         return ""
 
@@ -189,12 +195,19 @@ def _size_in(archive: zipfile.ZipFile, name: str) -> int:
     return member.file_size
 
 
-def _read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def read_member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     """Read an array, if it is as large as its member of the archive."""
+    require_size(archive, name)
+    with archive.open(f"{name}.npy") as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def require_size(archive: zipfile.ZipFile, name: str) -> None:
+    """Raise ValueError unless an array is as large as its member, before anything is allocated."""
     member = archive.getinfo(f"{name}.npy")
     with archive.open(member) as file:
         dtype, shape = read_header(file)
         if file.tell() + dtype.itemsize * math.prod(shape) != member.file_size:
-            raise ValueError(f"{name} has {member.file_size} bytes, but its shape is {shape}")
-    with archive.open(member) as file:
-        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+            raise ValueError(
+                f"{name} has {member.file_size} bytes, but is {dtype} of shape {shape}"
+            )

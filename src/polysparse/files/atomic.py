@@ -11,13 +11,16 @@ import ctypes
 import errno
 import os
 import secrets
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
+
+from polysparse.machine import format_bytes
 
 fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # missing on Windows
 
@@ -44,7 +47,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     _remove_leftovers(path)
     file, aside = _open_unique(path)
     try:
-        with file:
+        with naming_a_full_disk(path, [aside]), file:
             yield file
             sync(file)
             if fcntl is not None:  # while it is locked, it is not removed as a leftover
@@ -87,6 +90,8 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _remove_unless_locked(aside: Path) -> None:
+    if not aside.is_file():  # to open a pipe would wait for its writer
+        return
     with suppress(OSError), open(aside, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if is_named(file, aside):
@@ -125,6 +130,29 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def naming_a_full_disk(path: Path, asides: Iterable[Path]) -> Iterator[None]:
+    """If a disk turns out to be full, name the output, what was written of it, and what is free."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
+            raise
+        free = shutil.disk_usage(path.parent).free
+        named = OSError(
+            f"{path}: {error.strerror}. {sum(map(size_of, asides)):,} bytes were written, and "
+            f"{free:,} ({format_bytes(free)}) are free in {path.parent}."
+        )
+        named.errno = error.errno
+        raise named from None
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of the files in a directory; 0 if there is nothing."""
+    files = path.iterdir() if path.is_dir() else [path] if path.exists() else []
+    return sum(file.stat().st_size for file in files)
 
 
 def put(aside: Path, path: Path) -> None:

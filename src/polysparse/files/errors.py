@@ -42,7 +42,7 @@ def faults_of(path: Path) -> Iterator[None]:
 def _reason_of(error: Exception) -> str:
     """Return the reason of an error, worded for users rather than programmers."""
     text, kind = " ".join(str(error).split()), type(error).__name__
-    if "allow_pickle" in text:
+    if "allow_pickle" in text or "Python objects" in text:
         return "holds Python objects, which are never loaded, because that could run any program."
     if isinstance(error, (ValueError, OSError)):
         return text or kind

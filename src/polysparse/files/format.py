@@ -24,6 +24,7 @@ class Format:
     is_directory: ClassVar[bool] = False  # an input is then recognised as such, by any name
     is_resumable: ClassVar[bool] = False  # whether an interrupted run can be resumed
     has_pieces: ClassVar[bool] = False  # whether `cut` is implemented
+    has_description: ClassVar[bool] = False  # whether `read_description` is implemented
 
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         """Return a lower bound of the bytes that a file takes, if the plan is exact.

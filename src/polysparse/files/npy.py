@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from polysparse.files.atomic import sync
 from polysparse.files.errors import FileFault
+from polysparse.files.paths import require_on_disk
 
 CHUNK_BYTES = 2**20  # bytes that are read at a time to add up a checksum
 
@@ -89,6 +90,7 @@ def write_all(file: IO[bytes], data: bytes | memoryview) -> None:
 
 def open_array(path: Path, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
     """Memory-map an array for reading; raise ValueError unless it is of this dtype and length."""
+    require_on_disk(path)
     try:
         with open(path, "rb") as file:
             found = read_header(file)

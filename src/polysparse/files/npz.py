@@ -18,6 +18,7 @@ from scipy import sparse
 
 from polysparse import thresholds
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.archive import read_member, require_size
 from polysparse.files.atomic import put, sync
 from polysparse.files.description import parse_json
 from polysparse.files.errors import CannotResume
@@ -30,17 +31,34 @@ from polysparse.files.store_writer import StoreWriter
 ZIP_DATE = 1980, 1, 1, 0, 0, 0  # a constant, so that every run writes the same bytes
 ZIP_LENGTHS_AT = 26  # where a member's header has the lengths of its name and its extra field
 
+# The arrays that SciPy reads, depending on the format of the matrix.
+SPARSE_ARRAYS = {"format", "_is_array", "shape", "data", "indptr", "indices"}
+SPARSE_ARRAYS |= {"row", "col", "coords", "offsets"}
+
+SHAPE_BYTES = 2**10  # more than a shape takes
+
 
 class NpzSource(WholeSource):
     """A sparse matrix in SciPy's .npz format, with labels if polysparse wrote it."""
 
     def whole_bytes(self) -> int:
-        """Return the size of all arrays in the archive, unpacked."""
+        """Return the size of all arrays in the archive, unpacked, and of the offsets of its rows.
+
+        Formats other than CSR have no such offsets, however many rows they state.
+        """
         with zipfile.ZipFile(self.place) as archive:
-            return sum(member.file_size for member in archive.infolist())
+            sizes = {member.filename: member.file_size for member in archive.infolist()}
+            n_rows = 0
+            if 0 < sizes.get("shape.npy", 0) < SHAPE_BYTES:
+                n_rows = int(read_member(archive, "shape")[0])
+        return sum(sizes.values()) + max(0, 8 * n_rows - sizes.get("indptr.npy", 0))
 
     def read(self) -> tuple[Any, NDArray[Any] | None]:
         with open(self.place, "rb") as file:  # given a path, NumPy leaves a damaged file open
+            with zipfile.ZipFile(file) as archive:
+                for name in SPARSE_ARRAYS & {Path(name).stem for name in archive.namelist()}:
+                    require_size(archive, name)
+            file.seek(0)
             matrix = sparse.load_npz(file)
             if matrix.ndim != 2:
                 raise ValueError(f"holds an array of {matrix.ndim} dimensions; two are needed.")
@@ -54,8 +72,8 @@ def _labels_in(npz: IO[bytes], n_rows: int) -> NDArray[Any] | None:
     Files of other programs may hold anything under that name; then None is returned.
     """
     labels: NDArray[Any] = np.empty(0, object)
-    with np.load(npz, allow_pickle=False) as members, suppress(KeyError, ValueError):
-        labels = members["labels"]
+    with zipfile.ZipFile(npz) as archive, suppress(KeyError, ValueError):
+        labels = read_member(archive, "labels")
     is_ours = labels.shape == (n_rows,) and labels.dtype.kind in "biuf"
     return labels.astype(np.float64) if is_ours else None
 
@@ -190,6 +208,7 @@ class NpzFormat(Format):
     source, sink = NpzSource, NpzSink
     endings = written_endings = (".npz",)
     is_resumable = True
+    has_description = True
 
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         """Return the bytes of the arrays, and of what is on the disk twice while they are moved."""

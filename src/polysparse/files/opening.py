@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.files.atomic import beside
 from polysparse.files.description import columns_in, parse_json
 from polysparse.files.errors import FileFault, UnknownExtension, faults_of
 from polysparse.files.format import Format
 from polysparse.files.matrix_market import MatrixMarketFormat
 from polysparse.files.npz import NpzFormat
 from polysparse.files.parquet import ParquetFormat
-from polysparse.files.paths import MANIFEST, PROGRESS, version_of
+from polysparse.files.paths import MANIFEST, PROGRESS, require_on_disk, version_of, written_asides
 from polysparse.files.pieces import CutFile
 from polysparse.files.source import Reading, Source
 from polysparse.files.store_source import StoreFormat
@@ -111,7 +110,7 @@ def cut_file(path: str | os.PathLike[str], block_bytes: int) -> CutFile:
     """Cut a file into pieces of about `block_bytes`, reading little more than its head."""
     where = Path(path).absolute()
     format = format_to_read(str(where))
-    _require_exists(str(where))
+    require_on_disk(_require_exists(str(where)))
     if not format.has_pieces:
         nouns = enumerate_words(each.noun for each in FORMATS if each.has_pieces)
         raise ValueError(
@@ -130,8 +129,7 @@ def is_written(path: Path, description: dict[str, Any]) -> bool:
 
 def unfinished(path: Path) -> Path | None:
     """Return what an unfinished run to a path has left for another one to resume, or None."""
-    asides = (beside(path, role) for role in ("partial", "store"))
-    return next((aside for aside in asides if _has_complete_parts(aside)), None)
+    return next((aside for aside in written_asides(path) if _has_complete_parts(aside)), None)
 
 
 def _has_complete_parts(aside: Path) -> bool:
@@ -148,12 +146,14 @@ def _has_complete_parts(aside: Path) -> bool:
 def read_description(path: str) -> dict[str, Any]:
     """Return the description that polysparse stored in an output."""
     where, own_format = _require_exists(path), format_to_read(path)
+    require_on_disk(where)
     with faults_of(Path(path)):
         description = own_format.read_description(where)
         if description is None:
+            described = _written(each for each in FORMATS if each.has_description)
             raise ValueError(
-                "has no description of its columns. Only a directory, .npz or .parquet file that "
-                "polysparse wrote has one."
+                "has no description of its columns. These have one, if polysparse wrote them: "
+                f"{described}."
             )
         columns_in(description)
         MonomialBasis(**description["basis"])

@@ -99,6 +99,7 @@ class ParquetFormat(Format):
     source, sink = ParquetSource, ParquetSink
     endings = written_endings = (".parquet",)
     has_pieces = True
+    has_description = True
 
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         return 0  # files are compressed

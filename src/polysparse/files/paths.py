@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from polysparse.files.atomic import beside, fcntl, is_named
+from polysparse.files.atomic import beside, fcntl, is_named, size_of
+from polysparse.files.errors import FileFault
 from polysparse.machine import format_bytes
 
 msvcrt: Any = import_module("msvcrt") if find_spec("msvcrt") else None  # on Windows
@@ -27,6 +28,12 @@ ASIDES = "partial", "store", "old", "replaced", "lock"
 def vocabulary_of(path: Path) -> Path:
     """Return the path of the file that lists the chosen columns of an output."""
     return path.with_name(f"{path.name}.vocabulary")
+
+
+def require_on_disk(path: Path) -> None:
+    """Raise FileFault if a path is a pipe or a device, which may never end or never answer."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FileFault(f"{path} is a pipe or a device: copy what it holds into a file first.")
 
 
 def is_own(path: Path) -> bool:
@@ -129,27 +136,9 @@ def require_free_space(path: Path, n_bytes: int) -> None:
 
 def free_space(path: Path) -> int:
     """Return the bytes that an output may take, with what an earlier run left of it."""
-    left = (beside(path, role) for role in ("partial", "store"))
-    return shutil.disk_usage(path.parent).free + sum(map(_size_of, left))
+    return shutil.disk_usage(path.parent).free + sum(map(size_of, written_asides(path)))
 
 
-def _size_of(path: Path) -> int:
-    files = path.iterdir() if path.is_dir() else [path] if path.exists() else []
-    return sum(file.stat().st_size for file in files)
-
-
-@contextmanager
-def naming_a_full_disk(path: Path) -> Iterator[None]:
-    """Say which output did not fit, and how much room there is, if a disk turns out to be full."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or error.filename:
-            raise
-        free = shutil.disk_usage(path.parent).free
-        named = OSError(
-            f"{path}: {error.strerror}. {free_space(path) - free:,} bytes were written, and "
-            f"{free:,} ({format_bytes(free)}) are free in {path.parent}."
-        )
-        named.errno = error.errno
-        raise named from None
+def written_asides(path: Path) -> list[Path]:
+    """Return the hidden names under which an output is written."""
+    return [beside(path, role) for role in ("partial", "store")]

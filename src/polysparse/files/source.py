@@ -20,6 +20,8 @@ from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
 
+MOST_FEATURES = 2**63 - 1
+
 OPEN_FILES = Path("/proc/self/fd")  # on Linux, the open files of this process by their numbers
 
 
@@ -108,14 +110,19 @@ class Source:
         It is `n_features` if that was given; FileFault is raised if that is too small. Otherwise it
         is one more than the largest column, but at least `least_features`.
         """
-        if self.given_features is None:
-            return max(largest + 1, self.reading.least_features)
-        if largest >= self.given_features:
+        n_features = self.given_features
+        if n_features is None:
+            n_features = max(largest + 1, self.reading.least_features)
+        if n_features > MOST_FEATURES:
             raise FileFault(
-                f"{self.path}: column {largest} occurs, but n_features={self.given_features} "
+                f"{self.path} would have {n_features} features; at most 2**63 - 1 are possible."
+            )
+        if largest >= n_features:
+            raise FileFault(
+                f"{self.path}: column {largest} occurs, but n_features={n_features} "
                 "allows only those below."
             )
-        return self.given_features
+        return n_features
 
     def spool(self, stream: IO[bytes]) -> None:
         """Copy a stream that can be read only once to a temporary file, and read from that.

@@ -22,7 +22,7 @@ from polysparse.files.description import VERSION, columns_in, n_columns_in, pars
 from polysparse.files.errors import FileFault
 from polysparse.files.npy import open_array
 from polysparse.files.parts import Parts
-from polysparse.files.paths import MANIFEST, version_of
+from polysparse.files.paths import MANIFEST, require_on_disk, version_of
 from polysparse.matrix.canonical import VALUE_DTYPES
 from polysparse.matrix.checking import INDEX_DTYPES, inspect_arrays
 from polysparse.matrix.output import as_csr
@@ -52,6 +52,7 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     folder = version_of(Path(path))
     if folder.is_file():
         raise FileFault(f"{folder} is a file, not a directory of polysparse expand{_hint(folder)}.")
+    require_on_disk(folder / MANIFEST)
     try:
         manifest = parse_json((folder / MANIFEST).read_bytes())
     except FileNotFoundError:

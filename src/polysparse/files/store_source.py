@@ -117,6 +117,7 @@ class StoreFormat(Format):
     is_directory = True
     is_resumable = True
     has_pieces = True
+    has_description = True
 
     def read_description(self, path: Path) -> Any:
         return read_manifest(path)

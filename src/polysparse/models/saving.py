@@ -23,7 +23,10 @@ TRANSFORMERS: dict[str, Any] = {
 # Results of a fit that are saved besides the arrays, as far as a model has them.
 ATTRIBUTES = "classes_", "n_iter_", "objective_"
 PLAIN_KINDS = "biufU"  # of arrays that JSON can hold; arrays of str objects are held, too
-MOST_TEXT = 2**20  # bytes of an element of such an array
+
+# Text is padded to the width that a file states only if the array takes at most this many times the
+# bytes of the text, or is small: one long string, or a wide dtype, would multiply the others.
+MOST_PADDING, SMALL_TEXT = 16, 2**20
 
 
 def as_file(model: Any, **more: Any) -> ModelFile:
@@ -91,6 +94,8 @@ def _parameters_of(estimator: Any) -> dict[str, Any]:
 
 def _estimator_with(make: type, parameters: dict[str, Any]) -> Any:
     """Return an estimator with the parameters that `_parameters_of` has described."""
+    if "n_jobs" in parameters:
+        raise ValueError("it sets n_jobs, which belongs to the machine that reads it")
     given = {}
     for name, value in parameters.items():
         if isinstance(value, dict) and "transformer" in value:
@@ -156,9 +161,17 @@ def from_plain(value: Any) -> Any:
 
 
 def _array_again(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    is_text = dtype.hasobject and all(isinstance(each, str) for each in values)
-    if not (is_text or dtype.kind in PLAIN_KINDS) or dtype.itemsize > MOST_TEXT:
+    """Return an array of the values in a file; text that its dtype would pad too much, as objects.
+
+    ValueError is raised if they are not values of that dtype.
+    """
+    is_text = all(isinstance(each, str) for each in values)
+    if dtype.kind not in f"{PLAIN_KINDS}O" or (dtype.kind in "OU" and not is_text):
         raise ValueError(f"{dtype} is not the dtype of a plain array")
+    if dtype.kind == "U":
+        n_bytes = sum(len(each) + len('"", ') for each in values)
+        if dtype.itemsize * len(values) > max(MOST_PADDING * n_bytes, SMALL_TEXT):
+            dtype = np.dtype(object)
     array = np.array(values, dtype=dtype)
     if array.ndim != 1:
         raise ValueError(f"an array has {array.ndim} dimensions")

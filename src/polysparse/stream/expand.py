@@ -7,14 +7,15 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.atomic import naming_a_full_disk
 from polysparse.files.description import describe
 from polysparse.files.errors import FileFault
 from polysparse.files.opening import format_to_write, is_written, unfinished
 from polysparse.files.paths import (
     free_space,
-    naming_a_full_disk,
     remove_asides,
     require_free_space,
+    written_asides,
 )
 from polysparse.files.sink import Sink
 from polysparse.files.source import Source
@@ -64,7 +65,7 @@ def stream_expansion(
         if not is_there:
             sink = format_to_write(path).sink(path, description, resume=resume)
             try:
-                with naming_a_full_disk(path):
+                with naming_a_full_disk(path, written_asides(path)):
                     _write(sink, source, plan, resources)
                     _finish(sink, path, beside)
             except BaseException as error:

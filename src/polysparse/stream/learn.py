@@ -103,7 +103,7 @@ def _room_for(tally: ColumnTally, resources: Resources) -> tuple[int | None, boo
 def _refuse(tally: ColumnTally, resources: Resources, done: int, n_rows: int) -> NoReturn:
     """Raise MemoryError, stating what was found so far and how to proceed."""
     tally.settle()
-    what, way_out, limit = "The available memory", "", resources.memory
+    what, way_out, limit = "The available memory", "", resources.limit
     if resources.max_memory is not None and _room_for(tally, resources)[1]:
         what, way_out = f"max_memory={limit} ({format_bytes(limit)})", "give more, "
     raise MemoryError(

@@ -57,4 +57,4 @@ def require_room_for_rows(
     what = "the longest row alone needs"
     if besides:
         what = f"{' and '.join([*besides, 'the longest row'])} need"
-    require_within(resources.memory, memory_for_rows(plan, n_more) + columns + resident, what)
+    require_within(resources.limit, memory_for_rows(plan, n_more) + columns + resident, what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.files.archive import JSON_FACTOR
 from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
 from polysparse.files.source import Source
@@ -20,39 +22,55 @@ from polysparse.stream.rows import read_rows, require_unchanged
 
 LEAST_MEMORY = READ_SHARE * LEAST_READ  # of reading in the smallest blocks
 
+# A quarter of the memory is for predictions. A number takes up to so many bytes until it is written
+# as text, and a class so many times its own.
+PREDICT_SHARE, BYTES_PER_NUMBER, CLASS_COPIES = 4, 128, 4
+
 
 def memory_for_model(file: ModelFile) -> int:
     """Return the memory that a model takes while it predicts."""
     n_bytes = file.coefficients.nbytes + (0 if file.counts is None else file.counts.nbytes)
+    n_bytes += JSON_FACTOR * len(json.dumps(file.more))  # names, classes and parameters
     return n_bytes + BYTES_PER_CHOSEN * file.columns.n_columns * (file.columns.kind == "chosen")
 
 
 def iter_predictions(
-    source: Source, predict: Callable[[Any], NDArray[Any]], resources: Resources, resident: int
+    source: Source,
+    predict: Callable[[Any], NDArray[Any]],
+    resources: Resources,
+    file: ModelFile,
+    class_bytes: int = 8,
 ) -> Iterator[tuple[NDArray[Any], Any]]:
-    """Yield what `predict` makes of each block of rows, with its labels or None.
+    """Yield what `predict`, of the model in a file, makes of some rows, with their labels or None.
 
-    MemoryError is raised if the `resident` bytes of a model leave no room for a block.
+    `class_bytes` is the size of a predicted class. MemoryError is raised if the model leaves no
+    room for a row.
     """
-    rest = resources.memory - source.resident_bytes - resident
-    needed = source.resident_bytes + resident + LEAST_MEMORY
-    require_within(resources.memory, needed, "the model and a few rows need")
+    resident = source.resident_bytes + memory_for_model(file)
+    row_bytes = BYTES_PER_NUMBER * len(file.intercept) + CLASS_COPIES * class_bytes
+    needed = resident + LEAST_MEMORY + PREDICT_SHARE * row_bytes
+    require_within(resources.limit, needed, "the model and a few rows need")
+    rest = max(resources.memory, needed) - resident
+    most_rows = rest // PREDICT_SHARE // row_bytes
     resources.progress.start(0, "predicting")
     n_rows = 0
     for x, labels in read_rows(source, 0, rest, np.dtype(np.float64), resources.n_jobs):
-        if x.shape[0]:
-            yield predict(as_csr(x.shape, x.indptr, x.indices, x.data, is_array=True)), labels
+        for start in range(0, x.shape[0], most_rows):
+            rows = slice(start, min(start + most_rows, x.shape[0]))
+            few = x.rows(rows)
+            predicted = predict(as_csr(few.shape, few.indptr, few.indices, few.data, is_array=True))
+            yield predicted, None if labels is None else labels[rows]
+            resources.progress.advance_to(n_rows + rows.stop, "predicted")
         n_rows += x.shape[0]
-        resources.progress.advance_to(n_rows, "predicted")
     require_unchanged(source, n_rows)
 
 
 def score_regression(
-    source: Source, model: Any, resources: Resources, resident: int
+    source: Source, model: Any, resources: Resources, file: ModelFile
 ) -> dict[str, float]:
     """Return R2 and the root of the mean squared error on the labels of a file."""
     errors, n_rows, mean, spread = 0.0, 0, 0.0, 0.0
-    for predicted, labels in iter_predictions(source, model.predict, resources, resident):
+    for predicted, labels in iter_predictions(source, model.predict, resources, file):
         errors += float(np.sum((predicted - labels) ** 2))
         # Spreads of blocks about their own means are joined, so that nothing cancels.
         block_mean, n_block = float(labels.mean()), len(labels)
@@ -67,11 +85,11 @@ def score_regression(
 
 
 def score_classes(
-    source: Source, model: Any, resources: Resources, resident: int
+    source: Source, model: Any, resources: Resources, file: ModelFile
 ) -> dict[str, float]:
     """Return accuracy and log loss on the labels of a file."""
     hits, loss, n_rows = 0, 0.0, 0
-    for logs, labels in iter_predictions(source, model.predict_log_proba, resources, resident):
+    for logs, labels in iter_predictions(source, model.predict_log_proba, resources, file):
         true = np.searchsorted(model.classes_, labels)
         known = model.classes_[np.minimum(true, len(model.classes_) - 1)] == labels
         if not known.all():

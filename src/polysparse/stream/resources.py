@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polysparse.machine import available_if_less
+
 
 class Progress:
     """Receives reports on how far a pass has come, and ignores them."""
@@ -34,6 +36,12 @@ class Resources:
     progress: Progress = Progress()  # noqa: RUF009
 
     @property
-    def memory(self) -> int:
-        """Bytes of working memory."""
+    def limit(self) -> int:
+        """Bytes of working memory that may be used."""
         return MEMORY if self.max_memory is None else self.max_memory
+
+    @property
+    def memory(self) -> int:
+        """Bytes of working memory to use: a limit may be far above what is available."""
+        available = available_if_less(self.limit)
+        return self.limit if available is None else available

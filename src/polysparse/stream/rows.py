@@ -13,7 +13,7 @@ from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.errors import FileFault, faults_of
 from polysparse.files.source import Source
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
-from polysparse.stream.memory import FILL_SHARE, bytes_to_read, memory_for_columns
+from polysparse.stream.memory import FILL_SHARE, bytes_to_read, memory_for_columns, memory_for_rows
 from polysparse.stream.resources import Resources
 
 
@@ -37,6 +37,7 @@ def expand_rows(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield blocks of the expansion with labels or None; each is valid until the next one."""
     rest = resources.memory - memory_for_columns(plan) - source.resident_bytes
+    rest = max(rest, memory_for_rows(plan))
     for x, labels in read_rows(source, skip_rows, rest, plan.dtype, resources.n_jobs):
         blocks = iter_expand_columns(
             plan.columns, x, n_jobs=resources.n_jobs, max_bytes=rest // FILL_SHARE, reuse=True
