@@ -30,7 +30,7 @@ N_ROWS, N_TRAIN = 100_000, 75_000
 
 
 def main(folder: Path) -> None:
-    """Fit, compare with the features as they are, and write what was learnt to a folder."""
+    """Fit, compare with the features as they are, and write what was learned to a folder."""
     X, y = click_log()
     basis = polysparse.MonomialBasis(X.shape[1], interaction_only=True)
     print(f"{N_ROWS:,} rows, {X.shape[1]} features, {basis.n_columns - 1:,} columns with all pairs")

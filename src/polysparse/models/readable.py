@@ -118,7 +118,7 @@ class ReadableMixin:
         -----
         Everything that prediction needs is saved, and the parameters. If `columns` is a
         transformer, it is saved as `sklearn.base.clone` would copy it: with its parameters alone.
-        The loaded model has its own columns, but would have new ones learnt if it was fitted again.
+        The loaded model has its columns; fitted again, it would learn new ones.
         """
         check_is_fitted(self)
         as_file(self).write(path)
