@@ -14,7 +14,7 @@ KERNELS := $(shell find src/kernels -type f) CMakeLists.txt pyproject.toml
 DRIVER  := $(shell find tests/kernels src/kernels -name "*.cpp" -not -path "*/bindings/*")
 CPP     := $(shell find src tests -name "*.hpp" -o -name "*.cpp" -o -name "*.cu")
 
-.PHONY: help demo test test-gpu emulate-gpu kernel-test lint format bench paper sanitize portable soak peer-test test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
+.PHONY: help demo test test-gpu emulate-gpu kernel-test lint format bench paper sanitize portable soak peer-test test-readme test-cluster test-matrix bench-cluster docs docs-light wheel stubs clean
 
 help:  ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ demo: $(VENV)/.installed  ## Install, then expand and fit real data beside sciki
 
 test: $(VENV)/.installed  ## Install, then run all tests
 	$(BIN)/python -m pytest $(PARALLEL)
+
+test-readme: $(VENV)/.installed  ## Run the examples of README and guides with only what they install
+	VENV=$(VENV) sh tests/readme.sh
 
 peer-test: $(VENV)/.installed  ## Run scikit-learn's own tests of PolynomialFeatures on ours
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -p no:cacheprovider -c tests/peer/pytest.ini tests/peer

@@ -3,7 +3,7 @@
 Both sides run in one process, in turn; the best of several times counts; every timed fit is
 checked; ratios are printed, with versions, also where they miss their target. A fit counts if its
 objective is within 1e-6 of the best one known: each solver has about the largest `tol` that reaches
-this. scikit-learn's fits include the expansion, and no intercept is penalised.
+this. scikit-learn's fits include the expansion, and no intercept is penalized.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def time_columns(case: Case, threads: list[int], repeats: int) -> Row:
 
 
 def fit(X: Any, degree: int, n_jobs: int) -> Any:
-    """A transformer that has learnt and chosen its columns."""
+    """A transformer that has learned and chosen its columns."""
     poly = ObservedPolynomialFeatures(degree, n_jobs=n_jobs).fit(X)
     assert len(poly.columns_)
     return poly

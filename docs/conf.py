@@ -114,7 +114,7 @@ USUAL = {
     "plot_top_terms", "predict", "predict_log_proba", "predict_proba", "save", "to_onnx", "to_text",
     "transform",
 }  # fmt: skip
-INSIDE = {"bytes_per_value", "filled_index_dtype"}  # properties that rooms of the house read
+INSIDE = {"bytes_per_value", "filled_index_dtype"}  # properties that other packages read
 
 
 def skip_member(

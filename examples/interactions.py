@@ -1,7 +1,7 @@
 """Fit a logistic regression to all pairs of features, read it, draw it, save it and load it.
 
 Which pairs of levels make a click likely is planted in a generated click log, and found again. The
-pairs are never built: the fit computes its products with them from the one-hot matrix itself.
+pairs are never built: the model is fitted to the one-hot matrix itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 import polysparse
@@ -30,19 +29,21 @@ N_ROWS, N_TRAIN = 100_000, 75_000
 
 
 def main(folder: Path) -> None:
-    """Fit, compare with the features as they are, and write what was learnt to a folder."""
-    X, y = click_log()
+    """Fit, compare with the features as they are, and write what was learned to a folder."""
+    X, names, y = click_log()
     basis = polysparse.MonomialBasis(X.shape[1], interaction_only=True)
     print(f"{N_ROWS:,} rows, {X.shape[1]} features, {basis.n_columns - 1:,} columns with all pairs")
     for degree in (1, 2):
-        model = PolynomialLogisticRegression(C=0.03, degree=degree, interaction_only=True)
+        model = PolynomialLogisticRegression(
+            C=0.03, degree=degree, interaction_only=True, feature_names=names
+        )
         start = perf_counter()
         model.fit(X[:N_TRAIN], y[:N_TRAIN])
         seconds = perf_counter() - start
         accuracy = model.score(X[N_TRAIN:], y[N_TRAIN:])
         print(f"degree {degree}: accuracy {accuracy:.3f} on the other rows, {seconds:.1f} s")
 
-    print(f"\n{model.top_terms(6).round(2)}\n")
+    print(f"\n{model.top_terms(6)}\n")
     model.plot_top_terms(20).figure.savefig(folder / "terms.svg")
     model.to_text(folder / "terms.txt")
     model.save(folder / "model.npz")
@@ -52,8 +53,8 @@ def main(folder: Path) -> None:
     print("written:", *sorted(path.name for path in folder.iterdir()))
 
 
-def click_log() -> tuple[Any, Any]:
-    """One level of each field a row, as sparse columns with names, and whether it was clicked."""
+def click_log() -> tuple[Any, list[str], Any]:
+    """One level of each field a row, as sparse columns; their names; and whether it was clicked."""
     rng = np.random.default_rng(0)
     first = np.cumsum([0, *FIELDS.values()])
     levels = [(rng.random(N_ROWS) ** 2 * n).astype(np.int32) for n in FIELDS.values()]
@@ -66,7 +67,7 @@ def click_log() -> tuple[Any, Any]:
     for pair, weight in PLANTED.items():
         one, other = (X[:, names.index(name)].toarray().ravel() for name in pair)
         odds += weight * one * other
-    return pd.DataFrame.sparse.from_spmatrix(X, columns=names), odds > 0
+    return X, names, odds > 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from polysparse.dispatch import backend_of, require_in_memory
+from polysparse.extras import how_to_install
 
 
 class Array:
@@ -73,15 +74,14 @@ def test_other_tensors_have_no_backend(X):
 def test_without_cupy_the_extra_is_named():
     program = "import sys; sys.modules['cupy'] = None; import polysparse.gpu.handler"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stderr.endswith("including those of PyTorch: pip install 'polysparse[cuda]'.\n")
+    assert done.stderr.endswith(f"including those of PyTorch: {how_to_install('cuda')}\n")
 
 
 def test_without_dask_the_extra_is_named():
     program = "import sys; sys.modules['dask'] = None; import polysparse.dask"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stderr.endswith(
-        "ImportError: polysparse.dask needs Dask: pip install 'polysparse[dask]'.\n"
-    )
+    message = f"ImportError: polysparse.dask needs Dask: {how_to_install('dask')}\n"
+    assert done.stderr.endswith(message)
 
 
 def test_polysparse_imports_neither_dask_nor_anything_of_a_gpu():

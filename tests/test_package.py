@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import polysparse
+from polysparse.extras import how_to_install
 
 ROOT = Path(__file__).parent.parent
 # tests/clusters/ and tests/gpu/ test the packages whose libraries are not installed here.
@@ -89,6 +90,24 @@ def test_the_stub_of_the_compiled_module_is_up_to_date(tmp_path):
         check=True,
     )
     assert stub.read_text() == (ROOT / "src/polysparse/_kernels.pyi").read_text()
+
+
+def test_one_function_says_how_to_install_an_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for path in (ROOT / "src" / "polysparse").rglob("*.py"):
+        text = path.read_text()
+        assert set(re.findall(r"how_to_install\([\"'](\w+)", text)) <= extras.keys()
+        assert "pip install '" not in text or path.name == "extras.py", path
+    assert how_to_install("cli") == "pip install '.[cli]' in the source folder of polysparse."
+
+
+def test_one_page_says_how_to_install_extras():
+    pages = [page for page in (ROOT / "docs").glob("*.md") if "pip install" in page.read_text()]
+    assert [page.name for page in pages] == ["get-started.md"]
+    for page in (*pages, ROOT / "README.md"):
+        wanted = {"pip install .", "pip install '.[cli]'"}
+        assert set(re.findall(r"pip install [^\s`]+", page.read_text())) <= wanted
 
 
 def test_importing_does_not_load_scikit_learn():

@@ -13,6 +13,7 @@ SOURCE = ROOT / "src" / "polysparse"
 # A package may import those above it. ARCHITECTURE.md repeats this list.
 PACKAGES = """
 thresholds    numbers that tests lower
+extras        how to install optional libraries
 machine       memory and cores of this process
 dispatch      which backend computes, by the type of X
 engine        the compiled kernels: count, fill, observe

@@ -43,7 +43,7 @@ print(XP.shape, XP.chunks[1])
 
 # %%
 # Observed columns are counted block by block, and the counts are joined: exactly what ``fit`` on
-# all rows at once would have learnt. Then the blocks are transformed, and stay where they are.
+# all rows at once would have learned. Then the blocks are transformed, and stay where they are.
 
 with get_task_stream(client) as stream:
     poly = ObservedPolynomialFeatures(interaction_only=True, min_count=20).fit(X)
@@ -54,7 +54,7 @@ print(f"{poly.n_output_features_:,} of {XP.shape[1]:,} columns are kept")
 # Dask tells which worker did what, and when.
 
 STEPS = {"count_block": "count a block", "merge": "join counts", "transform": "transform a block"}
-COLOURS = dict(zip([*STEPS.values(), "make a block"], ("C0", "C3", "C1", "0.75"), strict=True))
+COLORS = dict(zip([*STEPS.values(), "make a block"], ("C0", "C3", "C1", "0.75"), strict=True))
 spans = [
     (task["worker"], STEPS.get(key_split(task["key"]), "make a block"), span["start"], span["stop"])
     for task in stream.data
@@ -64,10 +64,10 @@ spans = [
 begin = min(start for _, _, start, _ in spans)
 workers = sorted({worker for worker, *_ in spans})
 figure, ax = plt.subplots(figsize=(10, 3))
-for step, colour in COLOURS.items():
+for step, color in COLORS.items():
     mine = [(workers.index(w), a - begin, b - a) for w, s, a, b in spans if s == step]
     lanes, starts, lengths = zip(*mine, strict=True)
-    ax.barh(lanes, lengths, 0.7, starts, color=colour, edgecolor="white", lw=0.5, label=step)
+    ax.barh(lanes, lengths, 0.7, starts, color=color, edgecolor="white", lw=0.5, label=step)
 ax.set_yticks(range(len(workers)), [f"worker {n + 1}" for n in range(len(workers))])
 ax.set_xlabel("seconds")
 figure.legend(loc="outside upper center", ncols=4, frameon=False)

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from polysparse import PolynomialLogisticRegression
 
 # %%
-# Pixels have 17 levels of grey; what is not white is 1 here.
+# Pixels have 17 levels of gray; what is not white is 1 here.
 
 images, y = load_digits(return_X_y=True)
 X = (images > 7).astype(float)

@@ -58,6 +58,6 @@ right.semilogx(kept, accuracy, "o-", color="C1")
 for n, score, min_count in zip(kept, accuracy, counts, strict=True):
     right.annotate(f"{min_count:,}", (n, score), (0, 7), textcoords="offset points", ha="center")
 right.set(xlabel="columns kept", ylabel="accuracy on other rows")
-right.set_title("accuracy, labelled by min_count")
+right.set_title("accuracy, labeled by min_count")
 right.margins(0.1)
 plt.show()

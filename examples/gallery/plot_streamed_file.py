@@ -53,7 +53,7 @@ assert process.returncode == 0
 
 # %%
 # ``load`` opens the result without reading it. ``iter_load`` reads it part by part, for models that
-# learn in batches; each part is judged before it is learnt.
+# learn in batches; each part is judged before it is learned.
 
 print(polysparse.load(folder / "out").shape)
 model = SGDClassifier(loss="log_loss", random_state=0)
@@ -73,6 +73,6 @@ left.plot(seconds, memory, color="C1", label="memory, Python included")
 left.set(xlabel="seconds", ylabel="MB")
 left.legend()
 right.plot(ends, accuracy, "o-", color="C2")
-right.set(xlabel="rows learnt", title="accuracy on the next part")
+right.set(xlabel="rows learned", title="accuracy on the next part")
 plt.show()
 temporary.cleanup()

@@ -61,10 +61,10 @@ for size in sizes:
 # Memory of polysparse is the result itself.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-for side, colour in (("scikit-learn", "0.45"), ("polysparse", "C0")):
+for side, color in (("scikit-learn", "0.45"), ("polysparse", "C0")):
     seconds, peaks = zip(*costs[side], strict=True)
-    left.loglog(sizes, np.array(seconds) * 1e3, "o-", color=colour, label=side)
-    right.loglog(sizes, np.array(peaks) / 1e6, "o-", color=colour, label=side)
+    left.loglog(sizes, np.array(seconds) * 1e3, "o-", color=color, label=side)
+    right.loglog(sizes, np.array(peaks) / 1e6, "o-", color=color, label=side)
 right.loglog(sizes, np.array(results) / 1e6, ":", color="C1", lw=3, label="the result")
 left.set(xlabel="rows", title="time, ms")
 right.set(xlabel="rows", title="peak of memory, MB")

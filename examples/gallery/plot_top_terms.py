@@ -8,7 +8,6 @@ are never built.
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import KBinsDiscretizer
@@ -16,19 +15,19 @@ from sklearn.preprocessing import KBinsDiscretizer
 from polysparse import PolynomialLogisticRegression
 
 # %%
-# 30 measurements of 569 tumours come with scikit-learn. Each becomes four columns, of which one is
+# 30 measurements of 569 tumors come with scikit-learn. Each becomes four columns, of which one is
 # 1: in which quarter of its range a measurement is.
 
 data = load_breast_cancer()
 bins = KBinsDiscretizer(4, encode="onehot", strategy="uniform")
 quarters = ("lowest", "low", "high", "highest")
 names = [f"[{name} {quarter}]" for name in data.feature_names for quarter in quarters]
-X = pd.DataFrame.sparse.from_spmatrix(bins.fit_transform(data.data), columns=names)
+X = bins.fit_transform(data.data)
 y = data.target_names[data.target]
 
 # %%
-# Cross-validation says how strong the penalty should be. At their best both models are equally
-# good: 569 rows tell no more. The one of pairs gets there with a stronger penalty.
+# Cross-validation chooses the penalty. At their best both models are equally good on so few rows.
+# The model of pairs needs a stronger penalty.
 
 penalties = np.logspace(-3, 1, 7)
 scores = {
@@ -50,11 +49,10 @@ ax.legend()
 plt.show()
 
 # %%
-# The model with the best penalty, and what it is made of. ``rows`` says in how many rows a term
-# is 1.
+# The terms of the model with the best penalty. ``rows`` is the number of rows in which a term is 1.
 
-model = PolynomialLogisticRegression(penalties[np.argmax(scores[2])], interaction_only=True)
-model.fit(X, y)
+best = penalties[np.argmax(scores[2])]
+model = PolynomialLogisticRegression(best, interaction_only=True, feature_names=names).fit(X, y)
 print(f"{model.coef_.shape[1]:,} terms")
 model.top_terms(5).round(3)
 

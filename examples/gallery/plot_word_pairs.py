@@ -8,7 +8,6 @@ words cannot know; one of pairs of words can, and says which pairs.
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from polysparse import PolynomialLogisticRegression
@@ -34,13 +33,11 @@ texts, labels = zip(*(review() for _ in range(12_000)), strict=True)
 print(texts[0])
 
 # %%
-# Words are columns with names. Models of degree 1 and 2 are fitted to more and more of the reviews;
+# Words are columns. Models of degree 1 and 2 are fitted to more and more of the reviews;
 # the last 4,000 are kept to judge them. The pairs are never built.
 
 count = CountVectorizer(binary=True)
-X = pd.DataFrame.sparse.from_spmatrix(
-    count.fit_transform(texts).astype(np.float64), columns=count.get_feature_names_out()
-)
+X = count.fit_transform(texts).astype(np.float64)
 y = np.where(labels, "praise", "blame")
 sizes = [500, 1_000, 2_000, 4_000, 8_000]
 scores = {1: [], 2: []}
@@ -60,6 +57,6 @@ left.set(xscale="log", xlabel="reviews", ylabel="accuracy", ylim=(0.45, 1.02))
 left.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
 left.minorticks_off()
 left.legend()
-model.plot_top_terms(24, ax=right)
+model.plot_top_terms(24, feature_names=count.get_feature_names_out(), ax=right)
 right.set_title("the heaviest terms: towards praise, or blame")
 plt.show()

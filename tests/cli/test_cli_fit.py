@@ -122,6 +122,24 @@ def test_columns_of_a_vocabulary(data, model, tmp_path):
     assert_same_model(model, PolynomialLogisticRegression(columns=columns).fit(X, Y.astype(int)))
 
 
+def test_names_of_features_are_in_the_model(data, model, tmp_path, capsys):
+    names = [f"feature={j}" for j in range(X.shape[1])]
+    (tmp_path / "names").write_text("\n".join(names))
+    run("fit", data, "-o", model, "--quiet", "--feature-names", tmp_path / "names")
+    expected = PolynomialLogisticRegression(feature_names=names).fit(X, Y.astype(int))
+    assert list(load_model(model).top_terms(9)["name"]) == list(expected.top_terms(9)["name"])
+    capsys.readouterr()
+    run("terms", model, "-n", 1)
+    assert expected.top_terms(1)["name"][0] in capsys.readouterr().out.splitlines()[1]
+
+
+def test_too_few_names_of_features_are_refused(data, model, tmp_path, capsys):
+    (tmp_path / "names").write_text("a\nb\n")
+    error = refused(capsys, 1, "fit", data, "-o", model, "--feature-names", tmp_path / "names")
+    assert f"names has 2 lines, but there are {X.shape[1]} input columns" in error
+    assert not model.exists()
+
+
 def test_a_file_read_in_blocks_gives_the_same_model(data, model, tmp_path, monkeypatch):
     run("fit", data, "-o", model, "--quiet")
     read_small_blocks(monkeypatch)

@@ -20,6 +20,7 @@ from dask_kills import LIMIT, survive
 from inside import at_iteration
 from model_data import COLUMNS, classes_for, numbers_for
 from polysparse import PolynomialLogisticRegression, PolynomialRidge
+from polysparse.clusters.worker_copies import copy_for_workers
 from polysparse.dask.holders import Holders
 
 X = random_csr(150, 7, 0.5)
@@ -105,6 +106,16 @@ def test_class_weights_and_a_warm_start(target):
     for C in (1.0, 0.9):
         found.set_params(C=C).fit(lazily(X, SIZES["some"]), y, WEIGHTS)
         assert_same(found, wanted.set_params(C=C).fit(X, y, WEIGHTS))
+
+
+def test_names_of_features_stay_here():
+    names = [f"feature {j}" for j in range(7)]
+    model = make("ridge", feature_names=names).fit(lazily(X, SIZES["some"]), TARGETS["ridge"])
+    wanted = make("ridge", feature_names=names).fit(X, TARGETS["ridge"])
+    assert list(model.top_terms(3)["name"]) == list(wanted.top_terms(3)["name"])
+    assert copy_for_workers(model).feature_names is None
+    with pytest.raises(ValueError, match="feature_names has length 2, but X has 7 features"):
+        make("ridge", feature_names=["a", "b"]).fit(lazily(X, SIZES["some"]), TARGETS["ridge"])
 
 
 def test_rows_that_dask_cannot_count_and_dense_blocks():

@@ -136,6 +136,18 @@ def test_columns_and_weights(spark, params, parameters):
     assert_same(found.model, in_python("two", **parameters))
 
 
+def test_terms_have_the_names_of_features_in_the_metadata(spark, tmp_path):
+    from pyspark.ml.feature import VectorAssembler
+
+    numbers = [(float(a), float(b), 3.0 * a * b) for a in range(4) for b in range(4)]
+    data = spark.createDataFrame(numbers, ["age", "dose", "label"])
+    data = VectorAssembler(inputCols=["age", "dose"], outputCol="features").transform(data)
+    model = on_spark.PolynomialRidge(interactionOnly=True).fit(data)
+    model.save(str(tmp_path / "model"))
+    for each in (model, on_spark.PolynomialRidgeModel.load(str(tmp_path / "model"))):
+        assert list(each.model.top_terms(1)["name"]) == ["age dose"]
+
+
 def test_weights_of_classes_and_column_numbers_are_saved_and_loaded(spark, tmp_path):
     stage = make("two", classWeight={1: 2}, columns=np.array([1, 4]))
     stage.save(str(tmp_path / "stage"))

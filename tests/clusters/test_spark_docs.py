@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import polysparse.spark
+from polysparse.extras import how_to_install
 
 ROOT = Path(__file__).parents[2]
 MODULES = [m.name for m in pkgutil.iter_modules(polysparse.spark.__path__, "polysparse.spark.")]
@@ -43,7 +44,7 @@ def test_a_missing_library_is_named_with_the_extra(missing):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        f"ImportError: polysparse.spark needs {missing}: pip install 'polysparse[spark]'."
+        f"ImportError: polysparse.spark needs {missing}: {how_to_install('spark')}"
     )
 
 

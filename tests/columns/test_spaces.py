@@ -95,3 +95,19 @@ def test_chosen_columns_are_described_alike_however_they_lie_in_memory(dtype, st
     assert space.describe() == chosen(1, 5, 14).describe()
     assert space == chosen(1, 5, 14)
     assert hash(space) == hash(chosen(1, 5, 14))
+
+
+def test_as_many_columns_can_be_chosen_as_int32_can_number():
+    most = 2**31 - 1
+    ranks = np.broadcast_to(np.int64(0), most + 1)  # as long as that, in the memory of one
+    basis = MonomialBasis(10**6)
+    ChosenColumns(basis, ranks[:most]).require_indexable()
+    with pytest.raises(
+        ValueError, match=r"2,147,483,648 columns were chosen; at most 2,147,483,647 can be\. Set"
+    ):
+        ChosenColumns(basis, ranks).require_indexable()
+
+
+def test_columns_are_chosen_from_a_basis_that_int64_can_number():
+    with pytest.raises(ValueError, match=r"at most 2\*\*63 - 1 can be indexed"):
+        ChosenColumns(MonomialBasis(10**6, 4), np.arange(3)).require_indexable()

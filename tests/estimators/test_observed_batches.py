@@ -74,7 +74,7 @@ def test_any_batches_give_what_one_fit_gives(data, shape, parameters, looks):
 @given(data=st.data(), shape=ANY_MATRIX, parameters=ANY_PARAMETERS, by_pickle=st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_parts_merge_in_any_order_to_what_one_fit_gives(data, shape, parameters, by_pickle):
-    """As on a cluster: parts are learnt separately, sent, and merged two by two."""
+    """As on a cluster: parts are learned separately, sent, and merged two by two."""
     X = random_csr(*shape)
     whole = ObservedPolynomialFeatures(**parameters).partial_fit(X)
     parts = [
@@ -182,7 +182,7 @@ def test_merging_what_is_no_vocabulary_is_refused():
 def test_partial_fit_of_other_columns_is_refused():
     poly = ObservedPolynomialFeatures().fit(np.eye(3))
     before = columns_and_counts(poly)
-    with pytest.raises(ValueError, match=r"which was learnt before: call fit to start over"):
+    with pytest.raises(ValueError, match=r"which was learned before: call fit to start over"):
         poly.set_params(degree=3).partial_fit(np.eye(3))
     poly.set_params(degree=2)
     with pytest.raises(ValueError, match="X has 4 features, but ObservedPolynomialFeatures is exp"):
@@ -239,7 +239,7 @@ def test_ctrl_c_during_partial_fit_leaves_what_was_learnt():
         try:
             poly.partial_fit(sparse.vstack([X] * 4, format="csr"))
         except Late:
-            assert poly.counts_.sum() == counts, "learnt in part"
+            assert poly.counts_.sum() == counts, "learned in part"
         signal.setitimer(signal.ITIMER_REAL, 0)
         print(poly.partial_fit(X[30:60]).counts_[0] in (60, 8060))
         """

@@ -118,7 +118,7 @@ def test_many_short_rows(n, parameters):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("include_bias", [False, True])
 def test_hardly_any_stored_values(include_bias, dtype):
-    X = sparse.random_array((300_000, 40), density=1e-5, format="csr", rng=0, dtype=dtype)
+    X = sparse.random(300_000, 40, 1e-5, format="csr", dtype=dtype, random_state=0)
     for degree in (1, 2, 3, 5):
         assert_expands_alike(X, degree=degree, include_bias=include_bias)
 

@@ -1,5 +1,6 @@
 """Models as ONNX graphs, run by onnxruntime."""
 
+import re
 import sys
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from checks import names_in
 from inside import set_largest_graph
 from polysparse import PolynomialLogisticRegression, PolynomialRidge
+from polysparse.extras import how_to_install
 from small_models import NAMED, TARGETS, X, fitted
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -128,5 +130,5 @@ def test_a_graph_that_no_file_could_hold_is_refused(tmp_path, monkeypatch):
 
 def test_without_onnx_the_message_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"pip install 'polysparse\[onnx\]'"):
+    with pytest.raises(ImportError, match=re.escape(how_to_install("onnx"))):
         fitted("ridge").to_onnx(tmp_path / "model.onnx")

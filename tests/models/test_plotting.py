@@ -1,9 +1,11 @@
 """Pictures of the heaviest terms."""
 
+import re
 import sys
 
 import pytest
 
+from polysparse.extras import how_to_install
 from small_models import X, fitted
 
 mpl = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -81,5 +83,5 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'polysparse\[cli\]'"):
+    with pytest.raises(ImportError, match=re.escape(how_to_install("cli"))):
         fitted("ridge").plot_top_terms()

@@ -267,6 +267,8 @@ def test_a_file_that_was_compressed_meanwhile_is_read(saved):
         ({"feature_names_in": 5}, "not a list of strings"),
         ({"parameters": None}, "damaged"),
         ({"parameters": {"colour": "red"}}, "colour"),
+        ({"parameters": {"feature_names": ["a"]}}, "feature_names has length 1"),
+        ({"parameters": {"feature_names": 5}}, "feature_names must be a list of strings"),
         ({"parameters": {"C": {"pickle": "x"}}}, "is not a plain value"),
         ({"parameters": {"C": {"items": 5}}}, "damaged"),
         ({"parameters": {"columns": {"transformer": "forest"}}}, "forest"),

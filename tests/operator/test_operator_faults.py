@@ -199,7 +199,7 @@ def test_a_result_that_cannot_be_allocated(columns):
         f"""
         import resource
         rng = np.random.default_rng(0)
-        X = sparse.csr_array(sparse.random_array((20, 6000), density=0.01, rng=rng))
+        X = sparse.csr_array(sparse.random(20, 6000, 0.01, random_state=rng))
         operator = PolynomialOperator(X, columns={columns}, n_jobs=2)
         r = np.ones(20)
         wanted = operator.rmatvec(r)

@@ -1,6 +1,7 @@
 """The paper's experiments: what is read off the measurements, and a run on tiny matrices."""
 
 import csv
+import re
 import sys
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="the figures need matplotlib: the [cli] extra")
 
 import polysparse
+from polysparse.extras import how_to_install
 from polysparse.paper import experiments, measuring, reproducing
 from polysparse.paper import page as paper_page
 from polysparse.paper import results as paper_results
@@ -198,6 +200,6 @@ def test_results_that_differ_are_refused():
 
 def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'polysparse\[cli\]'"):
+    with pytest.raises(ImportError, match=re.escape(how_to_install("cli"))):
         tiny_run(tmp_path / "out")
     assert not (tmp_path / "out").exists()

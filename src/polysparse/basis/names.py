@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +13,24 @@ from polysparse.basis.simplex import count_monomials
 
 def _power(name: str, exponent: int) -> str:
     return name if exponent == 1 else f"{name}^{exponent}"
+
+
+def as_feature_names(names: Any, n_features: int) -> list[str] | None:
+    """Read the argument `feature_names`: None, or a string for each feature."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"feature_names must be a list of strings; got {names!r}.")
+    features = list(names)
+    for j, name in enumerate(features):
+        if not isinstance(name, str):
+            raise TypeError(f"feature_names must be strings, but feature_names[{j}] is {name!r}.")
+    if len(features) != n_features:
+        raise ValueError(
+            f"feature_names has length {len(features):,}, but X has {n_features:,} features: give "
+            "one name for each, in order."
+        )
+    return features
 
 
 def names_of_tuples(tuples: NDArray[Any], input_features: Sequence[str] | None) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.cli.names import read_names
 from polysparse.cli.options import (
     Misuse,
     add_basis,
@@ -79,6 +80,12 @@ def add_to(commands: Any) -> None:
         help="regularization strength of ridge (default: 1)",
     )
     add("--no-intercept", action="store_true", help="fit without an intercept")
+    add(
+        "--feature-names",
+        metavar="FILE",
+        type=Path,
+        help="names of input columns, one per line, which MODEL then has",
+    )
     add_basis(parser, has_bias=False)
     add_columns(parser, "")
     add_strict(parser, "--vocabulary or, in --test, of IN")
@@ -105,11 +112,13 @@ def run(options: argparse.Namespace) -> None:
         source = open_input(options, vocabulary)
         stack.callback(source.close)
         _require_labels(source, "fit a model to")
-        test = None
+        test, names = None, None
         if options.test is not None:
             test = _open_test(options, source)
             stack.callback(test.close)
-        file, model = _fit(options, source, vocabulary)
+        if options.feature_names is not None:
+            names = read_names(options.feature_names, source.summary.n_features)
+        file, model = _fit(options, source, vocabulary, names)
         file.write(options.output)
         _print_summary(options, source, model)
         if test is not None:
@@ -157,7 +166,10 @@ def _open_test(options: argparse.Namespace, source: Source) -> Source:
 
 
 def _fit(
-    options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None
+    options: argparse.Namespace,
+    source: Source,
+    vocabulary: Vocabulary | None,
+    feature_names: list[str] | None,
 ) -> tuple[ModelFile, Any]:
     """Return a fitted model, and what its file will hold."""
     from polysparse.models.saving import as_file
@@ -170,6 +182,7 @@ def _fit(
     print_dropped(source, options.vocabulary, options)
     labels = _as_labels(y, source, options)
     model, n_columns = _make_model(options, X, vocabulary)
+    model.set_params(feature_names=feature_names)
     n_classes = len(np.unique(labels)) if options.model == "logistic" else 1
     n_vectors = model._n_vectors * (n_classes if n_classes > 2 else 1)
     what = f"IN and {n_vectors} vectors of {n_columns:,} coefficients"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +56,10 @@ def run(options: argparse.Namespace) -> None:
 
     _require_writable(options)
     file = ModelFile.read(options.model)
-    terms = terms_of(model_in(file, options.model))
+    names = None
     if options.feature_names is not None:
-        names = read_names(options.feature_names, terms.columns.basis.n_features)
-        terms = replace(terms, features=names)
+        names = read_names(options.feature_names, file.columns.basis.n_features)
+    terms = terms_of(model_in(file, options.model), names)
     table = terms.top(options.n, _data(options, file))
     if options.plot is not None:
         _draw(table, options.plot)

@@ -13,7 +13,8 @@ def copy_for_workers(estimator: Any) -> Any:
     """Return a copy of a fitted model or transformer with only what tasks need."""
     light = copy(estimator)
     light.n_jobs = threads_in_task(estimator.n_jobs)
-    if hasattr(light, "column_counts_"):
-        light.column_counts_ = None
+    for name in ("column_counts_", "feature_names"):  # of models: prediction does not use them
+        if hasattr(light, name):
+            setattr(light, name, None)
     vars(light).pop("feature_names_in_", None)  # blocks have no names to compare
     return light.forget_rejected() if isinstance(light, ObservedPolynomialFeatures) else light

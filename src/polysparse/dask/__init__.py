@@ -10,10 +10,12 @@ imports it, so workers know them, too.
 
 from __future__ import annotations
 
+from polysparse.extras import how_to_install
+
 try:
     import dask.array  # noqa: F401
 except ImportError as error:
-    raise ImportError("polysparse.dask needs Dask: pip install 'polysparse[dask]'.") from error
+    raise ImportError(f"polysparse.dask needs Dask: {how_to_install('dask')}") from error
 
 from polysparse.dask.reading import read
 from polysparse.dask.sizes import register_sizes

@@ -32,11 +32,10 @@ class HashedPolynomialFeatures(
 ):
     """Generate polynomial and interaction features, hashed to a fixed number of columns.
 
-    Nothing is learnt and nothing can be too wide: there may be any number of input features and any
-    degree. Every product of input features goes to one of `n_columns` columns, by a hash of those
-    features alone. The same product therefore goes to the same column in every data set, however
-    many features that has. Different products may share a column; within a row, their values are
-    summed.
+    Nothing is learned, and any number of input features and any degree are supported. Every product
+    of input features goes to one of `n_columns` columns, by a hash of those features alone. The
+    same product therefore goes to the same column in every data set, however many features it has.
+    Different products may share a column; within a row, their values are summed.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ class HashedPolynomialFeatures(
     64-bit integers, modulo 2**64. The features of a product, with repetitions, are taken in
     decreasing order::
 
-        def mix(z):                       # the finaliser of splitmix64
+        def mix(z):                       # the finalizer of splitmix64
             z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
             z = (z ^ (z >> 27)) * 0x94D049BB133111EB
             return z ^ (z >> 31)
@@ -134,7 +133,7 @@ class HashedPolynomialFeatures(
         self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
-        """Check the parameters and store the number of features; nothing is learnt.
+        """Check the parameters and store the number of features; nothing is learned.
 
         Parameters
         ----------
@@ -153,7 +152,7 @@ class HashedPolynomialFeatures(
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> HashedPolynomialFeatures:
-        """Check X as `fit` does; nothing is learnt.
+        """Check X as `fit` does; nothing is learned.
 
         Parameters
         ----------

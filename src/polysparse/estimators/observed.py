@@ -46,7 +46,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         Keep at most this many columns: the most frequent ones. Among equally frequent ones, the
         first are kept.
     remember_rejected : bool, default=True
-        If False, `fit` is all that is learnt: `partial_fit` and `merge` raise ValueError
+        If False, `fit` is all that is learned: `partial_fit` and `merge` raise ValueError
         afterwards if columns were, or may have been, not kept. `fit` then needs not count what
         cannot be kept: with a `min_count` above 1, a product that occurs in fewer rows is not
         multiplied further, since no multiple of it occurs in more. That makes degrees of 4 and 5
@@ -135,7 +135,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     # --------------------------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any = None) -> ObservedPolynomialFeatures:
-        """Learn which columns occur in X, and forget what was learnt before.
+        """Learn which columns occur in X, and forget what was learned before.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self._add(fresh)
 
     def _add(self, fresh: ColumnTally) -> ObservedPolynomialFeatures:
-        """Add counts to those learnt before, in one step, whatever other threads add."""
+        """Add counts to those learned before, in one step, whatever other threads add."""
         basis = fresh.basis
         with LOCK:
             total = ColumnTally(basis)
@@ -210,7 +210,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
                 if basis != self.basis_:
                     raise ValueError(
                         f"The columns of {basis!r} are not those of {self.basis_!r}, which was "
-                        "learnt before: call fit to start over."
+                        "learned before: call fit to start over."
                     )
                 total = self._observed.counts()
             # The old object goes first: then its counts need not be copied to be merged.
@@ -222,7 +222,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return int(self.min_count), None if self.max_columns is None else int(self.max_columns)
 
     def merge(self, other: ObservedPolynomialFeatures) -> ObservedPolynomialFeatures:
-        """Add what another transformer has learnt from other rows.
+        """Add what another transformer has learned from other rows.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         other_names: Any = getattr(other, "feature_names_in_", None)
         if basis != other.basis_:
             raise ValueError(
-                f"other has learnt {other.basis_!r}, self {basis!r}: only columns of the same "
+                f"other has learned {other.basis_!r}, self {basis!r}: only columns of the same "
                 "degree and of the same features can be merged."
             )
         if not (is_first or np.array_equal(names, other_names)):

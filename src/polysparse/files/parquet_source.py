@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from polysparse import thresholds
 from polysparse.engine import cpu
+from polysparse.extras import how_to_install
 from polysparse.files.errors import FileFault, faults_of
 from polysparse.files.source import Source, Summary
 from polysparse.matrix.output import as_csr
@@ -24,7 +25,7 @@ def pyarrow_parquet() -> Any:
     try:
         import pyarrow.parquet as pq
     except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'polysparse[cli]'.") from None
+        raise ImportError(f"Parquet files need pyarrow: {how_to_install('cli')}") from None
     return pq
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from polysparse.extras import how_to_install
+
 try:
     import cupy  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "Matrices on a GPU need CuPy, including those of PyTorch: pip install 'polysparse[cuda]'."
+        f"Matrices on a GPU need CuPy, including those of PyTorch: {how_to_install('cuda')}"
     ) from error
 
 from polysparse.gpu.expansion import expand, iter_expand, plan

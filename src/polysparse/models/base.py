@@ -68,6 +68,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         degree: Degree,
         interaction_only: bool,
         columns: Any,
+        feature_names: Any,
         fit_intercept: bool,
         tol: float,
         max_iter: int,
@@ -77,6 +78,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         self.degree = degree
         self.interaction_only = interaction_only
         self.columns = columns
+        self.feature_names = feature_names
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter

@@ -85,11 +85,11 @@ def require_memory_for(columns: ColumnSpace, n_scores: int, n_vectors: int) -> N
 _WAYS_OUT = {
     "hashed": "Lower n_columns of the transformer.",
     "chosen": (
-        "Give an ObservedPolynomialFeatures with a higher min_count or with max_columns, "
-        'use columns="hashed", lower the degree, or set interaction_only=True.'
+        "As columns, pass an ObservedPolynomialFeatures with a higher min_count or with "
+        'max_columns, or "hashed"; or lower the degree, or set interaction_only=True.'
     ),
     "all": (
-        'Use columns="observed", for the products that occur, or columns="hashed", for a fixed '
-        "number of columns; or lower the degree, or set interaction_only=True."
+        'Use columns="observed" to keep only the products that occur in X, or columns="hashed" for '
+        "a fixed number of columns; or lower the degree, or set interaction_only=True."
     ),
 }

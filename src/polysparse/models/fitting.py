@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from polysparse.basis.names import as_feature_names
 from polysparse.columns.spaces import HashedColumns
 from polysparse.dispatch import dispatch
 from polysparse.models import contributions
@@ -41,6 +42,7 @@ def fit(
         if n_rows == 0:
             raise ValueError("X has no rows; at least one is needed to fit a model.")
         weights.require_valid()
+        as_feature_names(model.feature_names, rows.n_features)
         loss = model._make_loss(rows)
         columns = make_columns(model, rows)
         require_memory_for(columns, loss.n_scores, model._n_vectors)

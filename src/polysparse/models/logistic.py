@@ -47,6 +47,10 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         increasing. A polysparse transformer uses its own degree and interaction_only; a different
         value given to the model raises ValueError (the defaults never do). If it is not fitted, a
         clone of it is fitted to X; it is never changed itself. Its bias column is dropped.
+    feature_names : sequence of str, optional
+        Names of the input features, for `top_terms` and whatever else shows terms; for X without
+        names, such as a sparse matrix. By default those of X. Prediction does not use them, and
+        `set_params` may set them after `fit`. They are saved with the model.
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     class_weight : dict or "balanced", optional
@@ -123,6 +127,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         degree: Degree = 2,
         interaction_only: bool = False,
         columns: Any = "all",
+        feature_names: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -132,7 +137,15 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            degree, interaction_only, columns, fit_intercept, tol, max_iter, n_jobs, verbose
+            degree,
+            interaction_only,
+            columns,
+            feature_names,
+            fit_intercept,
+            tol,
+            max_iter,
+            n_jobs,
+            verbose,
         )
         self.C = C
         self.class_weight = class_weight

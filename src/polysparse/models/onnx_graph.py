@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ChosenColumns
+from polysparse.extras import how_to_install
 from polysparse.files.atomic import replacing
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for
@@ -44,8 +45,7 @@ def _require_onnx() -> Any:
         if error.name != "onnx":
             raise
         raise ImportError(
-            "ONNX graphs are written by onnx, which is not installed: "
-            "pip install 'polysparse[onnx]'."
+            f"ONNX graphs are written by onnx, which is not installed: {how_to_install('onnx')}"
         ) from error
     return onnx
 

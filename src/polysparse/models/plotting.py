@@ -6,6 +6,7 @@ import textwrap
 from typing import Any
 
 from polysparse.basis.names import as_printable
+from polysparse.extras import how_to_install
 
 LINE, LINES = 46, 2  # characters in a line of a name, and lines; longer names lose their middle
 COLOURS = {1: "#2166ac", -1: "#f4a582"}  # dark and light, so that signs differ in grey, too
@@ -64,7 +65,7 @@ def require_matplotlib(module: str) -> Any:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise ImportError(
-            "Drawing needs matplotlib, which is not installed: pip install 'polysparse[cli]'."
+            f"Drawing needs matplotlib, which is not installed: {how_to_install('cli')}"
         ) from error
 
 

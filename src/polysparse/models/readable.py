@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from polysparse.basis.names import as_feature_names
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models.onnx_graph import write_onnx
 from polysparse.models.plotting import draw_terms
@@ -19,7 +21,7 @@ from polysparse.models.terms import Terms, as_table
 class ReadableMixin:
     """The methods of a fitted linear model that read its coefficients and change nothing."""
 
-    def top_terms(self, n: int = 20, X: Any = None) -> Any:
+    def top_terms(self, n: int = 20, X: Any = None, *, feature_names: Any = None) -> Any:
         """Return the terms with the heaviest coefficients.
 
         Names are made for these terms alone, however many columns there are.
@@ -31,6 +33,8 @@ class ReadableMixin:
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
             Data in which to look for the products that a hashed column may be about. Only for
             hashed columns, which have no names: without X they are called by their number.
+        feature_names : sequence of str, optional
+            Names of the input features; by default those that the model knows.
 
         Returns
         -------
@@ -54,10 +58,14 @@ class ReadableMixin:
         >>> model = PolynomialRidge(1e-6, interaction_only=True).fit(X, [0, 0, 0, 3, 6])
         >>> list(model.top_terms(1)["name"])
         ['x0 x1']
+        >>> list(model.top_terms(1, feature_names=["age", "dose"])["name"])
+        ['age dose']
         """
-        return as_table(self._top(n, X))
+        return as_table(self._top(n, X, feature_names))
 
-    def plot_top_terms(self, n: int = 20, X: Any = None, *, ax: Any = None) -> Any:
+    def plot_top_terms(
+        self, n: int = 20, X: Any = None, *, feature_names: Any = None, ax: Any = None
+    ) -> Any:
         """Draw the terms with the heaviest coefficients as horizontal bars.
 
         Parameters
@@ -66,6 +74,8 @@ class ReadableMixin:
             Number of terms.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
             Data in which to look for the products of hashed columns, as in `top_terms`.
+        feature_names : sequence of str, optional
+            Names of the input features; by default those that the model knows.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default in a new figure, as high as the bars need.
 
@@ -74,9 +84,9 @@ class ReadableMixin:
         matplotlib.axes.Axes
             What was drawn on.
         """
-        return draw_terms(self._top(n, X), ax)
+        return draw_terms(self._top(n, X, feature_names), ax)
 
-    def to_text(self, path: str | os.PathLike[str]) -> None:
+    def to_text(self, path: str | os.PathLike[str], *, feature_names: Any = None) -> None:
         """Write every coefficient that is not zero as a line of text, the heaviest first.
 
         A line is the name, a tab, and the weight with all its digits. The first line is the
@@ -87,8 +97,10 @@ class ReadableMixin:
         ----------
         path : path-like
             File to write or to replace, in UTF-8. It is written atomically.
+        feature_names : sequence of str, optional
+            Names of the input features; by default those that the model knows.
         """
-        terms_of(self).write(Path(path))
+        terms_of(self, feature_names).write(Path(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, without pickle.
@@ -106,7 +118,7 @@ class ReadableMixin:
         -----
         Everything that prediction needs is saved, and the parameters. If `columns` is a
         transformer, it is saved as `sklearn.base.clone` would copy it: with its parameters alone.
-        The loaded model has its own columns, but would have new ones learnt if it was fitted again.
+        The loaded model has its columns; fitted again, it would learn new ones.
         """
         check_is_fitted(self)
         as_file(self).write(path)
@@ -127,9 +139,9 @@ class ReadableMixin:
         """
         write_onnx(terms_of(self), getattr(self, "classes_", None), Path(path), np.dtype(dtype))
 
-    def _top(self, n: int, X: Any) -> dict[str, list[Any]]:
+    def _top(self, n: int, X: Any, feature_names: Any) -> dict[str, list[Any]]:
         """Return the columns of a table of the n heaviest terms."""
-        terms = terms_of(self)
+        terms = terms_of(self, feature_names)
         IntegerRange(1).require("n", n)
         if X is None:
             return terms.top(int(n))
@@ -142,8 +154,8 @@ class ReadableMixin:
         return terms.top(int(n), x, self.n_jobs)  # type: ignore[attr-defined]
 
 
-def terms_of(model: Any) -> Terms:
-    """Return the terms of a fitted model."""
+def terms_of(model: Any, feature_names: Any = None) -> Terms:
+    """Return the terms of a fitted model, with given names of features or those that it knows."""
     check_is_fitted(model)
     weights = np.atleast_2d(model.coef_)
     rows: Any = None
@@ -157,6 +169,13 @@ def terms_of(model: Any) -> Terms:
         weights,
         np.atleast_1d(model.intercept_),
         model.column_counts_,
-        getattr(model, "feature_names_in_", None),
+        _features_of(model, feature_names),
         rows,
     )
+
+
+def _features_of(model: Any, feature_names: Any) -> Sequence[str] | None:
+    """Return the names of features: those that are given, those of the model, or those of X."""
+    given = model.feature_names if feature_names is None else feature_names
+    names = as_feature_names(given, model.n_features_in_)
+    return getattr(model, "feature_names_in_", None) if names is None else names

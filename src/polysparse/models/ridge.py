@@ -45,6 +45,10 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         increasing. A polysparse transformer uses its own degree and interaction_only; a different
         value given to the model raises ValueError (the defaults never do). If it is not fitted, a
         clone of it is fitted to X; it is never changed itself. Its bias column is dropped.
+    feature_names : sequence of str, optional
+        Names of the input features, for `top_terms` and whatever else shows terms; for X without
+        names, such as a sparse matrix. By default those of X. Prediction does not use them, and
+        `set_params` may set them after `fit`. They are saved with the model.
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     tol : float, default=1e-6
@@ -112,6 +116,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         degree: Degree = 2,
         interaction_only: bool = False,
         columns: Any = "all",
+        feature_names: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 5000,
@@ -119,7 +124,15 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            degree, interaction_only, columns, fit_intercept, tol, max_iter, n_jobs, verbose
+            degree,
+            interaction_only,
+            columns,
+            feature_names,
+            fit_intercept,
+            tol,
+            max_iter,
+            n_jobs,
+            verbose,
         )
         self.alpha = alpha
 

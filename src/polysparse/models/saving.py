@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from polysparse.basis.names import as_feature_names
 from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.estimators.polynomial import PolynomialFeatures
@@ -31,6 +32,7 @@ MOST_PADDING, SMALL_TEXT = 16, 2**20
 
 def as_file(model: Any, **more: Any) -> ModelFile:
     """Return what a file holds of a fitted model, with further entries of the description."""
+    as_feature_names(model.feature_names, model.n_features_in_)
     more["parameters"] = _parameters_of(model)
     found = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
     more["attributes"] = {name: as_plain(name, value) for name, value in found.items()}
@@ -54,6 +56,7 @@ def as_model(file: ModelFile, make: type) -> Any:
     is_table = file.coefficients.ndim == 2
     model.intercept_ = file.intercept if is_table else float(file.intercept[0])
     model.n_features_in_ = file.columns.basis.n_features
+    as_feature_names(model.feature_names, model.n_features_in_)
     names = file.more.get("feature_names_in")
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
@@ -126,6 +129,8 @@ def as_plain(name: str, value: Any) -> Any:
     """Return a value in a form that JSON can hold, and `from_plain` turns back."""
     if isinstance(value, np.generic):
         value = value.item()
+    if hasattr(value, "to_numpy"):  # of pandas or polars
+        value = value.to_numpy()
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if value is None or isinstance(value, bool | int | float | str):

@@ -35,13 +35,13 @@ def page(results: Results, made: str) -> str:
             measurement is in [paper.csv](paper.csv)."""),
         "![Time against density, dimension and rows](paper-figure1.svg)",
         paragraph(f"""
-            *Figure 1. Sparse (blue), dense (red) and scikit-learn's CSR path (grey), quadratic
+            *Figure 1. Sparse (blue), dense (red) and scikit-learn's CSR path (gray), quadratic
             (top) and cubic (bottom). Points are medians over {n} matrices; bands show the
             quartiles. Both axes are logarithmic: a power law is a straight line whose slope is its
             exponent. The dotted line marks where sparse and dense cross.*"""),
         "![Sparse times alone](paper-figure2.svg)",
         paragraph("""
-            *Figure 2. Sparse only, at d = 0.2, on larger matrices. The grey lines show the
+            *Figure 2. Sparse only, at d = 0.2, on larger matrices. The gray lines show the
             expected slopes: K against D, and 1 against N.*"""),
         "## How it was measured",
         paragraph(f"""

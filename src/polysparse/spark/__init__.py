@@ -1,7 +1,7 @@
 """polysparse on Spark: transformers, estimators and models of pyspark.ml.
 
-The arithmetic is done by other packages, except for MLlib's order of columns. Needs
-``pip install 'polysparse[spark]'`` and Java 17 or later.
+The arithmetic is done by other packages, except for MLlib's order of columns. Needs the extra
+`spark` and Java 17 or later.
 
 PolynomialFeatures
     All columns, in the order of scikit-learn or of MLlib.
@@ -18,13 +18,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from polysparse.extras import how_to_install
+
 try:
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        f"polysparse.spark needs {error.name}: pip install 'polysparse[spark]'."
-    ) from None
+    raise ImportError(f"polysparse.spark needs {error.name}: {how_to_install('spark')}") from None
 
 if TYPE_CHECKING:
     from polysparse.spark.hashed import HashedPolynomialFeatures

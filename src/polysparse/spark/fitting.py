@@ -16,7 +16,7 @@ from polysparse.spark.cluster import SparkCluster
 from polysparse.spark.errors import illegal_arguments
 from polysparse.spark.model_params import ModelParams
 from polysparse.spark.packing import pack
-from polysparse.spark.schema import first_features, stated_features, vector_field
+from polysparse.spark.schema import feature_names, first_features, stated_features, vector_field
 
 
 def require_fittable(stage: ModelParams, schema: StructType) -> None:
@@ -40,7 +40,8 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
     features = stage.getFeaturesCol()
     with illegal_arguments():
         model._require_parameters()
-        n_features = stated_features(vector_field(dataset.schema, features))
+        field = vector_field(dataset.schema, features)
+        n_features = stated_features(field)
         if n_features is None:
             n_features = first_features(dataset, features)
         if n_features is None:
@@ -50,6 +51,7 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
                 f"Column {features!r} has vectors of size 0; at least one feature is needed to fit "
                 "a model."
             )
+        model.feature_names = feature_names(field, n_features)
         blocks = pack(dataset, features, stage.getLabelCol(), _weight_column(stage), n_features)
 
         @contextmanager

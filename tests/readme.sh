@@ -1,0 +1,42 @@
+#!/bin/sh
+# The examples of README.md and the guides, run in an environment that has exactly what these pages
+# install. `make test-cluster` runs those of docs/scaling.md.
+set -eu
+cd "$(dirname "$0")/.."
+VENV=${VENV:-.venv}
+root=$(pwd)
+out=$root/build/readme
+rm -rf "$out"
+mkdir -p "$out"
+
+# What `pip install .` builds, from the kernels that make has compiled already.
+"$VENV/bin/python" -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$out" . \
+    --config-settings=cmake.define.POLYSPARSE_WERROR=ON
+"$VENV/bin/python" -m venv "$out/venv"
+PATH=$out/venv/bin:$PATH
+wheel=$(echo "$out"/*.whl)
+
+python -m pip install --quiet "$wheel"
+for page in $(grep -l '>>> ' README.md docs/*.md | grep -v scaling.md); do
+    echo "$page"
+    python -m doctest "$root/$page"
+done
+
+python -m pip install --quiet "${wheel}[cli]"
+for page in README.md docs/files.md docs/models.md; do
+    echo "$page: commands"
+    mkdir -p "$out/$page"
+    cd "$out/$page"
+    python - <<'END'
+import numpy as np
+from sklearn.datasets import dump_svmlight_file
+
+rng = np.random.default_rng(0)
+for name in ("clicks", "train", "test"):
+    X = (rng.random((300, 100)) < 0.2).astype(float)
+    dump_svmlight_file(X, (X[:, 0] * X[:, 1] > 0).astype(int), f"{name}.svmlight")
+END
+    grep '^    polysparse ' "$root/$page" >commands
+    sh -eu commands >output 2>&1 || { cat output && exit 1; }
+    cd "$root"
+done
