@@ -22,6 +22,7 @@ Evaluate = Callable[[Any], LossSums]  # sums over rows with an intercept
 # gradient of features that are far from 0 is many times as large.
 _TOLERANCE = 1e-13
 _MAX_STEPS = 60
+_FIRST_RADIUS, _LEAST_RADIUS = 5.0, 1e-30  # of log odds
 
 
 class NoIntercept:
@@ -87,7 +88,7 @@ class BinaryIntercept(ScalarIntercept):
         intercept, low, high = start, -math.inf, math.inf
         sums = at(intercept)
         for _ in range(_MAX_STEPS):
-            if abs(sums.intercept_gradient) <= _TOLERANCE * self.total:
+            if abs(sums.intercept_gradient) <= _TOLERANCE * min(self.total, sums.value):
                 break
             # A mean of sigmoids lies between those of the least and of the largest score.
             low, high = (
@@ -112,7 +113,7 @@ class BinaryIntercept(ScalarIntercept):
         first, second = self.first - sums.intercept_gradient, self.second + sums.intercept_gradient
         if min(first, second) > 0 and sums.intercept_hessian > 0:
             error = math.log(second) - math.log(first) - self.prior
-            guess = intercept - error * first * second / (self.total * sums.intercept_hessian)
+            guess = intercept - error * (first / self.total) * (second / sums.intercept_hessian)
             if low < guess < high:
                 return float(guess)
         return (low + high) / 2
@@ -138,23 +139,24 @@ class SoftmaxIntercepts:
     ) -> tuple[NDArray[np.float64], LossSums]:
         """Return the optimal intercepts, searched from `start`, and the sums there.
 
-        Newton steps are taken while they help, otherwise steps of iterative scaling.
+        Newton's method, with steps that are limited to a radius, which grows with every step that
+        helps: where almost all probabilities are 0 or 1, the Hessian does not say how far to go.
         """
-        intercept = _without_mean(start)
+        intercept, radius = _without_mean(start), _FIRST_RADIUS
         sums = at(intercept)
         for _ in range(_MAX_STEPS):
-            if np.abs(sums.intercept_gradient).max() <= _TOLERANCE * self.total:
+            steepest = float(np.abs(sums.intercept_gradient).max())
+            if steepest <= _TOLERANCE * min(self.total, sums.value):
                 break
-            next_one = _without_mean(
-                intercept - _solve(sums.intercept_hessian, sums.intercept_gradient)
-            )
+            step = _solve(sums.intercept_hessian, sums.intercept_gradient, steepest / radius)
+            next_one = _without_mean(intercept - step)
+            if np.array_equal(next_one, intercept) or radius < _LEAST_RADIUS:
+                break
             newer = at(next_one)
-            if not _is_better(newer, sums):
-                next_one = self._rescaled(intercept, sums)
-                newer = at(next_one)
-                if not _is_better(newer, sums):
-                    break
-            intercept, sums = next_one, newer
+            if _is_better(newer, sums):
+                intercept, sums, radius = next_one, newer, 8 * radius
+            else:
+                radius = min(radius, float(np.abs(step).max())) / 8
         return intercept, sums
 
     def shift(
@@ -162,11 +164,6 @@ class SoftmaxIntercepts:
     ) -> NDArray[np.float64]:
         """Return the decrease of the optimal intercepts along a direction, to first order."""
         return _solve(hessian, cross)
-
-    def _rescaled(self, intercept: NDArray[np.float64], sums: LossSums) -> NDArray[np.float64]:
-        """Return intercepts after a step of iterative scaling, which never raises the loss."""
-        expected = np.maximum(sums.predicted_weights, np.finfo(np.float64).tiny)
-        return _without_mean(intercept + np.log(self.weights) - np.log(expected))
 
 
 def _is_better(new: LossSums, old: LossSums) -> bool:
@@ -176,16 +173,18 @@ def _is_better(new: LossSums, old: LossSums) -> bool:
     return float(np.abs(new.intercept_gradient).max()) < float(np.abs(old.intercept_gradient).max())
 
 
-def _solve(hessian: NDArray[np.float64], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the solution of `hessian @ step = gradient` that sums to 0.
+def _solve(
+    hessian: NDArray[np.float64], gradient: NDArray[np.float64], damping: float = 0.0
+) -> NDArray[np.float64]:
+    """Return the solution of `(hessian + damping) @ step = gradient` that sums to 0.
 
     The Hessian is singular: adding a constant to all intercepts has no effect. It is regularized,
     because it is almost zero if all probabilities are 0 or 1.
     """
     n, total = len(gradient), float(np.trace(hessian))
-    if not total > 1e-200:
+    if not total + damping > 1e-200:
         return np.zeros(n)
-    full = hessian + total / n + np.eye(n) * (1e-12 * total)
+    full = hessian + total / n + np.eye(n) * (damping + 1e-12 * total)
     return _without_mean(np.linalg.solve(full, gradient).astype(np.float64))
 
 
