@@ -213,7 +213,7 @@ def test_other_numbers_of_features(model):
 
 @every_model
 def test_too_few_iterations_are_a_warning_that_says_what_to_change(model):
-    message = r"max_iter=1 iterations: raise max_iter or tol"
+    message = r"max_iter=1 iterations: .* above its minimum. Raise max_iter or tol"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         fitted = model(max_iter=1).fit(X, Y[model])
     assert caught[0].filename == __file__  # it points to the call of fit

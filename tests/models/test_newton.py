@@ -51,7 +51,7 @@ def logistic(tol, C=1.0, n_classes=2, scale=None):
     w = np.zeros((columns.n_columns, *shape))
     losses = log_losses(x, columns, classes, C)
     fit = newton.minimize(losses, w, start, tol=tol, max_iter=100, report=lambda *_: None)
-    assert fit.has_converged
+    assert fit.end == "converged"
     return fit, losses.n_passes
 
 
@@ -62,7 +62,7 @@ def ridge(tol, alpha=1.0, scale=None):
     rows.set_targets(columns, SquaredLoss())
     errors = rows.squared_errors(has_intercept=True, n_jobs=1)
     fit = least_squares.minimize(errors, alpha, tol=tol, max_iter=5_000, report=lambda *_: None)
-    assert fit.has_converged
+    assert fit.end == "converged"
     return fit, errors.n_passes
 
 
@@ -92,7 +92,7 @@ def test_the_value_is_about_as_close_as_tol_says(solver):
         ("two classes", 185),
         ("two classes, little penalty", 290),
         ("three classes", 190),
-        ("two classes, scaled", 255),
+        ("two classes, scaled", 350),
         ("ridge", 215),
         ("ridge, scaled", 400),
     ],

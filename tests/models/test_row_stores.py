@@ -39,12 +39,12 @@ def assert_same(model, wanted, rtol=1e-10):
 def test_logistic(n_classes, columns, cuts, fit_intercept):
     def make():
         return PolynomialLogisticRegression(
-            tol=1e-20, columns=COLUMNS[columns](), fit_intercept=fit_intercept, max_iter=500
+            tol=0.0, columns=COLUMNS[columns](), fit_intercept=fit_intercept, max_iter=500
         )
 
     y = classes_for(X, n_classes)
     wanted = fit(make(), y)
-    assert_same(fit(make(), y, CUTS[cuts]), wanted)
+    assert_same(fit(make(), y, CUTS[cuts]), wanted, 1e-7)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -52,7 +52,7 @@ def test_logistic(n_classes, columns, cuts, fit_intercept):
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_ridge(columns, cuts, fit_intercept):
     def make():
-        return PolynomialRidge(tol=1e-14, columns=COLUMNS[columns](), fit_intercept=fit_intercept)
+        return PolynomialRidge(tol=0.0, columns=COLUMNS[columns](), fit_intercept=fit_intercept)
 
     y = numbers_for(X)
     wanted = fit(make(), y)

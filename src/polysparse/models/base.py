@@ -23,6 +23,7 @@ from polysparse.models.losses.interface import Loss
 from polysparse.models.objectives import Objective
 from polysparse.models.readable import ReadableMixin
 from polysparse.models.row_store import RowStore
+from polysparse.models.solution import Solution
 from polysparse.operator.polynomial_operator import PolynomialOperator
 
 
@@ -54,6 +55,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     coef_: NDArray[np.float64]
     intercept_: Any
     objective_: float
+    gap_: float
 
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
         "tol": RealRange(may_be_zero=True),
@@ -123,7 +125,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     def _solve(
         self, columns: ColumnSpace, rows: RowStore, loss: Loss, last: dict[str, Any]
-    ) -> newton.Solution:
+    ) -> Solution:
         """Minimize the loss plus half the squared norm of the coefficients.
 
         `last` has the attributes of the last fit.
@@ -146,7 +148,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             return np.zeros(columns.n_columns), 0.0
         return np.zeros((columns.n_columns, loss.n_scores)), np.zeros(loss.n_scores)
 
-    def _set_solution(self, solution: newton.Solution, loss: Any) -> None:
+    def _set_solution(self, solution: Solution, loss: Any) -> None:
         """Set the fitted attributes that depend on the kind of model."""
         raise NotImplementedError
 

@@ -52,12 +52,13 @@ def _row_losses(block: Any, loss: Loss) -> Any:
 def gradient_and_diagonal(block: Any, at: Any, is_centered: bool) -> tuple[Any, ...]:
     """Return the gradient of coefficients, the diagonal of the Hessian, and what centers it.
 
-    The latter are the sums of columns and of rows, weighted by the curvatures.
+    The latter are the sums of columns and of rows, weighted by the curvatures, and the gradient of
+    the intercept.
     """
     gradient = block.design.apply_transposed(at.gradient)
     squares = block.design.sum_squares(at.curvature)
     sums = block.design.apply_transposed(at.curvature) if is_centered else 0.0
-    return gradient, squares, sums, at.curvature.sum(axis=0)
+    return gradient, squares, sums, at.curvature.sum(axis=0), at.gradient.sum(axis=0)
 
 
 def gram(block: Any, at: Any, directions: NDArray[Any], is_centered: bool) -> tuple[Any, ...]:
@@ -132,5 +133,6 @@ def _gram(
 
 
 def squares_and_transposed(block: Any, rows: RowArray, shift: float) -> tuple[Any, ...]:
-    """Return the results of `squares` and `transposed`."""
-    return squares(block, rows, shift) + transposed(block, rows, shift)
+    """Return the results of `squares` and `transposed`, and the sum of the weighted rows."""
+    own = block.weighted(rows, shift)
+    return *squares(block, rows, shift), block.design.apply_transposed(own), float(own.sum())

@@ -17,6 +17,7 @@ from polysparse.models.columns import make_columns, require_memory_for
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_weights
+from polysparse.models.solution import Solution
 
 
 def fit(
@@ -56,13 +57,25 @@ def fit(
     model.column_counts_ = column_counts
     model.objective_ = solution.value
     model._set_solution(solution, loss)
-    if not solution.has_converged:
-        warnings.warn(
-            f"{type(model).__name__} did not converge in max_iter={model.max_iter} iterations: "
-            "raise max_iter or tol, or scale X.",
-            ConvergenceWarning,
-            stacklevel=stacklevel + 1,
+    model.gap_ = solution.gap
+    if solution.end != "converged":
+        warnings.warn(_explain(model, solution), ConvergenceWarning, stacklevel=stacklevel + 1)
+
+
+def _explain(model: Any, solution: Solution) -> str:
+    """Return why a fit has not converged, and what to do."""
+    name, gap = type(model).__name__, f"may be up to {solution.gap:.2g} above its minimum"
+    if solution.end == "max_iter":
+        return (
+            f"{name} did not converge in max_iter={model.max_iter} iterations: the objective, "
+            f"{solution.value:.6g}, {gap}. Raise max_iter or tol, or scale X."
         )
+    return (
+        f"{name} stopped where rounding errors prevent progress: the objective, "
+        f"{solution.value:.6g}, {gap}, so tol={model.tol} may not be met. Scale X and center it, "
+        "for example with sklearn.preprocessing.StandardScaler, lower the degree, or strengthen "
+        "the penalty."
+    )
 
 
 @dispatch("open_rows")

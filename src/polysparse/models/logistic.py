@@ -15,8 +15,8 @@ from polysparse.dispatch import dispatch
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models.base import PolynomialModel, RealRange
 from polysparse.models.losses.logistic import LogLoss, log_probabilities, probabilities
-from polysparse.models.newton import Solution
 from polysparse.models.row_store import RowStore
+from polysparse.models.solution import Solution
 
 
 class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: ignore[misc]
@@ -57,8 +57,9 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         Weights of the classes, by which those of their rows are multiplied. "balanced": inverse to
         the sums of weights of their rows.
     tol : float, default=1e-6
-        The fit ends when the objective is estimated to be within `tol` times its value of its
-        minimum. It does not depend on the scales of X, C or the weights.
+        The fit ends when the objective is within `tol` times its value of its minimum. It does not
+        depend on the scales of X, C or the weights. If rounding errors prevent that, or
+        `max_iter`, a ConvergenceWarning says so. 0 means as close as rounding allows.
     max_iter : int, default=100
         Maximum number of Newton's iterations, each of which takes several passes over the data.
     warm_start : bool, default=False
@@ -84,6 +85,8 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         In how many rows of X each column occurs; None if columns are hashed.
     objective_ : float
         What was minimized, at the solution.
+    gap_ : float
+        Upper bound of how far `objective_` is above its minimum, by the gradient at the solution.
     n_iter_ : ndarray of int32 of shape (1,)
         Number of Newton's iterations.
     n_features_in_ : int

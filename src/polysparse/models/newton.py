@@ -7,16 +7,24 @@ and one and a half for the gradient and the preconditioner. `recomputed_rows` ta
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.models.objectives import Losses
-from polysparse.models.preconditioners import Diagonal, Preconditioner, sketch_of
+from polysparse.models.preconditioners import Diagonal, Preconditioner, Sketch, sketch_of
+from polysparse.models.radau import RadauBound
+from polysparse.models.solution import (
+    EPS,
+    LEAST_TOL,
+    End,
+    Report,
+    Solution,
+    is_small,
+    require_finite,
+)
 from polysparse.models.vectors import combine, dot, rescale
 
 # The preconditioner is 1 - DIAGONAL_SHARE + DIAGONAL_SHARE * diagonal of the Hessian, about the
@@ -36,36 +44,23 @@ MANY_CG_STEPS = 15
 # the total decrease: MAX_FORCING at first, then FORCING times the change of curvature over the last
 # iteration. A more accurate minimum of a model that changes is not worth its passes.
 FORCING = 0.5
-MIN_FORCING, MAX_FORCING = 0.01, 0.3
+MIN_FORCING, MAX_FORCING = 0.1, 0.3
 
-# If curvatures change by less than SMALL_CHANGE, and after MIN_CG_STEPS, convergence is tested with
-# k times the largest of the last RECENT decreases. Single steps may gain little while much is left:
-# with features that are 100 away from 0, and C=100, the last step alone would end the fit at a gap
-# of 2e-4. On a9a this takes 6% and 8% more passes.
+# If curvatures change by less than this, the quadratic model is good enough to stop by.
 SMALL_CHANGE = 0.1
-MIN_CG_STEPS = 10
-RECENT = 3
 MAX_CG_STEPS = 1_000
 
 # The line search ends when the slope is this fraction of the initial slope.
 FLAT = 0.1
 MAX_TRIALS = 30
 
+HIDDEN = 16 * EPS  # a decrease that is not larger, relative to the value, may be hidden by rounding
+
 N_VECTORS = 7  # of coefficients, in memory at the peak
 
-
-@dataclass(frozen=True)
-class Solution:
-    """What a solver found."""
-
-    coefficients: NDArray[np.float64]
-    intercept: Any
-    value: float
-    n_iter: int
-    has_converged: bool
-
-
-Report = Callable[[int, float, float], None]
+# With so few columns, a fit ends by a bound, and Newton steps have at least so many steps of
+# conjugate gradients: that is cheap, and columns that are far from 0 need it.
+FEW_COLUMNS, FEW_STEPS = 1_000, 30
 
 
 def minimize(
@@ -77,42 +72,155 @@ def minimize(
     max_iter: int,
     report: Report,
 ) -> Solution:
-    """Minimize the losses plus half the squared norm of the coefficients, changed in place.
+    """Minimize the losses plus half the squared norm of the coefficients.
 
-    It has converged when the remaining decrease is estimated to be below tol / 2 times the value
-    and curvatures hardly changed. report(iteration, value, norm of the gradient) is called in each
-    iteration.
+    It has converged when the gap is estimated to be below tol times the value, by the gradient at
+    the solution, with scores that are computed from the coefficients. If they do not confirm what
+    the last step promised, iteration goes on, as long as the value falls.
+
+    report(iteration, value, norm of the gradient) is called in each iteration.
     """
-    w, n_jobs = coefficients.reshape(-1), losses.n_jobs
-    losses.start(coefficients, intercept)
-    value = losses.value + dot(w, w, n_jobs) / 2
-    forcing, small, has_converged = MAX_FORCING, 0.0, False
-    sketch, n_cg_steps = None, 0
-    for iteration in range(1, max_iter + 1):
-        residual, diagonal = losses.gradient_and_diagonal()
-        require_finite(residual, n_jobs)
+    solver = _Solver(losses, coefficients, intercept, tol)
+    end: End | None = None
+    iteration = 0
+    while end is None:
+        norm = solver.differentiate()
+        if solver.is_converged():
+            end = "converged"
+        elif iteration == max_iter:
+            end = "max_iter"
+        else:
+            iteration += 1
+            report(iteration, solver.value, norm)
+            end = solver.step()
+    return solver.solution(iteration, end)
+
+
+class _Solver:
+    """What is kept between Newton's iterations."""
+
+    def __init__(
+        self, losses: Losses, coefficients: NDArray[np.float64], intercept: Any, tol: float
+    ) -> None:
+        self.losses, self.n_jobs, self.tol = losses, losses.n_jobs, tol
+        self.coefficients, self.best = coefficients.copy(), coefficients
+        self.w = self.coefficients.reshape(-1)
+        self.forcing, self.small, self.change = MAX_FORCING, 0.0, np.inf
+        self.sketch: Sketch | None = None
+        self.last: NewtonStep | None = None
+        self.squares_before = self.squares_at_refresh = np.inf
+        losses.start(coefficients, intercept)
+        self.value = self.best_value = self._value()
+        self.is_fresh, self.rounding = True, 8 * EPS * self.value
+
+    def _value(self) -> float:
+        return float(self.losses.value + dot(self.w, self.w, self.n_jobs) / 2)
+
+    def differentiate(self) -> float:
+        """Compute the gradient, the preconditioner and a bound of the gap here.
+
+        Returns the norm of the gradient.
+        """
+        residual, diagonal = self.losses.gradient_and_diagonal()
+        require_finite(residual, self.n_jobs)
+        require_finite(diagonal, self.n_jobs)
         r = residual.reshape(-1)
-        combine(-1.0, r, -1.0, w, n_jobs)
-        report(iteration, value, float(np.sqrt(dot(r, r, n_jobs))))
-        require_finite(diagonal, n_jobs)
-        if sketch is None and n_cg_steps >= MANY_CG_STEPS:
-            sketch = sketch_of(losses.gram, diagonal, 1.0)
-        preconditioner = sketch or _diagonal_preconditioner(diagonal, n_jobs)
-        step = _find_step(losses, residual, preconditioner, forcing, small)
-        n_cg_steps = step.n_cg_steps
-        del residual, r, diagonal, preconditioner
+        combine(-1.0, r, -1.0, self.w, self.n_jobs)
+        self.residual, self.squares = residual, dot(r, r, self.n_jobs)
+        if self.sketch is None and self.last and self.last.n_cg_steps >= MANY_CG_STEPS:
+            self.sketch = sketch_of(self.losses.gram, diagonal, 1.0)
+        if self.sketch is not None:
+            self.preconditioner: Preconditioner = self.sketch
+            largest = float(self.sketch.roots.max()) ** 2
+        else:
+            self.preconditioner = _diagonal_preconditioner(diagonal, self.n_jobs)
+            largest = float(diagonal.max(initial=1.0))
+        self.least = 1 / max(1.0, largest)
+        return float(np.sqrt(self.squares))
+
+    def is_converged(self) -> bool:
+        """Return whether the gap is small here, after computing all anew from the coefficients."""
+        if not self._gap() <= self.tol * self.value:
+            return False
+        if not self.is_fresh:
+            self.refresh()
+            self.differentiate()
+        return is_small(self._gap(), self.rounding, self.tol, self.value)
+
+    def _gap(self) -> float:
+        """Return an estimate of the gap: a bound, or what the last step promised if it holds."""
+        gap = self.squares / 2
+        if self.last is None or self.change > SMALL_CHANGE:
+            return gap
+        if len(self.w) > FEW_COLUMNS:
+            scratch = np.empty_like(self.residual)
+            norm = self.preconditioner.divide(self.residual, scratch)
+            if norm <= 2 * self.last.norm:
+                change = self.change * np.sqrt(-self.last.slope / 2)
+                gap = min(gap, (np.sqrt(2 * self.last.remaining) + change) ** 2)
+        return gap
+
+    def refresh(self) -> None:
+        """Compute the scores from the coefficients."""
+        self.losses.start(self.coefficients, self.losses.intercept)
+        self.value, self.is_fresh = self._value(), True
+        self.rounding = self.losses.rounding(self.coefficients, self.value)
+        if self.value < self.best_value:
+            self.best, self.best_value = self.coefficients.copy(), self.value
+
+    def step(self) -> End | None:
+        """Take a Newton step; return "rounding" if there is none that helps."""
+        if self.squares > self.squares_before / 2:
+            return self._stop_or_refresh()
+        is_certified = len(self.w) <= FEW_COLUMNS
+        step = _find_step(
+            self.losses,
+            self.residual,
+            self.preconditioner,
+            None if is_certified else self.least,
+            self.forcing,
+            self.small,
+        )
+        del self.residual, self.preconditioner
         d = step.coefficients.reshape(-1)
-        size = _line_search(losses, step, dot(w, d, n_jobs), dot(d, d, n_jobs))
-        combine(1.0, w, size, d, n_jobs)
-        change = losses.move(coefficients)
-        value = losses.value + dot(w, w, n_jobs) / 2
-        if change <= SMALL_CHANGE and step.remaining <= tol / 2 * value:
-            has_converged = True
-            break
-        forcing = min(MAX_FORCING, max(MIN_FORCING, FORCING * change))
-        small = tol / 2 * value if change <= SMALL_CHANGE else 0.0
-        del step, d
-    return Solution(coefficients, losses.intercept, value, iteration, has_converged)
+        penalty = Quadratic(
+            *(dot(a, b, self.n_jobs) for a, b in ((self.w, self.w), (self.w, d), (d, d)))
+        )
+        noise = max(HIDDEN * self.value, self.rounding)
+        size = _line_search(self.losses, step, self.value, noise, penalty)
+        if size == 0:
+            return self._stop_or_refresh()
+        # A decrease that rounding hides must show in the gradient.
+        self.squares_before = self.squares if -step.slope <= noise else np.inf
+        combine(1.0, self.w, size, d, self.n_jobs)
+        self.change = self.losses.move(self.coefficients)
+        self.value, self.is_fresh = self._value(), False
+        self.forcing = min(MAX_FORCING, max(MIN_FORCING, FORCING * self.change))
+        self.small = self.tol / 2 * self.value if self.change <= SMALL_CHANGE else 0.0
+        self.last = replace(step, coefficients=None)
+        return None
+
+    def _stop_or_refresh(self) -> End | None:
+        """Stop, unless it may help to compute the scores from the coefficients."""
+        if self.is_fresh or self.squares > self.squares_at_refresh / 2:
+            gap, tol = self.squares / 2, max(self.tol, LEAST_TOL)
+            return "converged" if is_small(gap, self.rounding, tol, self.value) else "rounding"
+        self.squares_at_refresh = self.squares
+        self.refresh()
+        self.last, self.change, self.squares_before = None, np.inf, np.inf
+        return None
+
+    def solution(self, n_iter: int, end: End) -> Solution:
+        """Return the best point, and how far it may be above the minimum."""
+        if not self.is_fresh:
+            self.refresh()
+            self.differentiate()
+        if self.value > self.best_value:
+            self.coefficients, self.w = self.best, self.best.reshape(-1)
+            self.refresh()
+            self.differentiate()
+        gap = min(self.squares / 2, self.value) + self.rounding
+        return Solution(self.coefficients, self.losses.intercept, self.value, gap, n_iter, end)
 
 
 @dataclass(frozen=True)
@@ -125,14 +233,17 @@ class NewtonStep:
         The change.
     slope : float
         Derivative of the objective along it, at the start.
+    norm : float
+        Squared norm of the gradient of the quadratic model after it, divided by the preconditioner.
     remaining : float
-        Estimate of how much lower the quadratic model is at its minimum; infinite if unknown.
+        Bound of how much lower the quadratic model is at its minimum.
     n_cg_steps : int
         Number of steps of conjugate gradients that found it.
     """
 
-    coefficients: NDArray[np.float64]
+    coefficients: Any
     slope: float
+    norm: float
     remaining: float
     n_cg_steps: int
 
@@ -141,38 +252,46 @@ def _find_step(
     losses: Losses,
     residual: NDArray[np.float64],
     preconditioner: Preconditioner,
+    least: float | None,
     forcing: float,
     small: float,
 ) -> NewtonStep:
     """Minimize the quadratic model of the objective by preconditioned conjugate gradients.
 
-    They stop when the remaining decrease is estimated to be below `small`, or below `forcing` times
-    the decrease so far. residual, the negative gradient, is overwritten.
+    They stop when the remaining decrease is below `small`, or estimated to be below `forcing` times
+    the decrease so far. `least` is the least eigenvalue of the preconditioned Hessian; without it,
+    what remains is bounded by the gradient. residual, the negative gradient, is overwritten.
     """
     out, direction = np.zeros(residual.shape), np.empty_like(residual)
     (r, p, d), n_jobs = (v.reshape(-1) for v in (residual, direction, out)), losses.n_jobs
     norm = preconditioner.divide(residual, direction)
-    least, total, product = 1e-30 * norm, 0.0, None
-    recent = deque[float](maxlen=RECENT)
-    for k in range(1, MAX_CG_STEPS + 1):
-        if not norm > least:
-            return NewtonStep(out, -2 * total, 0.0, k)
+    stop, total, product, k = 1e-30 * norm, 0.0, None, 0
+    bound = None if least is None else RadauBound(least)
+    remaining, least_steps = np.inf, FEW_STEPS if least is None else 1
+    while norm > stop and k < MAX_CG_STEPS:
         product = losses.hessian_product(direction, product)
         h = product.reshape(-1)
         combine(1.0, h, 1.0, p, n_jobs)
-        size = norm / dot(p, h, n_jobs)
-        losses.add_to_step(size)
+        curvature = dot(p, h, n_jobs)
+        if not curvature > 0:
+            break
+        size, k = norm / curvature, k + 1
         decrease = size * norm / 2
+        losses.add_to_step(size)
         combine(1.0, r, -size, h, n_jobs)
         combine(1.0, d, size, p, n_jobs)
         before, norm = norm, preconditioner.divide(residual, product)
         total += decrease
-        recent.append(decrease)
-        remaining = k * max(recent)
-        if (k >= MIN_CG_STEPS) if remaining <= small else (k * decrease <= forcing * total):
+        if bound is None:
+            remaining = dot(r, r, n_jobs) / 2
+        else:
+            bound.advance(size, norm / before)
+            remaining = bound.error(norm) / 2
+        is_enough = k >= least_steps and k * decrease <= forcing * total
+        if remaining <= small or (is_enough and remaining > 16 * small):
             break
         combine(norm / before, p, 1.0, h, n_jobs)
-    return NewtonStep(out, -2 * total, remaining if k >= MIN_CG_STEPS else np.inf, k)
+    return NewtonStep(out, -2 * total, norm, remaining, k)
 
 
 def _diagonal_preconditioner(diagonal: NDArray[np.float64], n_jobs: int | None) -> Diagonal:
@@ -181,32 +300,44 @@ def _diagonal_preconditioner(diagonal: NDArray[np.float64], n_jobs: int | None) 
     return Diagonal(diagonal, n_jobs)
 
 
-def _line_search(losses: Losses, step: NewtonStep, along: float, length: float) -> float:
-    """Return the size of the step; only rows are read.
+@dataclass(frozen=True)
+class Quadratic:
+    """Half the squared norm of `w + size * d`, as a function of the size."""
+
+    constant: float
+    linear: float
+    squared: float
+
+    def at(self, size: float) -> tuple[float, float, float]:
+        """Return the value, the slope and the curvature."""
+        slope = self.linear + size * self.squared
+        return (self.constant + size * (self.linear + slope)) / 2, slope, self.squared
+
+
+def _line_search(
+    losses: Losses, step: NewtonStep, value: float, noise: float, penalty: Quadratic
+) -> float:
+    """Return the size of the step, or 0 if the value does not fall along it; only rows are read.
+
+    A decrease that is smaller than the noise cannot be seen.
 
     The objective is convex, so its slope increases along the step: Newton's method for the root of
-    the slope, within a bracket. The penalty's slope is `along + size * length`.
+    the slope, within a bracket.
     """
+    highest = value + (noise if -step.slope <= noise else 0.0)
+    if not step.slope < 0:
+        return 0.0
     losses.start_line_search(step.coefficients)
     low, high, next_size = 0.0, np.inf, 1.0
     for _ in range(MAX_TRIALS):
         size = next_size
-        slope, curvature = losses.evaluate_step(size)
-        slope += along + size * length
-        if abs(slope) <= FLAT * abs(step.slope):
-            break
-        low, high = (size, high) if slope < 0 else (low, size)
-        next_size = size - slope / (curvature + length)
+        at_size = zip(losses.evaluate_step(size), penalty.at(size), strict=True)
+        new, slope, curvature = (a + b for a, b in at_size)
+        is_lower = new < highest
+        if is_lower and abs(slope) <= FLAT * abs(step.slope):
+            return size
+        low, high = (size, high) if slope < 0 and is_lower else (low, size)
+        next_size = size - slope / curvature
         if not low < next_size < high:
             next_size = 2 * low + 1 if np.isinf(high) else (low + high) / 2
-    return size
-
-
-def require_finite(sums: NDArray[np.float64], n_jobs: int | None) -> None:
-    """Raise ValueError if sums over rows, or their squares, are not finite."""
-    flat = sums.reshape(-1)
-    if not np.isfinite(dot(flat, flat, n_jobs)):
-        raise ValueError(
-            "Products of features are so large that sums of their squares are not finite: scale X, "
-            "for example with sklearn.preprocessing.MaxAbsScaler, or lower the degree."
-        )
+    return size if is_lower else 0.0

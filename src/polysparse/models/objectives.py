@@ -6,6 +6,7 @@ The intercept is always optimal, so a solver sees coefficients alone. `updated_r
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,13 @@ from numpy.typing import NDArray
 from polysparse.models import contributions
 from polysparse.models.losses.interface import Loss, LossSums
 from polysparse.models.row_store import RowStore
-from polysparse.models.vectors import center
+from polysparse.models.solution import EPS
+from polysparse.models.vectors import center, combine
 
 Vector = NDArray[np.float64]
+
+# The square of a rounding error, relative to the square of what is added; each is added to a few.
+ROUNDING = (4 * EPS) ** 2
 
 
 class Objective:
@@ -30,6 +35,7 @@ class Objective:
         self.rows: Any = rows
         self.n_jobs = n_jobs
         self.n_products = 0
+        self.intercept: Any
 
     @property
     def n_passes(self) -> float:
@@ -40,6 +46,20 @@ class Objective:
         """Keep the expansion times coefficients."""
         self.n_products += 1
         return self.rows.keep(contributions.scores, once=once, coefficients=coefficients)
+
+    def rounding(self, coefficients: Vector, value: float) -> float:
+        """Return an estimate of the rounding error of the value, given that of the scores."""
+        squares = self._rounding_of_scores(coefficients)
+        return 2 * math.sqrt(squares * value) + squares + 64 * EPS * value
+
+    def _rounding_of_scores(self, coefficients: Vector) -> float:
+        """Return an estimate of the weighted sum of squares of the rounding errors of scores."""
+        squares, _, self._total = self.rows.total(contributions.column_sums, is_centered=False)
+        self.n_products += 1
+        own = np.atleast_2d(coefficients.T).T
+        terms = np.einsum("ck,ck,c->", own, own, squares)
+        intercept = float(np.sum(np.square(self.intercept)))
+        return ROUNDING * (float(terms) + float(self._total) * intercept)
 
     def _gram(self, function: Any, *kept: Any, directions: Vector, is_centered: bool) -> Vector:
         """Return inner products of columns, about their means if centered, times directions."""
@@ -82,7 +102,12 @@ class Losses(Objective):
         self.loss = loss
         self.intercept_search = intercept_search
         self.value: float
-        self.intercept: Any
+
+    def rounding(self, coefficients: Vector, value: float) -> float:
+        """Return an estimate of the rounding error of the value."""
+        error = super().rounding(coefficients, value)
+        # Several scores are subtracted from each other.
+        return error if self.loss.n_scores == 1 else error + EPS * self._total
 
     def start(self, coefficients: Vector, intercept: Any) -> None:
         """Set the coefficients. The optimal intercept is searched from the one given."""
@@ -108,12 +133,14 @@ class Losses(Objective):
     def gradient_and_diagonal(self) -> tuple[Vector, Vector]:
         """Return the gradient, and the diagonal of the Hessian of each class on its own."""
         is_centered = self.intercept_search.is_free
-        gradient, squares, sums, totals = self.rows.total(
+        gradient, squares, sums, totals, left = self.rows.total(
             contributions.gradient_and_diagonal, self._point, is_centered=is_centered
         )
         self.n_products += 3 if is_centered else 2
         if is_centered:
             center(squares, sums, totals, self.n_jobs)
+            if self.loss.n_scores == 1:  # what the intercept's gradient is not 0 by
+                combine(1.0, gradient, -float(left), sums, self.n_jobs)
         self._use_means(sums if is_centered else None)
         return gradient, squares
 
@@ -152,8 +179,8 @@ class Losses(Objective):
         if self._change is None:
             self._change = self.scores(step)
 
-    def evaluate_step(self, size: float) -> tuple[float, float]:
-        """Return the slope and the curvature of the losses at `size` times the step."""
+    def evaluate_step(self, size: float) -> tuple[float, float, float]:
+        """Return the losses, their slope and curvature at `size` times the step."""
 
         def at(intercept: Any) -> Any:
             (sums,) = self.rows.total(
@@ -173,7 +200,7 @@ class Losses(Objective):
         shift = self.intercept_search.shift(sums.intercept_hessian, sums.intercept_cross)
         # The intercept's gradient is not exactly 0, and the gradient of coefficients includes it.
         slope = sums.slope + float(np.sum(self._shift * sums.intercept_gradient))
-        return slope, sums.curvature - float(np.sum(shift * sums.intercept_cross))
+        return sums.value, slope, sums.curvature - float(np.sum(shift * sums.intercept_cross))
 
     def move(self, coefficients: Vector) -> float:
         """Move to the step that was evaluated last, which leads to these coefficients.
@@ -211,12 +238,17 @@ class SquaredErrors(Objective):
         Whether there is an intercept; otherwise it stays 0.
     n_jobs : int or None, default=1
         Number of threads.
+
+    Attributes
+    ----------
+    zero : float
+        The squared errors that the rounding of the targets may cause.
     """
 
     def __init__(self, rows: RowStore, has_intercept: bool, n_jobs: int | None = 1) -> None:
         super().__init__(rows, n_jobs)
         self.has_intercept = has_intercept
-        self.intercept: float
+        self.zero: float
 
     def start(self) -> tuple[float, Vector]:
         """Set the coefficients to 0; return the squared errors and half the Hessian's diagonal."""
@@ -227,7 +259,12 @@ class SquaredErrors(Objective):
         if self.has_intercept:
             center(squares, sums, self._total, self.n_jobs)
         self._use_means(sums if self.has_intercept else None)
-        return self._set_residuals(self.rows.keep(contributions.targets)), squares
+        value = self._set_residuals(self.rows.keep(contributions.targets))
+        self.zero = ROUNDING * (value + self._total * self.intercept * self.intercept)
+        return value, squares
+
+    def _rounding_of_scores(self, coefficients: Vector) -> float:
+        return float(super()._rounding_of_scores(coefficients) + self.zero)
 
     def gram(self, directions: Vector) -> Vector:
         """Return half the Hessian times directions."""
@@ -260,6 +297,12 @@ class SquaredErrors(Objective):
         """Move by `step` times the last direction."""
         raise NotImplementedError
 
-    def value_at(self, coefficients: Vector) -> float:
-        """Return the squared errors at these coefficients, the current ones."""
-        raise NotImplementedError
+    def refresh(self, coefficients: Vector) -> float:
+        """Compute the residuals from the coefficients; return the squared errors."""
+        scores = self.scores(coefficients, once=True)
+        return self._set_residuals(self.rows.keep(contributions.residuals, scores))
+
+    @property
+    def drift(self) -> float:
+        """How much the last refresh changed the residuals, as a sum of squares; or infinite."""
+        return np.inf

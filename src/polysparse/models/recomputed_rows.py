@@ -49,13 +49,17 @@ class RecomputedResiduals(SquaredErrors):
         return value
 
     def _squares_and_transposed(self, rows: Any, shift: float) -> tuple[float, Vector]:
-        value, product = self.rows.total(contributions.squares_and_transposed, rows, shift=shift)
+        value, product, left = self.rows.total(
+            contributions.squares_and_transposed, rows, shift=shift
+        )
         self.n_products += 1
+        if self._means is not None:  # what is left is a rounding error
+            combine(1.0, product, -left, self._means, self.n_jobs)
         return float(value), product
 
     def gradient(self, coefficients: Vector, out: Vector | None) -> Vector:
         if self._n_updates == REFRESH:
-            self.value_at(coefficients)
+            self.refresh(coefficients)
         out = np.empty_like(self._gradient) if out is None else out
         out[:] = self._gradient
         return out
@@ -69,7 +73,3 @@ class RecomputedResiduals(SquaredErrors):
     def move(self, step: float) -> None:
         combine(1.0, self._gradient, -step, self._product, self.n_jobs)
         self._n_updates += 1
-
-    def value_at(self, coefficients: Vector) -> float:
-        scores = self.scores(coefficients, once=True)
-        return self._set_residuals(self.rows.keep(contributions.residuals, scores))

@@ -15,8 +15,8 @@ from polysparse.estimators.shared import IntegerRange
 from polysparse.models import least_squares
 from polysparse.models.base import PolynomialModel, RealRange
 from polysparse.models.losses.squared import SquaredLoss
-from polysparse.models.newton import Solution
 from polysparse.models.row_store import RowStore
+from polysparse.models.solution import Solution
 
 
 class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
@@ -52,8 +52,9 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     tol : float, default=1e-6
-        The fit ends when the objective is estimated to be within `tol` times its value of its
-        minimum. It does not depend on the scales of X, y, alpha or the weights.
+        The fit ends when the objective is within `tol` times its value of its minimum. It does not
+        depend on the scales of X, y, alpha or the weights. If rounding errors prevent that, or
+        `max_iter`, a ConvergenceWarning says so. 0 means as close as rounding allows.
     max_iter : int, default=5000
         Maximum number of iterations. Each is one pass over the data.
     n_jobs : int, optional
@@ -75,6 +76,8 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         In how many rows of X each column occurs; None if columns are hashed.
     objective_ : float
         What was minimized, at the solution.
+    gap_ : float
+        Upper bound of how far `objective_` is above its minimum, by the gradient at the solution.
     n_iter_ : int
         Number of iterations.
     n_features_in_ : int

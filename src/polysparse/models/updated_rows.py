@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from polysparse.models import contributions
 from polysparse.models.objectives import Losses, SquaredErrors, Vector
 
@@ -33,9 +35,22 @@ class UpdatedLosses(Losses):
 class UpdatedResiduals(SquaredErrors):
     """Squared errors whose residuals follow the solver's steps."""
 
+    drift = np.inf
+
+    def refresh(self, coefficients: Vector) -> float:
+        old = self._residuals
+        value = super().refresh(coefficients)
+        self.rows.add(old, -1.0, self._residuals)
+        self.drift = self._sum_squares(old)
+        return value
+
     def _set_residuals(self, residuals: Any) -> float:
-        self._residuals, self.intercept = residuals, self._mean(residuals)
-        self._residuals -= self.intercept
+        # Twice: the first mean of large residuals leaves a rounding error.
+        self._residuals, self.intercept = residuals, 0.0
+        for _ in range(2 if self.has_intercept else 0):
+            mean = self._mean(residuals)
+            self._residuals -= mean
+            self.intercept += mean
         return self._sum_squares(self._residuals)
 
     def _sum_squares(self, rows: Any, shift: float = 0.0) -> float:
@@ -44,7 +59,10 @@ class UpdatedResiduals(SquaredErrors):
 
     def gradient(self, coefficients: Vector, out: Vector | None) -> Vector:
         self.n_products += 1
-        (product,) = self.rows.total(contributions.transposed, self._residuals, out=out)
+        # The mean is a rounding error, which columns that are far from 0 multiply.
+        (product,) = self.rows.total(
+            contributions.transposed, self._residuals, shift=self._mean(self._residuals), out=out
+        )
         return product  # type: ignore[no-any-return]
 
     def curvature(self, direction: Vector) -> float:
@@ -55,6 +73,3 @@ class UpdatedResiduals(SquaredErrors):
     def move(self, step: float) -> None:
         self.rows.add(self._residuals, -step, self._last, self._shift)
         self.intercept -= step * self._shift
-
-    def value_at(self, coefficients: Vector) -> float:
-        return self._sum_squares(self._residuals)

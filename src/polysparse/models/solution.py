@@ -1,0 +1,68 @@
+"""Solution: what a solver found, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.models.vectors import dot
+
+End = Literal["converged", "max_iter", "rounding"]
+
+Report = Callable[[int, float, float], None]  # of an iteration, the value, the gradient's norm
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver found.
+
+    Attributes
+    ----------
+    coefficients : ndarray of float64
+        The coefficients.
+    intercept : float, or ndarray of float64
+        The optimal intercept for them.
+    value : float
+        The objective there.
+    gap : float
+        Upper bound of how far the value is above the minimum.
+    n_iter : int
+        Number of iterations.
+    end : {"converged", "max_iter", "rounding"}
+        Why the solver stopped. "rounding": a lower value than this could not be found, because of
+        rounding errors, but it may not be as close to the minimum as it should be.
+    """
+
+    coefficients: NDArray[np.float64]
+    intercept: Any
+    value: float
+    gap: float
+    n_iter: int
+    end: End
+
+
+EPS = float(np.finfo(np.float64).eps)
+LEAST_TOL = 8 * EPS  # what a smaller tol is taken for, once rounding errors prevent progress
+
+# How exact the value must be, if tol does not ask for less. Its rounding error hardly matters for
+# where the minimum is.
+EXACT = 1e-9
+
+
+def is_small(gap: float, rounding: float, tol: float, value: float) -> bool:
+    """Return whether a gap is within tol, and the value is known well enough to say so."""
+    return gap <= tol * value and rounding <= max(tol, EXACT) * value
+
+
+def require_finite(sums: NDArray[np.float64], n_jobs: int | None) -> None:
+    """Raise ValueError if sums over rows, or their squares, are not finite."""
+    flat = sums.reshape(-1)
+    if not np.isfinite(dot(flat, flat, n_jobs)):
+        raise ValueError(
+            "Products of features are so large that sums of their squares are not finite: scale X, "
+            "for example with sklearn.preprocessing.MaxAbsScaler, or lower the degree."
+        )
