@@ -27,6 +27,7 @@ import numpy as np
 from scipy import sparse
 
 import polysparse
+import solver_fuzz
 from polysparse import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
@@ -219,6 +220,16 @@ def threads_and_forks(rng: random.Random, folder: Path) -> str:
 
 
 Trial = Callable[[random.Random, Path], str]
+
+
+def hard_numbers(rng: random.Random, folder: Path) -> str:
+    """Fit a model to hard numbers, and judge it in extended precision."""
+    found = solver_fuzz.judge(solver_fuzz.problem(rng.randrange(2**31)))
+    if found not in solver_fuzz.GOOD:
+        raise AssertionError(found)
+    return SAME if found == "true" else REFUSED
+
+
 KINDS: dict[str, tuple[Trial, int]] = {  # and how many trials a process makes
     "corrupted matrix": (corrupted_matrix, 300),
     "mutated text": (mutated_text, 60),
@@ -227,6 +238,7 @@ KINDS: dict[str, tuple[Trial, int]] = {  # and how many trials a process makes
     "damaged model": (damaged_model, 100),
     "killed run": (killed_run, 2),
     "threads and forks": (threads_and_forks, 10),
+    "hard numbers": (hard_numbers, 50),
 }
 
 

@@ -29,7 +29,7 @@ COLUMNS = "basis degree_ends describe is_exact kind n_columns require_indexable"
 MODEL = """
 coef_ column_counts_ column_space_ columns degree feature_names fit_intercept interaction_only
 intercept_ max_iter
-n_features_in_ n_iter_ n_jobs objective_ tol verbose
+gap_ n_features_in_ n_iter_ n_jobs objective_ tol verbose
 fit plot_top_terms predict save to_onnx to_text top_terms
 """
 

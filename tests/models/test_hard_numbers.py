@@ -126,5 +126,6 @@ def test_radau_bound(seed, factor):
         p = r + norm / before * p
         bound.advance(step, norm / before)
         assert bound.factor > 0
+    assert bound.is_reliable
     assert bound.least <= factor * values[0]
     assert RadauBound(0.0).error(1.0) == np.inf

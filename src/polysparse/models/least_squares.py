@@ -78,7 +78,7 @@ class _Solver:
         self.w, self.p, self.divided = (np.zeros(len(diagonal)) for _ in range(3))
         self.best: Vector | None = None  # where this cycle began; None is 0
         self.residual: Vector | None = None  # half the negative gradient
-        self.iteration, self.gap = 0, self.value
+        self.iteration, self.gap, self.start = 0, self.value, self.value
 
     def _least_eigenvalue(self, diagonal: Vector, scale: Vector) -> float:
         """Return a lower bound of the eigenvalues of the preconditioned Hessian.
@@ -144,14 +144,19 @@ class _Solver:
             return self._return_to_best()
         bound, rounding = min(self.value, self._true_gap()), self._rounding()
         self.gap = bound + rounding
-        # What is less than the rounding errors of the targets is taken for 0, the least there is.
-        if self.value <= self.errors.zero or is_small(bound, rounding, self.tol, self.value):
+        # What is about the rounding errors of the targets is taken for 0, the least there is.
+        is_zero = max(self.value, rounding / 100) <= self.errors.zero
+        if is_zero or is_small(bound, rounding, self.tol, self.value):
             return "converged"
         if self.iteration == self.max_iter:
             return "max_iter"
         if self.began - self.value <= self.tol / 10 * self.value:
-            is_close = is_small(bound, rounding, max(self.tol, LEAST_TOL), self.value)
-            return "converged" if is_close else "rounding"
+            if is_small(bound, rounding, max(self.tol, LEAST_TOL), self.value):
+                return "converged"
+            if self.value + rounding > self.start:  # it may not be below where it began
+                self.best = None
+                return self._return_to_best()
+            return "rounding"
         self.best = self.w.copy()
         return None
 
@@ -165,7 +170,9 @@ class _Solver:
         combine(-1.0, self.residual, 1.0, gradient, n_jobs)
         error = self.preconditioner.divide(self.residual, self.p) / self.bound.least
         error = min(error, self.errors.drift)
-        gap = (math.sqrt(self.gap) + math.sqrt(error)) ** 2
+        gap = math.inf
+        if self.bound.is_reliable:
+            gap = (math.sqrt(self.gap) + math.sqrt(error)) ** 2
         return min(gap, squares / self.alpha) if self.alpha > 0 else gap
 
     def _rounding(self) -> float:

@@ -110,7 +110,8 @@ class _Solver:
         self.last: NewtonStep | None = None
         self.squares_before = self.squares_at_refresh = np.inf
         losses.start(coefficients, intercept)
-        self.value = self.best_value = self._value()
+        self.start, self.start_value = coefficients, self._value()
+        self.value = self.best_value = self.start_value
         self.is_fresh, self.rounding = True, 8 * EPS * self.value
 
     def _value(self) -> float:
@@ -215,7 +216,10 @@ class _Solver:
         if not self.is_fresh:
             self.refresh()
             self.differentiate()
-        if self.value > self.best_value:
+        is_lower = self.value <= self.best_value
+        if end == "rounding" and self.value + self.rounding > self.start_value:
+            is_lower, self.best = False, self.start  # it may not be below where it began
+        if not is_lower:
             self.coefficients, self.w = self.best, self.best.reshape(-1)
             self.refresh()
             self.differentiate()

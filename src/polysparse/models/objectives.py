@@ -50,7 +50,7 @@ class Objective:
     def rounding(self, coefficients: Vector, value: float) -> float:
         """Return an estimate of the rounding error of the value, given that of the scores."""
         squares = self._rounding_of_scores(coefficients)
-        return 2 * math.sqrt(squares * value) + squares + 64 * EPS * value
+        return 2 * math.sqrt(squares) * math.sqrt(value) + squares + 64 * EPS * value
 
     def _rounding_of_scores(self, coefficients: Vector) -> float:
         """Return an estimate of the weighted sum of squares of the rounding errors of scores."""

@@ -11,6 +11,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from scipy.linalg import eigvalsh_tridiagonal
+
+# Of the least and the largest eigenvalue. Products with a matrix have an error of some rounding
+# units of its largest eigenvalue, which may hide smaller ones.
+LEAST_RATIO = 1e-12
+
 
 class RadauBound:
     """The bound, which follows the steps of conjugate gradients.
@@ -53,6 +60,20 @@ class RadauBound:
         left = self.factor - step
         if self.factor < math.inf:
             self.factor = left / (self.least * left + ratio) if left > 0 else -1.0
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether rounding errors are far below the least eigenvalue that was met.
+
+        The eigenvalues are estimated by those of the tridiagonal matrix of the steps.
+        """
+        if len(self._steps) < 2:
+            return True
+        sizes, ratios = np.array(self._steps).T
+        diagonal = 1 / sizes
+        diagonal[1:] += ratios[:-1] / sizes[:-1]
+        values = eigvalsh_tridiagonal(diagonal, np.sqrt(ratios[:-1]) / sizes[:-1])
+        return bool(values[0] > LEAST_RATIO * values[-1])
 
     def error(self, norm: float) -> float:
         """Return the bound, given the squared norm of the residual now."""

@@ -22,7 +22,7 @@ TRANSFORMERS: dict[str, Any] = {
 }
 
 # Results of a fit that are saved besides the arrays, as far as a model has them.
-ATTRIBUTES = "classes_", "n_iter_", "objective_"
+ATTRIBUTES = "classes_", "n_iter_", "objective_", "gap_"
 PLAIN_KINDS = "biufU"  # of arrays that JSON can hold; arrays of str objects are held, too
 
 # Text is padded to the width that a file states only if the array takes at most this many times the
