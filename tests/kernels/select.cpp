@@ -235,7 +235,7 @@ void test_select() {
     test_chosen<int32_t, int64_t, double>(make_basis(4'000'000'000, 0, 2, false, true));
     for (const bool interaction_only : {false, true})  // rows of more outputs than a piece
         for (const int64_t low : {0, 2, 3})
-            test_chosen<int32_t, int32_t, double>(make_basis(80, low, 3, interaction_only, true));
+            test_chosen<int32_t, int32_t, double>(make_basis(60, low, 3, interaction_only, true));
     test_chosen<int32_t, int32_t, float>(make_basis(24, 4, 4, false, false));
     test_chosen<int32_t, int32_t, float>(make_basis(30, 3, 4, true, false));
     for (const int64_t n_columns : {1, 7, 64, 1000, 1 << 20}) {
