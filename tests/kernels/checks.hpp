@@ -43,6 +43,12 @@ class Guarded {
     std::vector<T> all_;
 };
 
+/// The size of a task that divides rows: a few outputs, but not thousands of tasks. Each of them
+/// computes the lower degrees of its row again.
+inline int64_t small_task(int64_t least, int64_t n_outputs) {
+    return std::max(least, n_outputs / 500);
+}
+
 /// Is true at the n-th call.
 struct StopAt {
     int64_t n;

@@ -1,5 +1,5 @@
 // Every kernel, without Python, on random small matrices, judged by brute force. It is meant for
-// the sanitizers, see sanitize.sh. Stops at the first failure.
+// the sanitizers, see sanitize.sh, and for make kernel-test. Stops at the first failure.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

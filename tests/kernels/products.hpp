@@ -61,7 +61,7 @@ void check_products(const Basis& basis, const By& by, const X& x,
         check(multiply(1, 0, {-1}, out, back), "products: not stopped");
         check(is_right(out, sums, sizes), "product");
         check(is_right(back, back_sums, back_sizes), "transposed product");
-        for (const int64_t task : {0, 20}) {
+        for (const int64_t task : {int64_t{0}, small_task(20, n_outputs)}) {
             std::vector<Value> first, first_back;
             for (const int64_t n_threads : {1, 3}) {
                 std::vector<Value> again(weights.size(), -7), back_again(coefficients.size());

@@ -89,18 +89,18 @@ Appending check_appended(const X& x, const Matrix<int64_t, int32_t, Value>& expe
 template <class X, class Value, class Fill>
 void check_every_appending(const X& x, const Matrix<int64_t, int32_t, Value>& expected,
                            const Fill& fill) {
-    const int64_t n = std::ssize(expected.columns);
+    const int64_t n = std::ssize(expected.columns), small = small_task(1, n);
     const auto append = [&](int64_t n_threads, int64_t wanted, int64_t n_slots, StopAt stop) {
         return check_appended(x, expected, fill, n_threads, wanted, n_slots, stop);
     };
     for (const int64_t n_threads : {1, 2, 8})
-        for (const int64_t wanted : {0, 1, 30})
+        for (const int64_t wanted : {int64_t{0}, small, small_task(30, n)})
             check(append(n_threads, wanted, n, StopAt{-1}) == Appending::whole, "appended");
     for (const int64_t n_slots : {int64_t{0}, n / 2, n - 1})
         if (n_slots >= 0 && n_slots < n)
-            check(append(3, 1, n_slots, StopAt{-1}) == Appending::full, "appended: full");
-    check(append(1, 1, n, StopAt{1}) == Appending::stopped, "appended: stopped");
-    check(append(3, 1, n, StopAt{2}) != Appending::full, "appended: stopped, unless too late");
+            check(append(3, small, n_slots, StopAt{-1}) == Appending::full, "appended: full");
+    check(append(1, small, n, StopAt{1}) == Appending::stopped, "appended: stopped");
+    check(append(3, small, n, StopAt{2}) != Appending::full, "appended: stopped, unless too late");
 }
 
 /// Appends rows whose columns have changed: any numbers, in columns that are there.
@@ -112,7 +112,7 @@ void check_changed_appending(const X& x, int64_t n_columns, int64_t n_slots, con
         Guarded<int32_t> columns(n_slots, 1);
         Guarded<Value> values(n_slots, 1);
         const AppendTo<Value> out{offsets.data(), {columns.data(), values.data()}, n_slots};
-        for (const int64_t wanted : {0, 1}) {
+        for (const int64_t wanted : {int64_t{0}, small_task(1, n_slots)}) {
             const Appending done = fill(changed.view(), out, 2, wanted, StopAt{-1});
             check(done != Appending::stopped, "appended");
             for (int64_t t = 0; done == Appending::whole && t < offsets.back(); ++t)
@@ -235,7 +235,7 @@ void test_select() {
     test_chosen<int32_t, int64_t, double>(make_basis(4'000'000'000, 0, 2, false, true));
     for (const bool interaction_only : {false, true})  // rows of more outputs than a piece
         for (const int64_t low : {0, 2, 3})
-            test_chosen<int32_t, int32_t, double>(make_basis(80, low, 3, interaction_only, true));
+            test_chosen<int32_t, int32_t, double>(make_basis(60, low, 3, interaction_only, true));
     test_chosen<int32_t, int32_t, float>(make_basis(24, 4, 4, false, false));
     test_chosen<int32_t, int32_t, float>(make_basis(30, 3, 4, true, false));
     for (const int64_t n_columns : {1, 7, 64, 1000, 1 << 20}) {

@@ -29,7 +29,17 @@ class HuberRegression(RegressorMixin, PolynomialModel):
     """Half the squared norm of the coefficients plus the weighted losses."""
 
     def __init__(self, fit_intercept=True, tol=1e-10):
-        super().__init__(2, False, "all", None, fit_intercept, tol, 1000, None, 0)
+        super().__init__(
+            degree=2,
+            interaction_only=False,
+            columns="all",
+            feature_names=None,
+            fit_intercept=fit_intercept,
+            tol=tol,
+            max_iter=1000,
+            n_jobs=None,
+            verbose=0,
+        )
 
     def fit(self, X, y, sample_weight=None):
         return self._fit(X, y, sample_weight)
