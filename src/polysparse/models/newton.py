@@ -128,7 +128,7 @@ class _Solver:
         r = residual.reshape(-1)
         combine(-1.0, r, -1.0, self.w, self.n_jobs)
         self.residual, self.squares = residual, dot(r, r, self.n_jobs)
-        if self.sketch is None and self.last and self.last.n_cg_steps >= MANY_CG_STEPS:
+        if self.sketch is None and self._is_slow():
             self.sketch = sketch_of(self.losses.gram, diagonal, 1.0)
         if self.sketch is not None:
             self.preconditioner: Preconditioner = self.sketch
@@ -138,6 +138,14 @@ class _Solver:
             largest = float(diagonal.max(initial=1.0))
         self.least = 1 / max(1.0, largest)
         return float(np.sqrt(self.squares))
+
+    def _is_slow(self) -> bool:
+        """Return whether the last step took many steps, and is not the last of all."""
+        return (
+            self.last is not None
+            and self.last.n_cg_steps >= MANY_CG_STEPS
+            and self.last.remaining > self.tol * self.value
+        )
 
     def is_converged(self) -> bool:
         """Return whether the gap is small here, after computing all anew from the coefficients."""
