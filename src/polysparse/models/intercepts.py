@@ -146,11 +146,11 @@ class SoftmaxIntercepts:
         sums = at(intercept)
         for _ in range(_MAX_STEPS):
             steepest = float(np.abs(sums.intercept_gradient).max())
-            if steepest <= _TOLERANCE * min(self.total, sums.value):
+            if steepest <= _TOLERANCE * min(self.total, sums.value) or radius < _LEAST_RADIUS:
                 break
             step = _solve(sums.intercept_hessian, sums.intercept_gradient, steepest / radius)
             next_one = _without_mean(intercept - step)
-            if np.array_equal(next_one, intercept) or radius < _LEAST_RADIUS:
+            if np.array_equal(next_one, intercept):
                 break
             newer = at(next_one)
             if _is_better(newer, sums):

@@ -103,15 +103,15 @@ class _Solver:
         self, losses: Losses, coefficients: NDArray[np.float64], intercept: Any, tol: float
     ) -> None:
         self.losses, self.n_jobs, self.tol = losses, losses.n_jobs, tol
-        self.coefficients, self.best = coefficients.copy(), coefficients
+        self.coefficients = coefficients.copy()
         self.w = self.coefficients.reshape(-1)
         self.forcing, self.small, self.change = MAX_FORCING, 0.0, np.inf
         self.sketch: Sketch | None = None
         self.last: NewtonStep | None = None
         self.squares_before = self.squares_at_refresh = np.inf
         losses.start(coefficients, intercept)
-        self.start, self.start_value = coefficients, self._value()
-        self.value = self.best_value = self.start_value
+        self.value = self._value()
+        self.start = self.best = Best(coefficients, losses.intercept, self.value)
         self.is_fresh, self.rounding = True, 8 * EPS * self.value
 
     def _value(self) -> float:
@@ -174,8 +174,8 @@ class _Solver:
         self.losses.start(self.coefficients, self.losses.intercept)
         self.value, self.is_fresh = self._value(), True
         self.rounding = self.losses.rounding(self.coefficients, self.value)
-        if self.value < self.best_value:
-            self.best, self.best_value = self.coefficients.copy(), self.value
+        if self.value < self.best.value:
+            self.best = Best(self.coefficients.copy(), self.losses.intercept, self.value)
 
     def step(self) -> End | None:
         """Take a Newton step; return "rounding" if there is none that helps."""
@@ -224,15 +224,25 @@ class _Solver:
         if not self.is_fresh:
             self.refresh()
             self.differentiate()
-        is_lower = self.value <= self.best_value
-        if end == "rounding" and self.value + self.rounding > self.start_value:
-            is_lower, self.best = False, self.start  # it may not be below where it began
-        if not is_lower:
-            self.coefficients, self.w = self.best, self.best.reshape(-1)
+        best = self.best
+        if end == "rounding" and self.value + self.rounding > self.start.value:
+            best = self.start  # it may not be below where it began
+        if self.value > best.value or best is self.start:
+            self.coefficients, self.w = best.coefficients, best.coefficients.reshape(-1)
+            self.losses.intercept = best.intercept
             self.refresh()
             self.differentiate()
         gap = min(self.squares / 2, self.value) + self.rounding
         return Solution(self.coefficients, self.losses.intercept, self.value, gap, n_iter, end)
+
+
+@dataclass(frozen=True)
+class Best:
+    """A point, with scores that were computed from the coefficients."""
+
+    coefficients: NDArray[np.float64]
+    intercept: Any
+    value: float
 
 
 @dataclass(frozen=True)
