@@ -141,7 +141,8 @@ class _Solver:
         """Compute the value and the gap from the coefficients; return why to stop, or None."""
         self.value = self.errors.refresh(self.w) + self.alpha * dot(self.w, self.w, self.n_jobs)
         if not self.value <= self.began * (1 + LEAST_TOL):
-            return self._return_to_best()
+            self._go_to(self.best)
+            return self._stop("rounding")
         bound, rounding = min(self.value, self._true_gap()), self._rounding()
         self.gap = bound + rounding
         # What is about the rounding errors of the targets is taken for 0, the least there is.
@@ -149,14 +150,11 @@ class _Solver:
         if is_zero or is_small(bound, rounding, self.tol, self.value):
             return "converged"
         if self.iteration == self.max_iter:
-            return "max_iter"
+            return self._stop("max_iter")
         if self.began - self.value <= self.tol / 10 * self.value:
             if is_small(bound, rounding, max(self.tol, LEAST_TOL), self.value):
                 return "converged"
-            if self.value + rounding > self.start:  # it may not be below where it began
-                self.best = None
-                return self._return_to_best()
-            return "rounding"
+            return self._stop("rounding")
         self.best = self.w.copy()
         return None
 
@@ -178,9 +176,14 @@ class _Solver:
     def _rounding(self) -> float:
         return self.errors.rounding(self.w, self.value)
 
-    def _return_to_best(self) -> End:
-        """Return to where the cycle began, because it has led to a higher value."""
-        self.w = np.zeros(len(self.w)) if self.best is None else self.best
+    def _stop(self, end: End) -> End:
+        """Return why to stop; but go back to 0 if this point may be above that."""
+        if self.value + self._rounding() > self.start:
+            self._go_to(None)
+        return end
+
+    def _go_to(self, w: Vector | None) -> None:
+        """Go to these coefficients, or to 0."""
+        self.w = np.zeros(len(self.w)) if w is None else w
         self.value = self.errors.refresh(self.w) + self.alpha * dot(self.w, self.w, self.n_jobs)
         self.gap = self.value + self._rounding()
-        return "rounding"
