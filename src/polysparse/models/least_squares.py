@@ -14,6 +14,7 @@ from polysparse.models.radau import RadauBound
 from polysparse.models.solution import (
     EPS,
     LEAST_TOL,
+    SLACK,
     End,
     Report,
     Solution,
@@ -143,7 +144,7 @@ class _Solver:
         if not self.value <= self.began * (1 + LEAST_TOL):
             self._go_to(self.best)
             return self._stop("rounding")
-        bound, rounding = min(self.value, self._true_gap()), self._rounding()
+        bound, rounding = min(self.value, SLACK * self._true_gap()), self._rounding()
         self.gap = bound + rounding
         # What is about the rounding errors of the targets is taken for 0, the least there is.
         is_zero = max(self.value, rounding / 100) <= self.errors.zero

@@ -19,6 +19,7 @@ from polysparse.models.radau import RadauBound
 from polysparse.models.solution import (
     EPS,
     LEAST_TOL,
+    SLACK,
     End,
     Report,
     Solution,
@@ -232,7 +233,7 @@ class _Solver:
             self.losses.intercept = best.intercept
             self.refresh()
             self.differentiate()
-        gap = min(self.squares / 2, self.value) + self.rounding
+        gap = min(SLACK * self.squares / 2, self.value) + self.rounding
         return Solution(self.coefficients, self.losses.intercept, self.value, gap, n_iter, end)
 
 

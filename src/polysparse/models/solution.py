@@ -48,6 +48,8 @@ class Solution:
 EPS = float(np.finfo(np.float64).eps)
 LEAST_TOL = 8 * EPS  # what a smaller tol is taken for, once rounding errors prevent progress
 
+SLACK = 1 + 1e-4  # what bounds are multiplied by: they are computed with rounding errors, too
+
 # How exact the value must be, if tol does not ask for less. Its rounding error hardly matters for
 # where the minimum is.
 EXACT = 1e-9
