@@ -31,7 +31,7 @@ from dask_cluster import local_workers
 from model_data import classes_for
 from polysparse import PolynomialLogisticRegression
 
-LIMIT = 60.0  # seconds that a fit of one or two takes at most, with a kill and a new worker
+LIMIT = 180.0  # seconds that a fit of one or two takes at most on a busy machine
 
 # A LocalCluster closes a worker for good if it is restarting 15 s after an earlier restart.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "1h"}

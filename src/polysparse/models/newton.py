@@ -59,9 +59,9 @@ HIDDEN = 16 * EPS  # a decrease that is not larger, relative to the value, may b
 
 N_VECTORS = 7  # of coefficients, in memory at the peak
 
-# With so few columns, a fit ends by a bound, and Newton steps have at least so many steps of
-# conjugate gradients: that is cheap, and columns that are far from 0 need it.
-FEW_COLUMNS, FEW_STEPS = 1_000, 30
+# With so few columns, a fit ends by a bound. Where that takes more than MANY_ITERATIONS, as with
+# columns that are far from 0, Newton steps have at least FEW_STEPS steps of conjugate gradients.
+FEW_COLUMNS, FEW_STEPS, MANY_ITERATIONS = 1_000, 30, 8
 
 
 def minimize(
@@ -109,6 +109,7 @@ class _Solver:
         self.forcing, self.small, self.change = MAX_FORCING, 0.0, np.inf
         self.sketch: Sketch | None = None
         self.last: NewtonStep | None = None
+        self.n_steps = 0
         self.squares_before = self.squares_at_refresh = np.inf
         losses.start(coefficients, intercept)
         self.value = self._value()
@@ -190,7 +191,9 @@ class _Solver:
             None if is_certified else self.least,
             self.forcing,
             self.small,
+            FEW_STEPS if is_certified and self.n_steps > MANY_ITERATIONS else 1,
         )
+        self.n_steps += 1
         del self.residual, self.preconditioner
         d = step.coefficients.reshape(-1)
         penalty = Quadratic(
@@ -278,19 +281,21 @@ def _find_step(
     least: float | None,
     forcing: float,
     small: float,
+    least_steps: int,
 ) -> NewtonStep:
     """Minimize the quadratic model of the objective by preconditioned conjugate gradients.
 
-    They stop when the remaining decrease is below `small`, or estimated to be below `forcing` times
-    the decrease so far. `least` is the least eigenvalue of the preconditioned Hessian; without it,
-    what remains is bounded by the gradient. residual, the negative gradient, is overwritten.
+    They stop when the remaining decrease is below `small`, or, after `least_steps`, when it is
+    estimated to be below `forcing` times the decrease so far. `least` is the least eigenvalue of
+    the preconditioned Hessian; without it, what remains is bounded by the gradient. residual, the
+    negative gradient, is overwritten.
     """
     out, direction = np.zeros(residual.shape), np.empty_like(residual)
     (r, p, d), n_jobs = (v.reshape(-1) for v in (residual, direction, out)), losses.n_jobs
     norm = preconditioner.divide(residual, direction)
     stop, total, product, k = 1e-30 * norm, 0.0, None, 0
     bound = None if least is None else RadauBound(least)
-    remaining, least_steps = np.inf, FEW_STEPS if least is None else 1
+    remaining = np.inf
     while norm > stop and k < MAX_CG_STEPS:
         product = losses.hessian_product(direction, product)
         h = product.reshape(-1)
