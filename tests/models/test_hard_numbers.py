@@ -129,3 +129,10 @@ def test_radau_bound(seed, factor):
     assert bound.is_reliable
     assert bound.least <= factor * values[0]
     assert RadauBound(0.0).error(1.0) == np.inf
+
+
+def test_steps_that_are_almost_0_are_not_reliable():
+    bound = RadauBound(1.0)
+    for _ in range(3):
+        bound.advance(1e-310, 1.0)
+    assert not bound.is_reliable

@@ -70,7 +70,7 @@ def test_after_construction(columns, interaction_only, to):
 @pytest.mark.parametrize("degree", [1, 3, (2, 2), (3, 3), (2, 4)])
 @pytest.mark.parametrize("interaction_only", [False, True])
 def test_degrees(degree, interaction_only, to):
-    """The lowest columns of a degree come first in the result if there is no bias."""
+    """Without a bias, the result begins with the lowest columns of a degree."""
     X = matrix()[:, :12]
     A = PolynomialOperator(
         X, degree, interaction_only=interaction_only, include_bias=False, n_jobs=2

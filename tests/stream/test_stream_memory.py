@@ -108,7 +108,7 @@ def test_indices_are_int32_if_the_values_that_are_kept_allow_it(
 
 
 def test_a_limit_above_the_available_memory_is_not_used_up(tmp_path, monkeypatch):
-    """Blocks of 1/32 of 1 TiB, which a machine may not have, would be read at a time."""
+    """A block takes 1/32 of the limit: here 32 GiB, more than the machine may have."""
     lower(monkeypatch, ALWAYS_GRANTED=0)
     set_available_memory(monkeypatch, 10**7)
     assert Resources(2**40).memory == Resources().memory == 10**7

@@ -45,7 +45,7 @@ class Holders:
 
     @classmethod
     def of(cls, held: Sequence[Any]) -> Holders | None:
-        """Return those of the client that holds results, or None if there is no client.
+        """Return the workers that hold these results, or None if there is no cluster.
 
         Also None within a task: it would occupy a thread that may be needed for the result.
         """

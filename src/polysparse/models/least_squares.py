@@ -30,11 +30,11 @@ Vector = NDArray[np.float64]
 # and 10, and 340 with badly scaled columns; the diagonal alone 485, 194 and over 700.
 MANY_STEPS = 20
 
-# Without a penalty, directions whose squared singular value is this fraction of that of single
-# columns are taken for directions of no effect.
+# Without a penalty, nothing bounds the eigenvalues from below. Directions whose eigenvalue is less
+# than this fraction of a column's are ignored.
 NO_EFFECT = 1e-20
 
-RECENT = 20  # steps that gain less than rounding errors end a cycle
+RECENT = 20  # a cycle ends after so many steps that gain less than rounding errors
 
 N_VECTORS = 7  # of coefficients, in memory at the peak
 
@@ -102,7 +102,7 @@ class _Solver:
         self.diagonal = None
 
     def descend(self) -> None:
-        """Do conjugate gradients until the gap is small, or rounding errors prevail."""
+        """Run conjugate gradients until the gap is small, or rounding errors dominate."""
         w, p, divided, n_jobs = self.w, self.p, self.divided, self.n_jobs
         self.began = value = self.value
         norm, step, self.bound = 0.0, 0.0, RadauBound(self.least)
@@ -129,7 +129,7 @@ class _Solver:
             step = norm / curvature if curvature > 0 else math.inf
             recent.append(step * norm)
             if not EPS * value < max(recent) or not step * norm <= value - EPS * self.began:
-                break  # less than rounding errors, or more than there is
+                break  # the decrease is less than rounding errors, or more than the value
             self.iteration += 1
             self.report(
                 self.iteration, value, 2 * math.sqrt(dot(self.residual, self.residual, n_jobs))
@@ -146,7 +146,7 @@ class _Solver:
             return self._stop("rounding")
         bound, rounding = min(self.value, SLACK * self._true_gap()), self._rounding()
         self.gap = bound + rounding
-        # What is about the rounding errors of the targets is taken for 0, the least there is.
+        # A value as small as the rounding errors of the targets counts as 0, its lower bound.
         is_zero = max(self.value, rounding / 100) <= self.errors.zero
         if is_zero or is_small(bound, rounding, self.tol, self.value):
             return "converged"
@@ -178,7 +178,7 @@ class _Solver:
         return self.errors.rounding(self.w, self.value)
 
     def _stop(self, end: End) -> End:
-        """Return why to stop; but go back to 0 if this point may be above that."""
+        """Return why the fit stops; go back to 0 if the value may be higher here than there."""
         if self.value + self._rounding() > self.start:
             self._go_to(None)
         return end

@@ -35,9 +35,9 @@ from polysparse.models.vectors import combine, dot, rescale
 DIAGONAL_SHARE = 0.01
 
 # After a Newton step with this many iterations of conjugate gradients, a sketch of the Hessian is
-# worth its passes. With 64 vectors, which take the time of 29 passes, a9a takes 111, 207 and 512
-# passes at C=0.1, 1 and 10, and 370 at C=1 with badly scaled columns; without a sketch 129, 326,
-# 673, 712.
+# worth its passes. In the trials, a9a took 111, 207 and 512 passes at C=0.1, 1 and 10 with 64
+# vectors, which take the time of 29 passes, and 370 at C=1 with badly scaled columns; without a
+# sketch 129, 326, 673, 712.
 MANY_CG_STEPS = 15
 
 # After k steps of conjugate gradients, the remaining decrease of the quadratic model is estimated
@@ -55,7 +55,7 @@ MAX_CG_STEPS = 1_000
 FLAT = 0.1
 MAX_TRIALS = 30
 
-HIDDEN = 16 * EPS  # a decrease that is not larger, relative to the value, may be hidden by rounding
+HIDDEN = 16 * EPS  # rounding may hide a decrease of this fraction of the value
 
 N_VECTORS = 7  # of coefficients, in memory at the peak
 
@@ -142,7 +142,7 @@ class _Solver:
         return float(np.sqrt(self.squares))
 
     def _is_slow(self) -> bool:
-        """Return whether the last step took many steps, and is not the last of all."""
+        """Return whether the last step took long, and is not the last."""
         return (
             self.last is not None
             and self.last.n_cg_steps >= MANY_CG_STEPS
@@ -150,7 +150,7 @@ class _Solver:
         )
 
     def is_converged(self) -> bool:
-        """Return whether the gap is small here, after computing all anew from the coefficients."""
+        """Return whether the gap is small, with scores that are computed from the coefficients."""
         if not self._gap() <= self.tol * self.value:
             return False
         if not self.is_fresh:
@@ -230,7 +230,7 @@ class _Solver:
             self.differentiate()
         best = self.best
         if end == "rounding" and self.value + self.rounding > self.start.value:
-            best = self.start  # it may not be below where it began
+            best = self.start  # the value may be higher than there
         if self.value > best.value or best is self.start:
             self.coefficients, self.w = best.coefficients, best.coefficients.reshape(-1)
             self.losses.intercept = best.intercept
@@ -347,7 +347,7 @@ def _line_search(
 ) -> float:
     """Return the size of the step, or 0 if the value does not fall along it; only rows are read.
 
-    A decrease that is smaller than the noise cannot be seen.
+    Decreases that are smaller than the noise are accepted unseen.
 
     The objective is convex, so its slope increases along the step: Newton's method for the root of
     the slope, within a bracket.

@@ -20,7 +20,8 @@ from polysparse.models.vectors import center, combine
 
 Vector = NDArray[np.float64]
 
-# The square of a rounding error, relative to the square of what is added; each is added to a few.
+# The square of a rounding error, relative to the square of what is rounded. A score is a sum of
+# terms, each of which is rounded a few times.
 ROUNDING = (4 * EPS) ** 2
 
 
@@ -106,7 +107,7 @@ class Losses(Objective):
     def rounding(self, coefficients: Vector, value: float) -> float:
         """Return an estimate of the rounding error of the value."""
         error = super().rounding(coefficients, value)
-        # Several scores are subtracted from each other.
+        # The loss of several scores is a difference of them.
         return error if self.loss.n_scores == 1 else error + EPS * self._total
 
     def start(self, coefficients: Vector, intercept: Any) -> None:
@@ -139,7 +140,7 @@ class Losses(Objective):
         self.n_products += 3 if is_centered else 2
         if is_centered:
             center(squares, sums, totals, self.n_jobs)
-            if self.loss.n_scores == 1:  # what the intercept's gradient is not 0 by
+            if self.loss.n_scores == 1:  # the intercept's gradient is 0 only up to rounding
                 combine(1.0, gradient, -float(left), sums, self.n_jobs)
         self._use_means(sums if is_centered else None)
         return gradient, squares

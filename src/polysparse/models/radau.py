@@ -14,8 +14,8 @@ import math
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
-# Of the least and the largest eigenvalue. Products with a matrix have an error of some rounding
-# units of its largest eigenvalue, which may hide smaller ones.
+# The smallest ratio of the least to the largest eigenvalue. The rounding errors of products with a
+# matrix are proportional to its largest eigenvalue, and may hide smaller ones.
 LEAST_RATIO = 1e-12
 
 
@@ -63,16 +63,20 @@ class RadauBound:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether rounding errors are far below the least eigenvalue that was met.
+        """Whether rounding errors are far below the least eigenvalue that was found.
 
         The eigenvalues are estimated by those of the tridiagonal matrix of the steps.
         """
         if len(self._steps) < 2:
             return True
         sizes, ratios = np.array(self._steps).T
-        diagonal = 1 / sizes
-        diagonal[1:] += ratios[:-1] / sizes[:-1]
-        values = eigvalsh_tridiagonal(diagonal, np.sqrt(ratios[:-1]) / sizes[:-1])
+        with np.errstate(over="ignore"):
+            diagonal = 1 / sizes
+            diagonal[1:] += ratios[:-1] / sizes[:-1]
+            others = np.sqrt(ratios[:-1]) / sizes[:-1]
+        if not np.isfinite(diagonal.sum() + others.sum()):
+            return False
+        values = eigvalsh_tridiagonal(diagonal, others)
         return bool(values[0] > LEAST_RATIO * values[-1])
 
     def error(self, norm: float) -> float:

@@ -46,12 +46,12 @@ class Solution:
 
 
 EPS = float(np.finfo(np.float64).eps)
-LEAST_TOL = 8 * EPS  # what a smaller tol is taken for, once rounding errors prevent progress
+LEAST_TOL = 8 * EPS  # the least tol that is required once rounding errors prevent progress
 
-SLACK = 1 + 1e-4  # what bounds are multiplied by: they are computed with rounding errors, too
+SLACK = 1 + 1e-4  # factor for bounds, which have rounding errors themselves
 
-# How exact the value must be, if tol does not ask for less. Its rounding error hardly matters for
-# where the minimum is.
+# The largest relative rounding error of the value, if tol is smaller. It hardly changes where the
+# minimum is.
 EXACT = 1e-9
 
 
