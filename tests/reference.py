@@ -1,17 +1,43 @@
-"""The law: what an expansion is, by enumeration. It imports nothing of what it judges."""
+"""What an expansion is, by enumeration. It imports nothing of what it judges."""
 
 from functools import cache
 from itertools import chain, combinations, combinations_with_replacement
+from itertools import product as product_of_sets
 
 import numpy as np
 
 
-def monomials(n_features, degree=2, interaction_only=False, include_bias=True):
-    """All tuples of input columns, in the order of the output columns."""
+def monomials(
+    n_features, degree=2, interaction_only=False, include_bias=True, groups=None, terms=None
+):
+    """All tuples of input columns, in the order of the output columns.
+
+    `groups` has a label for each input column, or None for a column of its own; `terms` are tuples
+    of such labels, by degree.
+    """
     low, high = degree if isinstance(degree, tuple) else (0, degree)
     choose = combinations if interaction_only else combinations_with_replacement
-    tuples = (choose(range(n_features), d) for d in range(max(1, low), high + 1))
-    return [()] * include_bias + list(chain.from_iterable(tuples))
+    if groups is None:
+        tuples = (choose(range(n_features), d) for d in range(max(1, low), high + 1))
+        return [()] * include_bias + list(chain.from_iterable(tuples))
+    labels = [("own", j) if label is None else label for j, label in enumerate(groups)]
+    order = sorted(range(n_features), key=lambda j: (labels.index(labels[j]), j))
+    if terms is not None:
+        tuples = (
+            product_of_sets(*([j for j in order if labels[j] == label] for label in by_order))
+            for by_order in (sorted(term, key=labels.index) for term in terms)
+        )
+        return [()] * include_bias + list(chain.from_iterable(tuples))
+    tuples = (
+        some
+        for d in range(max(1, low), high + 1)
+        for some in choose(order, d)
+        if all(
+            labels[a] != labels[b] or (a == b and labels.count(labels[a]) == 1)
+            for a, b in combinations(some, 2)
+        )
+    )
+    return [()] * include_bias + list(tuples)
 
 
 def product(values, dtype):
@@ -22,10 +48,10 @@ def product(values, dtype):
     return result
 
 
-def expand(X, degree=2, interaction_only=False, include_bias=True):
+def expand(X, degree=2, interaction_only=False, include_bias=True, groups=None, terms=None):
     """Expansion of a dense array: (dense result, pattern of the stored values)."""
     X = np.asarray(X)
-    tuples = monomials(X.shape[1], degree, interaction_only, include_bias)
+    tuples = monomials(X.shape[1], degree, interaction_only, include_bias, groups, terms)
     out = np.zeros((len(X), len(tuples)), dtype=X.dtype)
     stored = np.zeros(out.shape, dtype=bool)
     for r, row in enumerate(X):

@@ -39,7 +39,7 @@ def instances():
     yield (
         basis,
         """
-        include_bias interaction_only max_degree min_degree n_features
+        groups include_bias interaction_only max_degree min_degree n_features terms
         as_dict count degree_slices highest lowest n_columns names powers rank require_indexable
         unrank
         """,

@@ -31,7 +31,8 @@ void test_shared_rows() {
         std::vector<std::vector<int64_t>> filled;
         for (const int64_t n_threads : {1, 3, 4}) {
             std::vector<int64_t> offsets(n_rows + 1);
-            fill_row_offsets(basis, x.row_offsets.data(), n_rows, offsets.data(), n_threads);
+            fill_row_offsets(basis, x.row_offsets.data(), n_rows, x.columns.data(), offsets.data(),
+                             n_threads);
             std::vector<int64_t> columns(offsets.back());
             std::vector<float> values(offsets.back());
             const Slots<int64_t, float> out{columns.data(), values.data()};
@@ -65,7 +66,8 @@ void test_count(const Basis& basis) {
     const int64_t n_rows = std::ssize(offsets) - 1;
     check(count_row_lengths(offsets.data(), n_rows) == sorted, "row lengths");
     Guarded<OutOffset> out(std::ssize(offsets), 3);
-    fill_row_offsets(basis, offsets.data(), n_rows, out.data(), 2);
+    const int32_t* const no_columns = nullptr;
+    fill_row_offsets(basis, offsets.data(), n_rows, no_columns, out.data(), 2);
     out.check_against(expected, true, "row offsets");
 }
 
@@ -91,7 +93,7 @@ void test_fill(const Basis& basis) {
     const auto x = random_matrix<Offset, Index, Value>(10, basis.n_features, 4);
     const auto expected = expand_by_brute_force<OutIndex>(basis, x);
     Guarded<OutIndex> offsets(x.n_rows() + 1, 3);
-    fill_row_offsets(basis, x.row_offsets.data(), x.n_rows(), offsets.data(), 2);
+    fill_row_offsets(basis, x.row_offsets.data(), x.n_rows(), x.columns.data(), offsets.data(), 2);
     offsets.check_against(expected.row_offsets, true, "row offsets");
     for (const int64_t n_threads : {1, 2, 3, 8})
         for (const int64_t wanted : {0, 1, 5, 30, 400})

@@ -6,6 +6,7 @@
 namespace polysparse {
 
 int64_t Basis::rank(const int64_t* tuple, int64_t k) const {
+    if (terms) return terms->rank(*groups, tuple, k);
     uint64_t column = degree_end[k] - 1;
     for (int64_t m = 0; m < k; ++m) column -= depth(k - m, tuple[m]);
     return static_cast<int64_t>(column);
@@ -13,9 +14,18 @@ int64_t Basis::rank(const int64_t* tuple, int64_t k) const {
 
 int64_t Basis::unrank(int64_t column, int64_t* tuple) const {
     if (include_bias && column == 0) return 0;
+    if (terms) return terms->unrank(column, tuple);
     int64_t degree = lowest;
     while (static_cast<uint64_t>(column) >= degree_end[degree]) ++degree;
     uint64_t rest = degree_end[degree] - 1 - static_cast<uint64_t>(column);
+    if (groups) {
+        for (int64_t m = 0, first = 0; m < degree; ++m) {
+            tuple[m] = groups->leading(degree - m, rest, first);
+            rest -= depth(degree - m, tuple[m]);
+            first = groups->next(groups->group_of(tuple[m]));
+        }
+        return degree;
+    }
     int64_t most = n_features - gap(degree);  // each term's argument is at most the one before
     for (int64_t m = 0; m < degree; ++m) {
         const int64_t k = degree - m;

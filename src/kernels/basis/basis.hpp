@@ -3,15 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "basis/groups.hpp"
 #include "basis/simplex.hpp"
 
 namespace polysparse {
 
 /// Which monomials there are. Interactions are polynomials with a gap: a strictly increasing
 /// k-tuple below n is a weakly increasing one below n - (k - 1). So one set of formulas serves
-/// both, with gap(k) subtracted.
+/// both, with gap(k) subtracted. With groups or terms there are fewer monomials; simplex numbers of
+/// the length of a row are then upper bounds of its outputs.
 struct Basis {
     int64_t n_features;
     int64_t lowest;   // lowest degree in the output, at least 1
@@ -21,6 +24,10 @@ struct Basis {
     /// [d]: one past the last output column of degree d, modulo 2^64. A degree below `lowest` has
     /// no output columns; there it is the number of its monomials.
     std::vector<uint64_t> degree_end;
+    /// Null unless features are in groups; interaction_only is true if no group has powers.
+    std::shared_ptr<const GroupTable> groups{};
+    /// Null unless terms are chosen, which need groups.
+    std::shared_ptr<const TermTable> terms{};
 
     int64_t gap(int64_t k) const { return interaction_only ? k - 1 : 0; }
 
@@ -30,8 +37,11 @@ struct Basis {
     }
 
     /// What column j, as the first of a k-tuple, contributes to the tuple's distance from the end
-    /// of its degree.
-    uint64_t depth(int64_t k, int64_t j) const { return simplex(k, n_features - 1 - j - gap(k)); }
+    /// of its degree: how many k-tuples are led by a later column. Needs: no terms.
+    uint64_t depth(int64_t k, int64_t j) const {
+        if (groups) return groups->depth(k, j);
+        return simplex(k, n_features - 1 - j - gap(k));
+    }
 
     /// The output column of a increasing tuple of k >= 1 columns. Needs: lowest <= k <= highest.
     int64_t rank(const int64_t* tuple, int64_t k) const;

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,28 @@ void init(Basis* self, int64_t n_features, int64_t lowest, int64_t highest, bool
             "degree_end is too short");
     new (self)
         Basis{n_features, lowest, highest, interaction_only, include_bias, std::move(degree_end)};
+}
+
+/// Divides the features of a basis into groups of these sizes.
+void set_groups(Basis& basis, const std::vector<int64_t>& sizes, bool has_powers) {
+    int64_t n_features = 0;
+    for (const int64_t size : sizes) {
+        require(size >= 0 && size <= basis.n_features - n_features, "groups of too many features");
+        n_features += size;
+    }
+    require(n_features == basis.n_features, "groups of too few features");
+    const WithoutGil released;
+    basis.groups = std::make_shared<GroupTable>(sizes, has_powers, basis.highest);
+}
+
+/// Chooses the monomials of a basis with groups: terms are increasing groups.
+void set_terms(Basis& basis, const std::vector<std::vector<int64_t>>& terms) {
+    require(basis.groups != nullptr, "terms need groups");
+    for (const std::vector<int64_t>& term : terms)
+        require(!term.empty() && is_rising(term.data(), static_cast<int64_t>(term.size())) &&
+                    term.front() >= 0 && term.back() < basis.groups->n_groups(),
+                "terms are not of groups");
+    basis.terms = std::make_shared<TermTable>(*basis.groups, terms, basis.include_bias);
 }
 
 void rank(const Basis& basis, Tuples tuples, Array<int64_t> out) {
@@ -39,6 +62,8 @@ void bind_basis(nb::module_& m) {
     nb::class_<Basis>(m, "Basis", "The monomials of an expansion, as the kernels see them.")
         .def("__init__", &init, nb::arg("n_features"), nb::arg("lowest"), nb::arg("highest"),
              nb::arg("interaction_only"), nb::arg("include_bias"), nb::arg("degree_end"))
+        .def("set_groups", &set_groups, nb::arg("sizes"), nb::arg("has_powers"))
+        .def("set_terms", &set_terms, nb::arg("terms"))
         .def("rank", &rank, nb::arg("tuples").noconvert(), nb::arg("out").noconvert())
         .def("unrank", &unrank, nb::arg("columns").noconvert(), nb::arg("out").noconvert());
 }

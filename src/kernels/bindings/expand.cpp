@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
 #include "expand/dense.hpp"
@@ -19,11 +20,25 @@ std::vector<std::pair<int64_t, int64_t>> py_count_row_lengths(In row_offsets) {
     return count_row_lengths(indices_of(row_offsets), size_of(row_offsets) - 1);
 }
 
-void py_fill_row_offsets(const Basis& basis, In row_offsets, Out out_offsets, int64_t n_threads) {
+void py_fill_row_offsets(const Basis& basis, In row_offsets, In columns, Out out_offsets,
+                         int64_t n_threads) {
     require(row_offsets.size() > 0 && out_offsets.size() == row_offsets.size() && n_threads >= 1,
             "row offsets of unequal length");
-    fill_row_offsets(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
+    fill_row_offsets(basis, indices_of(row_offsets), size_of(row_offsets) - 1, indices_of(columns),
                      indices_of(out_offsets), n_threads);
+}
+
+std::pair<std::vector<int64_t>, int64_t> py_count_outputs(const Basis& basis, In row_offsets,
+                                                          In columns, int64_t n_threads) {
+    require(basis.groups != nullptr && row_offsets.size() > 0 && n_threads >= 1,
+            "malformed CSR arrays");
+    OutputCounts counts;
+    {
+        const WithoutGil released;
+        counts = count_outputs(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
+                               indices_of(columns), n_threads);
+    }
+    return {std::move(counts.by_degree), counts.largest_row};
 }
 
 void py_fill(const Basis& basis, In row_offsets, In columns, In values, int64_t n_columns,
@@ -71,8 +86,10 @@ void py_fill_dense(const Basis& basis, InTable x, OutTable out, int64_t n_thread
 void bind_expand(nb::module_& m) {
     m.def("count_row_lengths", &py_count_row_lengths, nb::arg("row_offsets").noconvert());
     m.def("fill_row_offsets", &py_fill_row_offsets, nb::arg("basis"),
-          nb::arg("row_offsets").noconvert(), nb::arg("out_offsets").noconvert(),
-          nb::arg("n_threads"));
+          nb::arg("row_offsets").noconvert(), nb::arg("columns").noconvert(),
+          nb::arg("out_offsets").noconvert(), nb::arg("n_threads"));
+    m.def("count_outputs", &py_count_outputs, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
+          nb::arg("columns").noconvert(), nb::arg("n_threads"));
     m.def("fill", &py_fill, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
           nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
           nb::arg("out_offsets").noconvert(), nb::arg("out_columns").noconvert(),

@@ -4,22 +4,37 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "expand/fill.hpp"
+#include "expand/grouped_rows.hpp"
 #include "expand/layout.hpp"
 #include "expand/long_row.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/short_rows.hpp"
+#include "expand/term_rows.hpp"
 #include "expand/to_slots.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
 
+/// Zeros instead of a row that has changed.
+template <class Index, class Value>
+void clear(Slots<Index, Value> out, int64_t n) {
+    std::fill_n(out.columns, n, Index(0));
+    std::fill_n(out.values, n, Value(0));
+}
+
+/// Rows that are read anew may have changed since their outputs were counted.
+template <class Rows>
+constexpr bool may_have_changed = !std::is_same_v<Rows, StoredRows>;
+
 /// Rows [first, last), without those of more than `longest` outputs. The last is filled exactly:
 /// what is behind it belongs to somebody else.
-template <class Index, class Value, class OutIndex>
-POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>& x,
+template <class Index, class Rows, class Value, class OutIndex>
+POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>& x, Rows& rows,
                                         const OutIndex* out_offsets, Slots<OutIndex, Value> out,
                                         Layout<Slots<OutIndex, Value>> buffers, int64_t first,
                                         int64_t last, int64_t longest) {
@@ -31,14 +46,17 @@ POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>
     while (last_spilling > first && (out_offsets[last_spilling] + lanes > n_outputs ||
                                      row_offsets[last_spilling] + lanes > n_stored))
         --last_spilling;
-    const bool has_registers = fills_short_rows(basis, longest);
+    const bool has_registers = !may_have_changed<Rows> && fills_short_rows(basis, longest);
     for (int64_t r = first; r < last; ++r) {
         if (has_registers && r < last_spilling)
             r = fill_short_rows(basis, row_offsets, stored, out_offsets, out, r, last_spilling);
         const int64_t start = out_offsets[r], row_start = row_offsets[r];
         if (out_offsets[r + 1] - start > longest) continue;
-        const Row<Index, Value> row{stored + row_start, row_offsets[r + 1] - row_start};
-        if (r < last_spilling)
+        const auto row =
+            rows.read(Row<Index, Value>{stored + row_start, row_offsets[r + 1] - row_start});
+        if (may_have_changed<Rows> && row_size(basis, shape_of(row)) != out_offsets[r + 1] - start)
+            clear(out + start, out_offsets[r + 1] - start);
+        else if (r < last_spilling)
             fill_row<true>(basis, row, out + start, buffers);
         else
             fill_row<false>(basis, row, out + start, buffers);
@@ -66,8 +84,8 @@ bool fill_long_rows(const Basis& basis, std::vector<AnyLongRow>& rows, int64_t t
     return true;
 }
 
-/// One fill: its arguments, and how much a task does.
-template <class Index, class Value, class OutIndex>
+/// One fill: its arguments, and how much a task does. Rows reads the rows of x.
+template <class Index, class Rows, class Value, class OutIndex>
 struct Fill {
     const Basis& basis;
     const CsrView<Value>& x;
@@ -77,7 +95,12 @@ struct Fill {
     const StopRequest& should_stop;
     int64_t task;  // outputs, about
 
-    int64_t longest_row() const { return 4 * task; }  // a row with more outputs is divided
+    static constexpr bool can_divide = !std::is_same_v<Rows, TermRows<Index>>;
+
+    /// A row with more outputs is divided.
+    int64_t longest_row() const {
+        return can_divide ? 4 * task : std::numeric_limits<int64_t>::max();
+    }
     bool is_long(int64_t r) const { return out_offsets[r + 1] - out_offsets[r] > longest_row(); }
 
     /// False if stopped.
@@ -103,13 +126,19 @@ struct Fill {
             all.largest = larger(all.largest, here.largest);
             all.has_long |= here.has_long;
         }
-        return fill_short(all.largest) && (!all.has_long || fill_long());
+        if (!fill_short(all.largest)) return false;
+        if constexpr (can_divide) return !all.has_long || fill_long();
+        return true;
     }
 
     /// All rows but the long ones.
     bool fill_short(RowShape largest) const {
         std::vector<LowerDegrees<OutIndex, Value>> lower;
-        for (int64_t worker = 0; worker < n_threads; ++worker) lower.emplace_back(basis, largest);
+        std::vector<Rows> rows;
+        for (int64_t worker = 0; worker < n_threads; ++worker) {
+            lower.emplace_back(basis, largest);
+            rows.emplace_back(basis, largest);
+        }
         const int64_t n_outputs = out_offsets[x.n_rows], n_tasks = n_outputs / task + 1;
         const auto first_row = [&](int64_t number) -> int64_t {
             if (number == n_tasks) return x.n_rows;
@@ -117,7 +146,7 @@ struct Fill {
             return std::lower_bound(out_offsets, out_offsets + x.n_rows, place) - out_offsets;
         };
         const auto fill_task = [&](int64_t worker, int64_t number) {
-            fill_rows<Index>(basis, x, out_offsets, out, lower[worker].layout(out),
+            fill_rows<Index>(basis, x, rows[worker], out_offsets, out, lower[worker].layout(out),
                              first_row(number), first_row(number + 1), longest_row());
         };
         return run_tasks(n_tasks, n_threads, fill_task, should_stop);
@@ -126,11 +155,17 @@ struct Fill {
     /// The long rows, several together until their scratch adds up.
     bool fill_long() const {
         constexpr int64_t much = int64_t{1} << 20;
-        std::vector<LongRow<Index, Value, OutIndex>> together;
+        std::vector<LongRow<Rows, Index, Value, OutIndex>> together;
         int64_t scratch_size = 0;
         for (int64_t r = 0; r < x.n_rows; ++r) {
             if (!is_long(r)) continue;
             together.emplace_back(basis, row_of<Index>(x, r), out + out_offsets[r]);
+            const int64_t n_outputs = out_offsets[r + 1] - out_offsets[r];
+            if (may_have_changed<Rows> && together.back().n_outputs() != n_outputs) {
+                together.pop_back();
+                clear(out + out_offsets[r], n_outputs);
+                continue;
+            }
             scratch_size += together.back().scratch_size();
             if (scratch_size < much) continue;
             if (!fill_long_rows(basis, together, task, n_threads, should_stop)) return false;
@@ -148,9 +183,15 @@ bool fill(const Basis& basis, const CsrView<Value>& x, const OutIndex* out_offse
     // Enough to be worth handing out, little enough to share and to stop.
     const int64_t suitable =
         std::clamp<int64_t>(out_offsets[x.n_rows] / (16 * n_threads), 1 << 14, 1 << 20);
+    const int64_t task = wanted > 0 ? wanted : suitable;
     return x.columns.visit([&]<class Index>(const Index*) {
-        return Fill<Index, Value, OutIndex>{
-            basis, x, out_offsets, out, n_threads, should_stop, wanted > 0 ? wanted : suitable}();
+        const auto fill_by = [&]<class Rows>(std::type_identity<Rows>) {
+            return Fill<Index, Rows, Value, OutIndex>{basis,     x,           out_offsets, out,
+                                                      n_threads, should_stop, task}();
+        };
+        if (basis.terms) return fill_by(std::type_identity<TermRows<Index>>{});
+        if (basis.groups) return fill_by(std::type_identity<GroupedRows<Index>>{});
+        return fill_by(std::type_identity<StoredRows>{});
     });
 }
 

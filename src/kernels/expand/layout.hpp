@@ -30,12 +30,14 @@ struct Layout {
     Place first() const { return next(1, held); }
 
     /// Where P_d begins, for any d.
-    Place begin(const Basis& basis, int64_t d, RowShape shape) const {
+    template <class Shape>
+    Place begin(const Basis& basis, int64_t d, const Shape& shape) const {
         Place place = held;
         for (int64_t e = first_held; e < d; ++e) place = place + degree_size(basis, e, shape);
         return next(d, place);
     }
-    Place end(const Basis& basis, int64_t d, RowShape shape) const {
+    template <class Shape>
+    Place end(const Basis& basis, int64_t d, const Shape& shape) const {
         return begin(basis, d, shape) + degree_size(basis, d, shape);
     }
 };
@@ -52,10 +54,12 @@ struct BufferSizes {
 };
 
 /// For rows up to a shape. A P_1 that is stored has space even if no other degree is made from it.
+/// Terms are made each by itself, from tuples that stay in the buffers.
 template <class Keys, class Sink>
 BufferSizes buffers_for(const Basis& basis, RowShape shape) {
-    const int64_t last = Sink::holds_degrees ? std::min(basis.lowest - 1, basis.highest)
-                                             : std::max<int64_t>(basis.highest - 1, 1);
+    const int64_t last = Sink::holds_degrees && !basis.terms
+                             ? std::min(basis.lowest - 1, basis.highest)
+                             : std::max<int64_t>(basis.highest - 1, 1);
     BufferSizes buffers;
     for (int64_t d = Keys::first_stored; d <= last; ++d) {
         int64_t& size = d % 2 == 0 ? buffers.even : buffers.odd;

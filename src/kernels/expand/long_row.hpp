@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "basis/basis.hpp"
 #include "expand/layout.hpp"
@@ -15,21 +16,27 @@
 namespace polysparse {
 
 /// Tuples [begin, end) of a row's P_d, d >= 2, at `to`. P_{d-1} ends at `tail_end`, if d > 2.
-template <class Index, class Value, class OutIndex>
-POLYSPARSE_PER_PROCESSOR void fill_part(const Basis& basis, int64_t d, Row<Index, Value> row,
+template <class AnyRow, class Value, class OutIndex>
+POLYSPARSE_PER_PROCESSOR void fill_part(const Basis& basis, int64_t d, const AnyRow& row,
                                         Slots<OutIndex, Value> tail_end, int64_t begin, int64_t end,
                                         Slots<OutIndex, Value> to) {
     const ToSlots<false, OutIndex, Value> sink{to};
-    const RankKeys<Index> keys{&basis, row.begin.columns};
-    walk_part(basis, d, row, keys, tail_end, begin, end, to, sink);
+    walk_part(basis, d, row, keys_of(basis, row), tail_end, begin, end, to, sink);
 }
 
-/// Its degrees are filled one after the other, each in parts.
-template <class Index, class Value, class OutIndex>
+/// Its degrees are filled one after the other, each in parts. Rows reads it.
+template <class Rows, class Index, class Value, class OutIndex>
 class LongRow {
   public:
     LongRow(const Basis& basis, Row<Index, Value> row, Slots<OutIndex, Value> out)
-        : basis_(&basis), row_(row), out_(out), lower_(basis, shape_of(row)) {}
+        : basis_(&basis),
+          rows_(basis, shape_of(row)),
+          row_(rows_.read(row)),
+          out_(out),
+          lower_(basis, shape_of(row)) {}
+
+    /// Outputs of the row.
+    int64_t n_outputs() const { return row_size(*basis_, shape_of(row_)); }
 
     int64_t scratch_size() const { return lower_.size(); }
 
@@ -47,8 +54,7 @@ class LongRow {
     void fill(int64_t d, int64_t begin, int64_t end) const {
         if (d == 1) {
             const ToSlots<false, OutIndex, Value> sink{out_};
-            const RankKeys<Index> keys{basis_, row_.begin.columns};
-            walk_first(*basis_, row_, keys, layout(), sink);
+            walk_first(*basis_, row_, keys_of(*basis_, row_), layout(), sink);
         } else {
             fill_part(*basis_, d, row_, below_end_, begin, end, begin_ + begin);
         }
@@ -60,7 +66,8 @@ class LongRow {
     }
 
     const Basis* basis_;
-    Row<Index, Value> row_;
+    Rows rows_;
+    decltype(std::declval<Rows&>().read(std::declval<Row<Index, Value>>())) row_;
     Slots<OutIndex, Value> out_;
     LowerDegrees<OutIndex, Value> lower_;
     Slots<OutIndex, Value> below_end_{}, begin_{}, end_{};  // of the degree below, and of this one

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "basis/basis.hpp"
+#include "matrix/csr_view.hpp"
 #include "platform/processors.hpp"
 
 namespace polysparse {
@@ -47,5 +48,10 @@ struct RankKeys {
         return row.end();
     }
 };
+
+template <class Index, class Value>
+POLYSPARSE_INLINE RankKeys<Index> keys_of(const Basis& basis, const Row<Index, Value>& row) {
+    return {&basis, row.begin.columns};
+}
 
 }  // namespace polysparse

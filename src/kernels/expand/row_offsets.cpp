@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "expand/grouped_rows.hpp"
 #include "expand/row_shape.hpp"
+#include "expand/term_rows.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
@@ -32,6 +34,136 @@ std::vector<std::pair<int64_t, int64_t>> count_lengths(const Offset* row_offsets
     return lengths;
 }
 
+/// a + b, or `most` if that is less.
+int64_t add_up(int64_t a, int64_t b) {
+    return std::min(a + b, OutputCounts::most);
+}
+int64_t multiply_up(int64_t a, int64_t b) {
+    return b > 0 && a > OutputCounts::most / b ? OutputCounts::most : a * b;
+}
+
+/// Outputs of single rows by degree, where features are in groups: what GroupedRows and TermRows
+/// find, but it does not overflow.
+class DegreeSizes {
+  public:
+    explicit DegreeSizes(const Basis& basis)
+        : basis_(&basis), sizes_(std::max<int64_t>(basis.highest, 0) + 1) {
+        if (basis.terms) n_in_slot_.resize(basis.terms->n_slots());
+    }
+
+    /// Element d is the number of outputs of degree d. It is valid until the next call.
+    template <class Index>
+    const std::vector<int64_t>& operator()(const Index* columns, int64_t n) {
+        std::fill(sizes_.begin(), sizes_.end(), 0);
+        if (basis_->include_bias) sizes_[0] = 1;
+        if (basis_->terms)
+            count_terms(columns, n);
+        else if (n > 0 && basis_->highest >= basis_->lowest)
+            count_tuples(columns, n);
+        return sizes_;
+    }
+
+  private:
+    template <class Index>
+    int64_t group_of(Index column) const {
+        return basis_->groups->group_of(within(column, basis_->n_features));
+    }
+
+    template <class Index>
+    void count_terms(const Index* columns, int64_t n) {
+        std::fill(n_in_slot_.begin(), n_in_slot_.end(), 0);
+        int64_t group_before = -1, slot = -1;
+        for (int64_t a = 0; a < n; ++a) {
+            const int64_t group = group_of(columns[a]);
+            if (group != group_before) {
+                slot = basis_->terms->slot_of(group);
+                if (slot >= 0) n_in_slot_[slot] = 0;
+                group_before = group;
+            }
+            if (slot >= 0) ++n_in_slot_[slot];
+        }
+        for (const Term& term : basis_->terms->terms()) {
+            int64_t size = 1;
+            for (const Term::Member& member : term.members)
+                size = multiply_up(size, n_in_slot_[member.slot]);
+            sizes_[term.members.size()] = add_up(sizes_[term.members.size()], size);
+        }
+    }
+
+    /// From the last group to the first: E_d of the groups seen so far, with the numbers of their
+    /// values as sizes. counts_[d] is E_d.
+    template <class Index>
+    void count_tuples(const Index* columns, int64_t n) {
+        const int64_t highest = basis_->highest;
+        counts_.assign(highest + 1, 0);
+        counts_[0] = 1;
+        for (int64_t end = n; end > 0;) {
+            const int64_t group = group_of(columns[end - 1]);
+            int64_t begin = end - 1;
+            while (begin > 0 && group_of(columns[begin - 1]) == group) --begin;
+            const int64_t size = end - begin;
+            if (basis_->groups->has_powers(group) && size == 1)
+                for (int64_t d = 1; d <= highest; ++d)
+                    counts_[d] = add_up(counts_[d], counts_[d - 1]);
+            else
+                for (int64_t d = highest; d >= 1; --d)
+                    counts_[d] = add_up(counts_[d], multiply_up(size, counts_[d - 1]));
+            end = begin;
+        }
+        for (int64_t d = basis_->lowest; d <= highest; ++d) sizes_[d] = counts_[d];
+    }
+
+    const Basis* basis_;
+    std::vector<int64_t> sizes_, counts_, n_in_slot_;
+};
+
+/// Outputs of row r. Each of several parts of the rows has its own.
+template <class Offset, class Column>
+class GroupedSizes {
+  public:
+    GroupedSizes(const Basis& basis, const Offset* row_offsets, const Column* columns)
+        : degree_sizes_(basis), row_offsets_(row_offsets), columns_(columns) {}
+
+    const std::vector<int64_t>& by_degree(int64_t r) {
+        return degree_sizes_(columns_ + row_offsets_[r], row_offsets_[r + 1] - row_offsets_[r]);
+    }
+    int64_t operator()(int64_t r) {
+        int64_t total = 0;
+        for (const int64_t size : by_degree(r)) total = add_up(total, size);
+        return total;
+    }
+
+  private:
+    DegreeSizes degree_sizes_;
+    const Offset* row_offsets_;
+    const Column* columns_;
+};
+
+/// Writes the sums of sizes. make_sizes() is what gives them, for one part of the rows.
+template <class Offset, class MakeSizes>
+void sum_sizes(int64_t n_rows, Offset* out, int64_t n_threads, const MakeSizes& make_sizes) {
+    const EqualRanges ranges(n_rows, n_threads);
+    std::vector<int64_t> before(ranges.size() + 1);  // outputs before each range
+    const auto sum_up = [&](int64_t begin, int64_t end, int64_t total, const auto& put) {
+        auto size_of = make_sizes();
+        for (int64_t r = begin; r < end; ++r) {
+            total += size_of(r);
+            put(r, total);
+        }
+        return total;
+    };
+    if (ranges.size() > 1)
+        ranges.run([&](int64_t i, int64_t begin, int64_t end) {
+            before[i + 1] = sum_up(begin, end, 0, [](int64_t, int64_t) {});
+        });
+    std::partial_sum(before.begin(), before.end(), before.begin());
+    out[0] = 0;
+    ranges.run([&](int64_t i, int64_t begin, int64_t end) {
+        sum_up(begin, end, before[i],
+               [&](int64_t r, int64_t total) { out[r + 1] = static_cast<Offset>(total); });
+    });
+}
+
 }  // namespace
 
 std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_offsets,
@@ -40,31 +172,54 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
 }
 
 void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                      const OutIndices& out_offsets, int64_t n_threads) {
-    const EqualRanges ranges(n_rows, n_threads);
-    std::vector<int64_t> before(ranges.size() + 1);  // outputs before each range
-    row_offsets.visit([&](const auto* offsets) {
-        out_offsets.visit([&]<class Offset>(Offset* out) {
-            const auto sum_up = [&](int64_t begin, int64_t end, int64_t total, const auto& put) {
-                RowSizes size_of(basis);
-                for (int64_t r = begin; r < end; ++r) {
-                    total += size_of(shape_of(offsets, r));
-                    put(r, total);
-                }
-                return total;
-            };
-            if (ranges.size() > 1)
-                ranges.run([&](int64_t i, int64_t begin, int64_t end) {
-                    before[i + 1] = sum_up(begin, end, 0, [](int64_t, int64_t) {});
+                      const Indices& columns, const OutIndices& out_offsets, int64_t n_threads) {
+    row_offsets.visit([&]<class Offset>(const Offset* offsets) {
+        out_offsets.visit([&](auto* out) {
+            if (!basis.groups)
+                return sum_sizes(n_rows, out, n_threads, [&] {
+                    return [offsets, size_of = RowSizes(basis)](int64_t r) mutable {
+                        return size_of(shape_of(offsets, r));
+                    };
                 });
-            std::partial_sum(before.begin(), before.end(), before.begin());
-            out[0] = 0;
-            ranges.run([&](int64_t i, int64_t begin, int64_t end) {
-                sum_up(begin, end, before[i],
-                       [&](int64_t r, int64_t total) { out[r + 1] = static_cast<Offset>(total); });
+            columns.visit([&]<class Column>(const Column* columns) {
+                sum_sizes(n_rows, out, n_threads,
+                          [&] { return GroupedSizes<Offset, Column>(basis, offsets, columns); });
             });
         });
     });
+}
+
+OutputCounts count_outputs(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
+                           const Indices& columns, int64_t n_threads) {
+    const EqualRanges ranges(n_rows, n_threads);
+    std::vector<OutputCounts> parts(ranges.size());
+    row_offsets.visit([&]<class Offset>(const Offset* offsets) {
+        columns.visit([&]<class Column>(const Column* columns) {
+            ranges.run([&](int64_t i, int64_t begin, int64_t end) {
+                GroupedSizes<Offset, Column> sizes(basis, offsets, columns);
+                OutputCounts part;
+                for (int64_t r = begin; r < end; ++r) {
+                    const std::vector<int64_t>& of_row = sizes.by_degree(r);
+                    part.by_degree.resize(of_row.size());
+                    int64_t total = 0;
+                    for (size_t d = 0; d < of_row.size(); ++d) {
+                        part.by_degree[d] = add_up(part.by_degree[d], of_row[d]);
+                        total = add_up(total, of_row[d]);
+                    }
+                    part.largest_row = std::max(part.largest_row, total);
+                }
+                parts[i] = std::move(part);
+            });
+        });
+    });
+    OutputCounts all;
+    all.by_degree.resize(std::max<int64_t>(basis.highest, 0) + 1);
+    for (const OutputCounts& part : parts) {
+        for (size_t d = 0; d < part.by_degree.size(); ++d)
+            all.by_degree[d] = add_up(all.by_degree[d], part.by_degree[d]);
+        all.largest_row = std::max(all.largest_row, part.largest_row);
+    }
+    return all;
 }
 
 }  // namespace polysparse

@@ -64,11 +64,24 @@ inline RowShape largest_shape(const Indices& row_offsets, int64_t n_rows) {
     });
 }
 
+/// Reads rows as they are stored, for one worker.
+struct StoredRows {
+    StoredRows(const Basis&, RowShape) {}
+
+    template <class Index, class Value>
+    POLYSPARSE_INLINE Row<Index, Value> read(const Row<Index, Value>& row) {
+        return row;
+    }
+};
+
 /// How many stored values, from the front, lead no tuple of degree d that is needed. Below the
 /// lowest degree of an interaction expansion a tuple only serves as the tail of longer ones, so at
 /// least lowest - d values come before it. This keeps the scratch no larger than the output.
 inline int64_t skipped(const Basis& basis, int64_t d) {
     return basis.interaction_only && d < basis.lowest ? basis.lowest - d : 0;
+}
+inline int64_t skipped(const Basis& basis, int64_t d, RowShape) {
+    return skipped(basis, d);
 }
 
 /// The runs of P_d, d >= 2. Run a, for first <= a < last, is led by stored value a; its tails are

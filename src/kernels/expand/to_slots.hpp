@@ -69,6 +69,10 @@ struct ToSlots {
                                Place to) const {
         scale_shift<spill>(tail, n, shift, scale, to);
     }
+    template <class Tail>
+    POLYSPARSE_INLINE void single(Tail tail, int64_t n, uint64_t shift, Place to) const {
+        scale_shift<spill>(tail, n, shift, Value(1), to);
+    }
 };
 
 /// Buffers for the degrees below the lowest.
@@ -76,12 +80,12 @@ template <class Index, class Value>
 using LowerDegrees = Scratch<RankKeys<Index>, ToSlots<true, Index, Value>>;
 
 /// All of one row, at `out`. Of the layout, only the buffers are used. `spill`: see ToSlots.
-template <bool spill, class Index, class Value, class OutIndex>
-POLYSPARSE_INLINE void fill_row(const Basis& basis, Row<Index, Value> row,
-                                Slots<OutIndex, Value> out, Layout<Slots<OutIndex, Value>> layout) {
+template <bool spill, class AnyRow, class Value, class OutIndex>
+POLYSPARSE_INLINE void fill_row(const Basis& basis, const AnyRow& row, Slots<OutIndex, Value> out,
+                                Layout<Slots<OutIndex, Value>> layout) {
     layout.held = out + basis.include_bias;
     const ToSlots<spill, OutIndex, Value> sink{out};
-    walk_row(basis, row, RankKeys<Index>{&basis, row.begin.columns}, layout, sink);
+    walk_row(basis, row, keys_of(basis, row), layout, sink);
 }
 
 }  // namespace polysparse

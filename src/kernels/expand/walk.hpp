@@ -60,7 +60,7 @@ POLYSPARSE_INLINE void walk_first(const Basis& basis, const Row& row, const Keys
     if (basis.include_bias) sink.bias();
     if (is_empty(shape_of(row)) || basis.highest < 1) return;
     const std::integral_constant<int64_t, 1> one{};
-    sink.first(role_of(basis, one), row, keys, skipped(basis, 1), layout.first());
+    sink.first(role_of(basis, one), row, keys, skipped(basis, 1, shape_of(row)), layout.first());
 }
 
 /// P_d, at `to`, from what ends at `tail_end`. Returns where it ends.
@@ -92,7 +92,7 @@ template <class Row, class Keys, class Place, class Sink>
 POLYSPARSE_INLINE void walk_row(const Basis& basis, const Row& row, const Keys& keys,
                                 const Layout<Place>& layout, Sink& sink) {
     walk_first(basis, row, keys, layout, sink);
-    const RowShape shape = shape_of(row);
+    const auto shape = shape_of(row);
     if (is_empty(shape) || basis.highest < 2) return;
     const Place first = layout.first();
     const int64_t n_first = degree_size(basis, 1, shape);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from math import comb
+from math import comb, prod
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polysparse.basis.degrees import Degree, as_degree_range
+from polysparse.basis.groups import FeatureGroups, as_groups
 from polysparse.basis.names import names_by_degree, names_of_tuples, require_distinct
 from polysparse.basis.simplex import count_monomials
+from polysparse.basis.terms import as_terms
 from polysparse.basis.tuples import as_columns, as_rows, sort_rows
 from polysparse.engine import cpu
 from polysparse.machine import format_count, require_memory
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 2**63 - 1  # the limit of an int64 column index
 MAX_DEGREE = 10**6  # some tables have a row per degree
+MAX_GROUPED_DEGREE = 1000  # with groups, counts take the square of the degree
 NAME_BYTES = 72  # of a name as a Python object, about
 
 
@@ -46,6 +49,17 @@ class MonomialBasis:
         If True, only products of distinct input columns are included.
     include_bias : bool, default=True
         If True, column 0 is the constant 1.
+    groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
+        Groups of input columns, such as the levels of a categorical variable. A monomial takes at
+        most one member of each group. Give a label for each input column (None for a column of its
+        own), a mapping of labels to the sizes of contiguous groups, or sizes alone. A group of one
+        column allows powers, unless `interaction_only` is True. If the members of a group are not
+        contiguous, the order of columns is that of the input columns sorted by group.
+    terms : sequence of (str or tuple of str), optional
+        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if they
+        are named. The columns of a term are contiguous, and terms are ordered by their degree, then
+        as written. Without `groups`, labels are "x0", "x1", ...
 
     Attributes
     ----------
@@ -59,6 +73,10 @@ class MonomialBasis:
         Whether only products of distinct input columns are included.
     include_bias : bool
         Whether column 0 is the constant 1.
+    groups : FeatureGroups or None
+        The groups of input columns.
+    terms : tuple of tuple of int, or None
+        The groups of each term.
 
     Examples
     --------
@@ -72,6 +90,15 @@ class MonomialBasis:
     (3, 17)
     >>> basis.names([0, 4, 4_000_000_012])
     array(['1', 'x3', 'x3 x17'], dtype=object)
+
+    Two variables of two levels each; levels of the same variable are not multiplied:
+
+    >>> basis = MonomialBasis(4, groups=["sex", "sex", "city", "city"], include_bias=False)
+    >>> basis.names()
+    array(['x0', 'x1', 'x2', 'x3', 'x0 x2', 'x0 x3', 'x1 x2', 'x1 x3'],
+          dtype=object)
+    >>> MonomialBasis(1_500, groups={"user": 1_000, "item": 500}, terms=["user:item"]).n_columns
+    500001
     """
 
     n_features: int
@@ -79,6 +106,8 @@ class MonomialBasis:
     max_degree: int
     interaction_only: bool
     include_bias: bool
+    groups: FeatureGroups | None = None
+    terms: tuple[tuple[int, ...], ...] | None = None
 
     def __init__(
         self,
@@ -87,11 +116,21 @@ class MonomialBasis:
         *,
         interaction_only: bool = False,
         include_bias: bool = True,
+        groups: Any = None,
+        terms: Any = None,
     ) -> None:
         number: Any = n_features
         if not isinstance(number, Integral) or int(number) < 0:
             raise ValueError(f"n_features must be a non-negative int; got {n_features!r}.")
         low, high = as_degree_range(degree)
+        of_features = as_groups(groups, int(n_features))
+        if terms is not None:
+            of_features = of_features or as_groups([None] * int(n_features), int(n_features))
+            assert of_features is not None
+            names = [of_features.name_of(g) for g in range(of_features.n_groups)]
+            terms = as_terms(terms, names)
+            low, high = _degrees_of(terms, degree)
+            interaction_only = True  # a term has a group once
         if high == 0 and not include_bias:
             raise ValueError(
                 f"degree={degree!r} with include_bias=False leaves no column at all: raise the "
@@ -106,10 +145,16 @@ class MonomialBasis:
             "max_degree": high,
             "interaction_only": bool(interaction_only),
             "include_bias": bool(include_bias),
+            "groups": of_features,
+            "terms": terms,
         }
         self.__setstate__(state)
-        if self.highest > MAX_DEGREE:
-            raise ValueError(f"degree={degree!r} is too high: at most {MAX_DEGREE:,} is supported.")
+        most = MAX_GROUPED_DEGREE if self._is_grouped else MAX_DEGREE
+        if self.highest > most:
+            with_groups = " with groups" if self._is_grouped else ""
+            raise ValueError(
+                f"degree={degree!r} is too high: at most {most:,} is supported{with_groups}."
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out cached values."""
@@ -119,10 +164,28 @@ class MonomialBasis:
         self.__dict__.update(state)
 
     def __repr__(self) -> str:
+        more = ""
+        if self.groups is not None:
+            more = f", {self.groups.n_groups} groups"
+        if self.terms is not None:
+            more += f", {len(self.terms)} terms"
         return (
             f"MonomialBasis({self.n_features}, degree=({self.min_degree}, {self.max_degree}), "
-            f"interaction_only={self.interaction_only}, include_bias={self.include_bias})"
+            f"interaction_only={self.interaction_only}, include_bias={self.include_bias}{more})"
         )
+
+    @property
+    def _is_grouped(self) -> bool:
+        """Whether groups or terms leave monomials out."""
+        groups = self.groups
+        return self.terms is not None or (groups is not None and not groups.are_single)
+
+    @cached_property
+    def _has_powers(self) -> bool:
+        """Whether some feature may occur more than once in a monomial."""
+        if self.interaction_only:
+            return False
+        return self.groups is None or bool((self.groups.sizes == 1).any())
 
     @property
     def lowest(self) -> int:
@@ -133,15 +196,20 @@ class MonomialBasis:
     def highest(self) -> int:
         """Highest degree that has a column.
 
-        It is `max_degree`, or `n_features` if interactions end there or there are no features.
+        It is `max_degree`, or less if interactions end with the number of features or groups, or if
+        there are no features.
         """
-        most = self.n_features if self.interaction_only or self.n_features == 0 else self.max_degree
+        if self.terms is not None or (self._has_powers and self.n_features > 0):
+            return self.max_degree
+        groups = self.groups
+        most = self.n_features if groups is None else int(np.count_nonzero(groups.sizes))
         return min(self.max_degree, most)
 
     def count(self, n: int, degree: int) -> int:
         """Count the monomials of one degree in n features.
 
-        A row with n stored values has as many outputs of that degree.
+        A row with n stored values has as many outputs of that degree. With groups or terms, the
+        number depends on which features they are, so n must be `n_features`.
 
         Parameters
         ----------
@@ -164,8 +232,27 @@ class MonomialBasis:
         """
         if degree == 0:
             return int(self.include_bias)
-        has_columns = self.lowest <= degree <= self.highest
-        return count_monomials(n, degree, self.interaction_only) if has_columns else 0
+        if not self.lowest <= degree <= self.highest:
+            return 0
+        if not self._is_grouped:
+            return count_monomials(n, degree, self.interaction_only)
+        if n != self.n_features:
+            raise ValueError(
+                f"n={n} is not n_features={self.n_features}: with groups, the number of monomials "
+                "depends on which features they are made of."
+            )
+        return self._grouped_counts[degree]
+
+    @cached_property
+    def _grouped_counts(self) -> list[int]:
+        """Number of monomials of each degree from 0 to `highest`, with groups or terms."""
+        assert self.groups is not None
+        if self.terms is None:
+            return self.groups.count_monomials(self.highest, not self.interaction_only)
+        counts, sizes = [0] * (self.highest + 1), self.groups.sizes
+        for term in self.terms:
+            counts[len(term)] += prod(int(sizes[g]) for g in term)
+        return counts
 
     @cached_property
     def n_columns(self) -> int:
@@ -178,6 +265,8 @@ class MonomialBasis:
         167668501
         """
         n, low, high = self.n_features, self.lowest, self.highest
+        if self._is_grouped:
+            return self.include_bias + sum(self._grouped_counts[low:])
         if self.interaction_only:
             return self.include_bias + sum(comb(n, d) for d in range(low, high + 1))
         return self.include_bias + max(comb(n + high, high) - comb(n + low - 1, low - 1), 0)
@@ -227,7 +316,10 @@ class MonomialBasis:
         """
         ends, stop = [0], int(self.include_bias)
         for d in range(1, self.highest + 1):
-            size = count_monomials(self.n_features, d, self.interaction_only)
+            if self._is_grouped:
+                size = self._grouped_counts[d]
+            else:
+                size = count_monomials(self.n_features, d, self.interaction_only)
             if d >= self.lowest:
                 stop += size
             ends.append((stop if d >= self.lowest else size) % 2**64)
@@ -240,7 +332,7 @@ class MonomialBasis:
         -------
         dict
             With keys n_features, degree (a list [min_degree, max_degree]), interaction_only and
-            include_bias.
+            include_bias; and groups and terms, if there are any.
 
         Examples
         --------
@@ -249,12 +341,17 @@ class MonomialBasis:
         >>> MonomialBasis(**basis.as_dict()) == basis
         True
         """
-        return {
+        state: dict[str, Any] = {
             "n_features": self.n_features,
             "degree": [self.min_degree, self.max_degree],
             "interaction_only": self.interaction_only,
             "include_bias": self.include_bias,
         }
+        if self.groups is not None:
+            state["groups"] = self.groups.as_argument()
+        if self.terms is not None:
+            state["terms"] = [list(term) for term in self.terms]
+        return state
 
     @overload
     def rank(self, tuples: Sequence[int]) -> int: ...
@@ -314,10 +411,26 @@ class MonomialBasis:
             (degrees > 0) & ((degrees < self.lowest) | (degrees > self.max_degree)),
             f"its degree is not in [{self.lowest}, {self.max_degree}].",
         )
-        increasing = sort_rows(rows)
+        groups = self.groups if self._is_grouped else None
+        if groups is not None and groups.order is not None:
+            rows_as_given, rows = rows, np.where(stored, groups.places[rows], -1)
+            increasing, rows = sort_rows(rows), rows_as_given
+        else:
+            increasing = sort_rows(rows)
+        follows = increasing[:, 1:] != -1
         if self.interaction_only:
-            repeated = (increasing[:, 1:] == increasing[:, :-1]) & (increasing[:, 1:] != -1)
+            repeated = (increasing[:, 1:] == increasing[:, :-1]) & follows
             refuse(repeated.any(axis=1), "interaction_only=True does not allow a column twice.")
+        if groups is not None:
+            of_places = np.searchsorted(groups.starts, increasing, side="right") - 1
+            together = (of_places[:, 1:] == of_places[:, :-1]) & follows
+            together &= groups.sizes[of_places[:, 1:]] > 1
+            refuse(together.any(axis=1), "two of its columns are in the same group.")
+            if self.terms is not None:
+                known = {*self.terms, ()}
+                rows_of_groups = np.where(increasing == -1, -1, of_places).tolist()
+                missing = [tuple(g for g in row if g >= 0) not in known for row in rows_of_groups]
+                refuse(np.array(missing, dtype=bool), "no term has its groups.")
         return increasing, one
 
     @overload
@@ -354,6 +467,8 @@ class MonomialBasis:
         array = as_columns(columns, self.n_columns)
         require_memory(len(array) * self.highest * 8, "the tuples", "Ask for fewer columns.")
         tuples = cpu.unrank(self, array)
+        if self._is_grouped and self.groups is not None and self.groups.order is not None:
+            tuples = np.where(tuples >= 0, self.groups.order[tuples], -1)
         return tuples if np.ndim(columns) else tuple(int(j) for j in tuples[0] if j >= 0)
 
     def _require_room_for_all(
@@ -452,7 +567,9 @@ class MonomialBasis:
             )
         if columns is None:
             self._require_room_for_all("names")
-            return self._all_names(input_features), range(self.n_columns)
+            if not self._is_grouped:
+                return self._all_names(input_features), range(self.n_columns)
+            columns = np.arange(self.n_columns)
         wanted = as_columns(columns, self.n_columns)
         return names_of_tuples(self.unrank(wanted), input_features), wanted.tolist()
 
@@ -465,6 +582,17 @@ class MonomialBasis:
         for d in range(self.lowest, self.highest + 1):
             names += blocks[d]
         return names
+
+
+def _degrees_of(terms: tuple[tuple[int, ...], ...], degree: Any) -> tuple[int, int]:
+    """Return the lowest and the highest degree of terms. ValueError if `degree` says otherwise."""
+    low, high = len(terms[0]), len(terms[-1])
+    if as_degree_range(degree) not in ((0, 2), (low, high)):
+        raise ValueError(
+            f"degree={degree!r} contradicts terms, whose degrees are {low} to {high}: leave degree "
+            "out."
+        )
+    return low, high
 
 
 def _powers_of_tuples(tuples: NDArray[np.int64], n_features: int) -> csr_array:

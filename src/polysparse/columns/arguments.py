@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.degrees import as_degree_range
+from polysparse.basis.groups import as_groups
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import (
@@ -51,8 +52,8 @@ def as_column_space(
     """Return the columns described by `columns` and the parameters of a basis next to it.
 
     `columns` is None or the name of a kind, increasing columns of the basis, or a transformer.
-    Parameters that the user left out are given as a Default. `observe` returns the columns of a
-    basis that occur in the data, in increasing order.
+    Parameters that the user left out are given as a Default, or None for groups and terms.
+    `observe` returns the columns of a basis that occur in the data, in increasing order.
     """
     require_columns(columns)
     if hasattr(columns, "column_space"):
@@ -92,8 +93,12 @@ def _columns_of_kind(
 def require_no_contradiction(basis: MonomialBasis, parameters: dict[str, Any]) -> None:
     """Raise ValueError if a parameter was given that contradicts the columns."""
     own = basis.as_dict()
-    given = {name: v for name, v in parameters.items() if not isinstance(v, Default)}
-    for name, value in given.items():
+    for name, value in parameters.items():
+        if isinstance(value, Default) or (name in ("groups", "terms") and value is None):
+            continue
+        if name in ("groups", "terms"):
+            _require_same(name, value, basis)
+            continue
         same = value == own[name]
         if name == "degree":
             low, high = as_degree_range(value)
@@ -104,6 +109,26 @@ def require_no_contradiction(basis: MonomialBasis, parameters: dict[str, Any]) -
                 f"{name}={value} contradicts columns, which has {name}={own[name]}: leave {name} "
                 "out."
             )
+
+
+def _require_same(name: str, value: Any, basis: MonomialBasis) -> None:
+    """Raise ValueError unless groups or terms are those of a basis."""
+    if name == "groups":
+        same = as_groups(value, basis.n_features) == basis.groups
+    else:
+        other = MonomialBasis(basis.n_features, groups=basis.groups, terms=value)
+        same = other.terms == basis.terms
+    if not same:
+        raise ValueError(f"{name} contradicts columns, which has other {name}: leave {name} out.")
+
+
+def names_as_labels(X: Any, groups: Any, terms: Any) -> Any:
+    """Return `groups`; the names of the columns of X if terms are given without them."""
+    names = getattr(X, "columns", None)
+    if groups is not None or terms is None or names is None:
+        return groups
+    labels = list(names)
+    return labels if all(isinstance(label, str) for label in labels) else None
 
 
 def as_ranks(basis: MonomialBasis, columns: Any) -> NDArray[np.int64]:

@@ -66,6 +66,7 @@ __all__ = [
     "clear",
     "combine",
     "count",
+    "count_outputs",
     "count_row_lengths",
     "divide",
     "dot",
@@ -106,14 +107,19 @@ def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
     With `has_columns=False` it only has the sizes of rows.
     """
     ends = basis._degree_ends() if has_columns else [0] * (basis.highest + 1)
-    return _kernels.Basis(
+    native = _kernels.Basis(
         basis.n_features,
         basis.lowest,
         basis.highest,
-        basis.interaction_only,
+        not basis._has_powers,
         basis.include_bias,
         ends,
     )
+    if basis._is_grouped:
+        native.set_groups(basis.groups.sizes.tolist(), basis._has_powers)
+        if basis.terms is not None:
+            native.set_terms([list(term) for term in basis.terms])
+    return native
 
 
 def _sizing_basis(columns: Columns) -> _kernels.Basis:
@@ -218,8 +224,17 @@ def count(columns: Columns, x: CsrRows) -> Int64s:
     Outputs are counted before any are dropped (chosen columns) or merged (hashed columns).
     """
     offsets = np.empty(x.shape[0] + 1, dtype=np.int64)
-    _kernels.fill_row_offsets(_sizing_basis(columns), x.indptr, offsets, 1)
+    _kernels.fill_row_offsets(_sizing_basis(columns), x.indptr, x.indices, offsets, 1)
     return offsets
+
+
+def count_outputs(basis: Basis, x: CsrRows, n_threads: int) -> tuple[list[int], int]:
+    """Return the outputs of each degree, and of the row that has the most, for grouped features.
+
+    Numbers of 2**60 and more are returned as 2**60.
+    """
+    native = _native_basis(basis, has_columns=False)
+    return _kernels.count_outputs(native, x.indptr, x.indices, n_threads)
 
 
 def fill(columns: Columns, x: CsrRows, rows: slice, out: CsrArrays, n_threads: int) -> int:
@@ -236,7 +251,7 @@ def _fill_all(
     columns: Columns, offsets: NDArray[Any], x: CsrRows, out: CsrArrays, *how: int
 ) -> int:
     basis, (indptr, indices, data) = _native_basis(columns.basis), out
-    _kernels.fill_row_offsets(basis, offsets, indptr, how[0])
+    _kernels.fill_row_offsets(basis, offsets, x.indices, indptr, how[0])
     nnz = int(indptr[-1])
     filled = indptr, indices[:nnz], data[:nnz]
     _kernels.fill(basis, offsets, x.indices, x.data, x.shape[1], *filled, *how)

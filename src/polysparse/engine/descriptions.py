@@ -40,6 +40,26 @@ class Basis(Hashable, Protocol):
         """Whether column 0 is the constant 1."""
         ...
 
+    @property
+    def groups(self) -> Any:
+        """The groups of features, or None; see `basis.FeatureGroups`."""
+        ...
+
+    @property
+    def terms(self) -> tuple[tuple[int, ...], ...] | None:
+        """The groups of each term, or None."""
+        ...
+
+    @property
+    def _is_grouped(self) -> bool:
+        """Whether groups or terms leave monomials out."""
+        ...
+
+    @property
+    def _has_powers(self) -> bool:
+        """Whether some feature may occur more than once in a monomial."""
+        ...
+
     def _degree_ends(self) -> list[int]:
         """Return a list whose element d is one past the last column of degree d.
 

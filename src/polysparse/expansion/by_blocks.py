@@ -27,6 +27,7 @@ def iter_expand_columns(
 
     Columns must be exact if the input is dense.
     """
+    x = x.sorted_by_group(columns.basis)
     planned = plan_expansion(columns, x)
     planned._require_countable()
     n_threads = threads_for(n_jobs, planned.nnz)

@@ -11,6 +11,7 @@ from polysparse.columns.arguments import (
     INCLUDE_BIAS,
     INTERACTION_ONLY,
     as_column_space,
+    names_as_labels,
 )
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import dispatch
@@ -35,6 +36,8 @@ def plan(
     *,
     interaction_only: bool = INTERACTION_ONLY,
     include_bias: bool = INCLUDE_BIAS,
+    groups: Any = None,
+    terms: Any = None,
     columns: Any = None,
     n_jobs: int | None = None,
 ) -> ExpansionPlan:
@@ -44,7 +47,7 @@ def plan(
     ----------
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
         The matrix to expand.
-    degree, interaction_only, include_bias, columns, n_jobs
+    degree, interaction_only, include_bias, groups, terms, columns, n_jobs
         As in `expand`. Without `columns`, only the sizes of rows are computed. Which chosen or
         hashed columns a row has is known only once it is expanded, so with `columns` every row is
         expanded, a few rows at a time.
@@ -65,7 +68,7 @@ def plan(
     >>> polysparse.plan(identity(1000, format="csr"), degree=4).nbytes
     88008
     """
-    space, x = _read(X, columns, degree, interaction_only, include_bias, n_jobs)
+    space, x = _read(X, columns, degree, interaction_only, include_bias, groups, terms, n_jobs)
     planned = plan_expansion(space, x)
     return count_stored(planned, x.as_sparse(), n_jobs) if planned.is_upper_bound else planned
 
@@ -77,6 +80,8 @@ def expand(
     *,
     interaction_only: bool = INTERACTION_ONLY,
     include_bias: bool = INCLUDE_BIAS,
+    groups: Any = None,
+    terms: Any = None,
     columns: Any = None,
     n_jobs: int | None = None,
     max_bytes: int | str | None = "available",
@@ -97,6 +102,14 @@ def expand(
         If True, only products of distinct features are computed.
     include_bias : bool, default=True
         If True, a column of ones is prepended.
+    groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
+        Groups of features, such as the levels of a categorical variable: a product takes at most
+        one of each. A label for each feature (None for a feature of its own), a mapping of labels
+        to the sizes of contiguous groups, or sizes alone; see MonomialBasis.
+    terms : sequence of (str or tuple of str), optional
+        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Without `groups`, labels are the names
+        of the columns of a DataFrame, or "x0", "x1", ...
     columns : {"all", "observed", "hashed"}, array-like of int, or a transformer, optional
         The columns of the result; by default all. "observed" keeps only the columns that occur in
         X; "hashed" hashes all of them to 2**20. An array lists columns of the full expansion in
@@ -174,7 +187,7 @@ def expand(
     >>> XP.toarray()
     array([[1., 0., 2., 3., 0., 0., 0., 4., 6., 9.]])
     """
-    space, x = _read(X, columns, degree, interaction_only, include_bias, n_jobs)
+    space, x = _read(X, columns, degree, interaction_only, include_bias, groups, terms, n_jobs)
     if out is not None:
         for read in (X, getattr(x, "values", x)):  # what was given, and what is read of it
             require_apart_from(out, read)
@@ -188,6 +201,8 @@ def iter_expand(
     *,
     interaction_only: bool = INTERACTION_ONLY,
     include_bias: bool = INCLUDE_BIAS,
+    groups: Any = None,
+    terms: Any = None,
     columns: Any = None,
     n_jobs: int | None = None,
     max_bytes: int = 2**28,
@@ -200,7 +215,7 @@ def iter_expand(
     X : sparse matrix or array, array-like, or dask array, of shape (n_rows, n_features)
         The matrix to expand. It must not be changed before the last block was made. The blocks of a
         dask array are computed one after the other, and expanded in this process.
-    degree, interaction_only, include_bias, columns, n_jobs
+    degree, interaction_only, include_bias, groups, terms, columns, n_jobs
         As in `expand`.
     max_bytes : int, default=2**28
         Maximum size of a block in bytes. With `columns`, a block would not exceed it even if it had
@@ -234,7 +249,7 @@ def iter_expand(
     slice(499, 998, None) 1497
     slice(998, 1000, None) 6
     """
-    space, x = _read(X, columns, degree, interaction_only, include_bias, n_jobs)
+    space, x = _read(X, columns, degree, interaction_only, include_bias, groups, terms, n_jobs)
     return iter_expand_columns(space, x, n_jobs=n_jobs, max_bytes=max_bytes, reuse=reuse)
 
 
@@ -244,6 +259,8 @@ def _read(
     degree: Degree,
     interaction_only: bool,
     include_bias: bool,
+    groups: Any,
+    terms: Any,
     n_jobs: int | None,
 ) -> tuple[ColumnSpace, Canonical]:
     """Read X, and the columns requested for it; X is sparse unless all columns are requested."""
@@ -255,5 +272,7 @@ def _read(
         degree=degree,
         interaction_only=interaction_only,
         include_bias=include_bias,
+        groups=names_as_labels(X, groups, terms),
+        terms=terms,
     )
     return space, x if space.is_exact else x.as_sparse()

@@ -85,7 +85,8 @@ class ExpansionPlan:
     @property
     def is_upper_bound(self) -> bool:
         """Whether there may be fewer stored values, because the rows were not expanded yet."""
-        return not self.columns.is_exact and self.found is None
+        is_exact = self.columns.is_exact and self.profile.is_exact(self.basis)
+        return not is_exact and self.found is None
 
     def _with_found(self, below: dict[int, int], nnz: int) -> ExpansionPlan:
         """Return the exact plan, given the stored values in all and before each degree's end.
@@ -182,4 +183,5 @@ def plan_expansion(columns: ColumnSpace, x: Canonical) -> ExpansionPlan:
     n_features = columns.basis.n_features
     if x.shape[1] != n_features:
         raise ValueError(f"X has {x.shape[1]} features; the basis has {n_features}.")
-    return ExpansionPlan(columns, x.profile, x.dtype, isinstance(x, CanonicalCsr))
+    profile = x.profile_for(columns.basis)
+    return ExpansionPlan(columns, profile, x.dtype, isinstance(x, CanonicalCsr))

@@ -37,6 +37,7 @@ def expand_columns(
     `ways_out` says what else the caller can do if the result is too large. If `out` is given,
     nothing is allocated and no limit holds.
     """
+    x = x.sorted_by_group(columns.basis)
     planned = plan_expansion(columns, x)
     n_threads = threads_for(n_jobs, planned.nnz)
     if out is not None:

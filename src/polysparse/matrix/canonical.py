@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polysparse.basis.groups import FeatureGroups
+from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.dispatch import require_in_memory
 from polysparse.engine import cpu
+from polysparse.machine import threads_for
 from polysparse.matrix.checking import Arrays, inspect_arrays
 from polysparse.matrix.formats import csr_arrays
-from polysparse.matrix.row_profile import RowProfile
+from polysparse.matrix.row_profile import CountedProfile, RowProfile
 
 VALUE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -32,6 +35,7 @@ class CanonicalCsr:
     indices: NDArray[Any]
     data: NDArray[Any]
     is_array: bool  # whether X is of SciPy's array family (csr_array), not its matrix family
+    sorted_for: FeatureGroups | None = None  # whose order the features are in, if it is not X's
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -42,6 +46,27 @@ class CanonicalCsr:
     def profile(self) -> RowProfile:
         """Row lengths, on which the size of the expansion depends."""
         return RowProfile(cpu.count_row_lengths(self.indptr))
+
+    def profile_for(self, basis: MonomialBasis) -> RowProfile:
+        """Return the profile that has the exact size of the expansion into a basis."""
+        if not basis._is_grouped:
+            return self.profile
+        x = self.sorted_by_group(basis)
+        counted, most = cpu.count_outputs(basis, x, threads_for(None, len(x.indices)))
+        return CountedProfile(self.profile.lengths, tuple(counted), most)
+
+    def sorted_by_group(self, basis: MonomialBasis) -> CanonicalCsr:
+        """Return the matrix with the features of a basis sorted by group, so that they adjoin."""
+        groups = basis.groups
+        if groups is None or groups.order is None or self.sorted_for == groups:
+            return self
+        if self.shape[1] != basis.n_features:
+            return self  # refused by whoever plans the expansion
+        places = groups.places.astype(self.indices.dtype, copy=False)
+        # indices may have changed since they were checked
+        indices = places[np.minimum(self.indices, self.indices.dtype.type(self.shape[1] - 1))]
+        arrays = _canonicalize(self.shape, (self.indptr, indices, self.data))
+        return CanonicalCsr(self.shape, *arrays, is_array=self.is_array, sorted_for=groups)
 
     def as_sparse(self) -> CanonicalCsr:
         """Return self."""
@@ -65,6 +90,7 @@ class CanonicalDense:
     """A two-dimensional float array, aligned, with any strides."""
 
     values: NDArray[Any]
+    sorted_for: FeatureGroups | None = None  # whose order the features are in, if it is not X's
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,9 +107,26 @@ class CanonicalDense:
         """Row lengths, on which the size of the expansion depends."""
         return RowProfile.of_dense(self.shape)
 
+    def profile_for(self, basis: MonomialBasis) -> RowProfile:
+        """Return the profile that has the exact size of the expansion into a basis."""
+        if not basis._is_grouped:
+            return self.profile
+        n_rows, n_features = self.shape
+        counted = [n_rows * basis.count(n_features, d) for d in range(basis.highest + 1)]
+        return CountedProfile(self.profile.lengths, tuple(counted), basis.n_columns)
+
+    def sorted_by_group(self, basis: MonomialBasis) -> CanonicalDense:
+        """Return the matrix with the features of a basis sorted by group, so that they adjoin."""
+        groups = basis.groups
+        if groups is None or groups.order is None or self.sorted_for == groups:
+            return self
+        if self.shape[1] != basis.n_features:
+            return self  # refused by whoever plans the expansion
+        return CanonicalDense(self.values[:, groups.order], sorted_for=groups)
+
     def as_sparse(self) -> CanonicalCsr:
         """Return the matrix as CSR, without its zeros."""
-        return as_canonical_csr(sparse.csr_matrix(self.values))
+        return replace(as_canonical_csr(sparse.csr_matrix(self.values)), sorted_for=self.sorted_for)
 
 
 Canonical = CanonicalCsr | CanonicalDense

@@ -20,7 +20,8 @@ class RowProfile:
     """How many rows store how many values.
 
     No other Python code knows how the number of a row's outputs follows from the number of values
-    it stores. `engine.count` is the counterpart for single rows.
+    it stores. `engine.count` is the counterpart for single rows. With groups or terms the number
+    also depends on which values a row stores: it is an upper bound here, exact in CountedProfile.
 
     Attributes
     ----------
@@ -52,10 +53,14 @@ class RowProfile:
         """Number of stored values in all rows."""
         return sum(length * rows for length, rows in self.lengths)
 
+    def is_exact(self, basis: MonomialBasis) -> bool:
+        """Return whether numbers of outputs are exact, not upper bounds."""
+        return not basis._is_grouped
+
     def outputs_by_degree(self, basis: MonomialBasis) -> dict[int, int]:
-        """Return the outputs of each degree that has a column, exactly; degree 0 is the bias."""
+        """Return the outputs of each degree that has a column; degree 0 is the bias."""
         outputs = {0: self.n_rows} if basis.include_bias else {}
-        interaction_only = basis.interaction_only
+        interaction_only = not basis._has_powers
         for d in range(basis.lowest, basis.highest + 1):
             counts = [rows * count_monomials(n, d, interaction_only) for n, rows in self.lengths]
             outputs[d] = sum(counts)
@@ -73,6 +78,35 @@ class RowProfile:
     def largest_row(self, basis: MonomialBasis) -> int:
         """Return the number of outputs of the row that has the most."""
         return self.longest.outputs(basis)
+
+
+@dataclass(frozen=True)
+class CountedProfile(RowProfile):
+    """Rows whose outputs were counted, for one basis with groups or terms.
+
+    Attributes
+    ----------
+    counted : tuple of int
+        Outputs of each degree, from 0 to the highest of the basis.
+    most : int
+        Outputs of the row that has the most.
+    """
+
+    counted: tuple[int, ...] = ()
+    most: int = 0
+
+    def is_exact(self, basis: MonomialBasis) -> bool:
+        """Return True."""
+        return True
+
+    def outputs_by_degree(self, basis: MonomialBasis) -> dict[int, int]:
+        """Return the outputs of each degree that has a column, exactly; degree 0 is the bias."""
+        degrees = [0] * basis.include_bias + list(range(basis.lowest, basis.highest + 1))
+        return {d: self.counted[d] for d in degrees}
+
+    def largest_row(self, basis: MonomialBasis) -> int:
+        """Return the number of outputs of the row that has the most."""
+        return self.most
 
 
 def require_countable(n_outputs: int) -> None:

@@ -68,7 +68,8 @@ class ColumnTally:
         small.
         """
         self.basis.require_indexable()
-        n_outputs = x.profile.outputs(self.basis)
+        x = x.sorted_by_group(self.basis)
+        n_outputs = x.profile_for(self.basis).outputs(self.basis)
         require_countable(n_outputs)
         n_threads = threads_for(n_jobs, n_outputs)
         needed = cpu.observing_bytes(self.basis, x.indices.itemsize, n_threads)

@@ -1,0 +1,87 @@
+#include "basis/groups.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "basis/simplex.hpp"
+
+namespace polysparse {
+
+GroupTable::GroupTable(const std::vector<int64_t>& sizes, bool has_powers, int64_t highest)
+    : starts_(sizes.size() + 1), has_powers_(has_powers) {
+    const auto n = static_cast<int64_t>(sizes.size());
+    for (int64_t g = 0; g < n; ++g) {
+        starts_[g + 1] = starts_[g] + sizes[g];
+        group_of_.insert(group_of_.end(), sizes[g], static_cast<int32_t>(g));
+    }
+    counts_.resize((highest + 1) * (n + 1));
+    std::fill_n(counts_.begin(), n + 1, 1);
+    for (int64_t d = 1; d <= highest; ++d)
+        for (int64_t g = n - 1; g >= 0; --g)
+            counts_[d * (n + 1) + g] =
+                count_from(d, g + 1) + static_cast<uint64_t>(sizes[g]) * count_from(d - 1, next(g));
+}
+
+int64_t GroupTable::leading(int64_t d, uint64_t rest, int64_t first) const {
+    // E_d falls from group to group, so the first group with no more than `rest` behind it leads.
+    const int64_t last = n_groups() - 1;
+    const int64_t group = last - largest_where(0, last - first, [&](int64_t n_behind) {
+                              return count_from(d, last + 1 - n_behind) <= rest;
+                          });
+    const uint64_t within = rest - count_from(d, group + 1);
+    return starts_[group + 1] - 1 - static_cast<int64_t>(within / count_from(d - 1, next(group)));
+}
+
+TermTable::TermTable(const GroupTable& groups, const std::vector<std::vector<int64_t>>& terms,
+                     int64_t first_column)
+    : slots_(groups.n_groups(), -1) {
+    for (const std::vector<int64_t>& of_term : terms)
+        for (const int64_t group : of_term) slots_[group] = 0;
+    for (int32_t& slot : slots_)
+        if (slot == 0) slot = static_cast<int32_t>(n_slots_++);
+    for (const std::vector<int64_t>& of_term : terms) {
+        Term term{{}, first_column};
+        uint64_t n_columns = 1;
+        for (auto group = of_term.rbegin(); group != of_term.rend(); ++group) {
+            term.members.push_back({*group, slots_[*group], groups.start(*group), n_columns});
+            n_columns *= static_cast<uint64_t>(groups.size(*group));
+        }
+        std::reverse(term.members.begin(), term.members.end());
+        terms_.push_back(std::move(term));
+        first_column += static_cast<int64_t>(n_columns);
+    }
+}
+
+int64_t TermTable::rank(const GroupTable& groups, const int64_t* tuple, int64_t k) const {
+    const auto has_groups = [&](const Term& term) {
+        return std::equal(term.members.begin(), term.members.end(), tuple, tuple + k,
+                          [&](const Term::Member& member, int64_t feature) {
+                              return member.group == groups.group_of(feature);
+                          });
+    };
+    const auto term = std::find_if(terms_.begin(), terms_.end(), has_groups);
+    if (term == terms_.end()) return -1;
+    auto column = static_cast<uint64_t>(term->first_column);
+    for (int64_t m = 0; m < k; ++m) {
+        const Term::Member& member = term->members[m];
+        column += static_cast<uint64_t>(tuple[m] - member.start) * member.stride;
+    }
+    return static_cast<int64_t>(column);
+}
+
+int64_t TermTable::unrank(int64_t column, int64_t* tuple) const {
+    const auto behind = std::upper_bound(
+        terms_.begin(), terms_.end(), column,
+        [](int64_t wanted, const Term& term) { return wanted < term.first_column; });
+    // A term whose groups are empty begins where the next one does, and is before it.
+    const Term& term = *std::prev(behind);
+    auto rest = static_cast<uint64_t>(column - term.first_column);
+    for (const Term::Member& member : term.members) {
+        *tuple++ = member.start + static_cast<int64_t>(rest / member.stride);
+        rest %= member.stride;
+    }
+    return static_cast<int64_t>(term.members.size());
+}
+
+}  // namespace polysparse
