@@ -139,6 +139,28 @@ class GroupedSizes {
     const Column* columns_;
 };
 
+/// How many values of rows [begin, end) are in the same group as the value before them.
+template <class Offset, class Column>
+POLYSPARSE_PER_PROCESSOR int64_t count_neighbors(const Basis& basis, const Offset* offsets,
+                                                 const Column* columns, int64_t begin,
+                                                 int64_t end) {
+    const int32_t* const group_of = basis.groups->groups_of_features();
+    const auto last = static_cast<std::make_unsigned_t<Column>>(basis.n_features - 1);
+    const auto group = [&](int64_t t) POLYSPARSE_INLINE_LAMBDA {
+        return group_of[std::min(static_cast<std::make_unsigned_t<Column>>(columns[t]), last)];
+    };
+    int64_t n_equal = 0;
+    for (int64_t r = begin; r < end; ++r) {
+        int32_t before = -1;
+        for (int64_t t = offsets[r]; t < offsets[r + 1]; ++t) {
+            const int32_t now = group(t);
+            n_equal += now == before;
+            before = now;
+        }
+    }
+    return n_equal;
+}
+
 /// Writes the sums of sizes. make_sizes() is what gives them, for one part of the rows.
 template <class Offset, class MakeSizes>
 void sum_sizes(int64_t n_rows, Offset* out, int64_t n_threads, const MakeSizes& make_sizes) {
@@ -175,7 +197,7 @@ void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_
                       const Indices& columns, const OutIndices& out_offsets, int64_t n_threads) {
     row_offsets.visit([&]<class Offset>(const Offset* offsets) {
         out_offsets.visit([&](auto* out) {
-            if (!basis.groups)
+            if (!basis.groups || basis.rows_are_distinct)
                 return sum_sizes(n_rows, out, n_threads, [&] {
                     return [offsets, size_of = RowSizes(basis)](int64_t r) mutable {
                         return size_of(shape_of(offsets, r));
@@ -187,6 +209,20 @@ void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_
             });
         });
     });
+}
+
+bool groups_are_distinct(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
+                         const Indices& columns, int64_t n_threads) {
+    const EqualRanges ranges(n_rows, n_threads);
+    std::vector<int64_t> n_equal(ranges.size());  // neighbors in the same group
+    row_offsets.visit([&]<class Offset>(const Offset* offsets) {
+        columns.visit([&]<class Column>(const Column* columns) {
+            ranges.run([&](int64_t i, int64_t begin, int64_t end) {
+                n_equal[i] = count_neighbors(basis, offsets, columns, begin, end);
+            });
+        });
+    });
+    return std::all_of(n_equal.begin(), n_equal.end(), [](int64_t n) { return n == 0; });
 }
 
 OutputCounts count_outputs(const Basis& basis, const Indices& row_offsets, int64_t n_rows,

@@ -77,6 +77,7 @@ __all__ = [
     "fill_probabilities",
     "filling_bytes",
     "gram",
+    "groups_are_distinct",
     "hash_tuples",
     "inspect",
     "keeping_threads",
@@ -101,10 +102,13 @@ __all__ = [
 
 
 @lru_cache(maxsize=16)
-def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
+def _native_basis(
+    basis: Basis, has_columns: bool = True, rows_are_distinct: bool = False
+) -> _kernels.Basis:
     """Return the kernels' counterpart of a basis.
 
-    With `has_columns=False` it only has the sizes of rows.
+    With `has_columns=False` it only has the sizes of rows. `rows_are_distinct`: every row has at
+    most one value of each group, and the basis has no powers.
     """
     ends = basis._degree_ends() if has_columns else [0] * (basis.highest + 1)
     native = _kernels.Basis(
@@ -116,10 +120,15 @@ def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
         ends,
     )
     if basis._is_grouped:
-        native.set_groups(basis.groups.sizes.tolist(), basis._has_powers)
+        native.set_groups(basis.groups.sizes.tolist(), basis._has_powers, rows_are_distinct)
         if basis.terms is not None:
             native.set_terms([list(term) for term in basis.terms])
     return native
+
+
+def _rows_are_distinct(basis: Basis, x: CsrRows) -> bool:
+    """Return whether the sizes of rows are those of interactions, although there are groups."""
+    return x.has_distinct_groups and basis.terms is None and not basis._has_powers
 
 
 def _sizing_basis(columns: Columns) -> _kernels.Basis:
@@ -228,6 +237,12 @@ def count(columns: Columns, x: CsrRows) -> Int64s:
     return offsets
 
 
+def groups_are_distinct(basis: Basis, x: CsrRows, n_threads: int) -> bool:
+    """Return whether every row has at most one value of each group."""
+    native = _native_basis(basis, has_columns=False)
+    return _kernels.groups_are_distinct(native, x.indptr, x.indices, n_threads)
+
+
 def count_outputs(basis: Basis, x: CsrRows, n_threads: int) -> tuple[list[int], int]:
     """Return the outputs of each degree, and of the row that has the most, for grouped features.
 
@@ -250,7 +265,8 @@ def fill(columns: Columns, x: CsrRows, rows: slice, out: CsrArrays, n_threads: i
 def _fill_all(
     columns: Columns, offsets: NDArray[Any], x: CsrRows, out: CsrArrays, *how: int
 ) -> int:
-    basis, (indptr, indices, data) = _native_basis(columns.basis), out
+    basis = _native_basis(columns.basis, rows_are_distinct=_rows_are_distinct(columns.basis, x))
+    indptr, indices, data = out
     _kernels.fill_row_offsets(basis, offsets, x.indices, indptr, how[0])
     nnz = int(indptr[-1])
     filled = indptr, indices[:nnz], data[:nnz]
