@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "expand/fill.hpp"
-#include "expand/grouped_rows.hpp"
 #include "expand/layout.hpp"
 #include "expand/long_row.hpp"
+#include "expand/row_readers.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/short_rows.hpp"
 #include "expand/term_rows.hpp"
@@ -185,13 +185,10 @@ bool fill(const Basis& basis, const CsrView<Value>& x, const OutIndex* out_offse
         std::clamp<int64_t>(out_offsets[x.n_rows] / (16 * n_threads), 1 << 14, 1 << 20);
     const int64_t task = wanted > 0 ? wanted : suitable;
     return x.columns.visit([&]<class Index>(const Index*) {
-        const auto fill_by = [&]<class Rows>(std::type_identity<Rows>) {
+        return with_row_reader<Index>(basis, [&]<class Rows>(std::type_identity<Rows>) {
             return Fill<Index, Rows, Value, OutIndex>{basis,     x,           out_offsets, out,
                                                       n_threads, should_stop, task}();
-        };
-        if (basis.terms) return fill_by(std::type_identity<TermRows<Index>>{});
-        if (basis.groups) return fill_by(std::type_identity<GroupedRows<Index>>{});
-        return fill_by(std::type_identity<StoredRows>{});
+        });
     });
 }
 
