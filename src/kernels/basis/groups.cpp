@@ -54,7 +54,8 @@ TermTable::TermTable(const GroupTable& groups, const std::vector<std::vector<int
         }
         std::reverse(term.members.begin(), term.members.end());
         terms_.push_back(std::move(term));
-        first_column += static_cast<int64_t>(n_columns);
+        // Modulo 2^64: hashed columns need no numbers of columns.
+        first_column = static_cast<int64_t>(static_cast<uint64_t>(first_column) + n_columns);
     }
 }
 

@@ -77,8 +77,8 @@ struct Term {
 /// The terms of a basis, in the order of their columns, degrees increasing.
 class TermTable {
   public:
-    /// Terms as increasing groups; their columns begin with `first_column`. Needs: their number
-    /// fits int64. Throws bad_alloc.
+    /// Terms as increasing groups; their columns begin with `first_column`, and are numbered modulo
+    /// 2^64. Throws bad_alloc.
     TermTable(const GroupTable& groups, const std::vector<std::vector<int64_t>>& terms,
               int64_t first_column);
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "expand/fill.hpp"
-#include "expand/grouped_rows.hpp"
 #include "expand/layout.hpp"
 #include "expand/long_row.hpp"
+#include "expand/row_readers.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/short_rows.hpp"
 #include "expand/term_rows.hpp"
@@ -190,10 +190,8 @@ bool fill(const Basis& basis, const CsrView<Value>& x, const OutIndex* out_offse
             return Fill<Index, Rows, Value, OutIndex>{basis,     x,           out_offsets, out,
                                                       n_threads, should_stop, task}();
         };
-        if (basis.terms) return fill_by(std::type_identity<TermRows<Index>>{});
         if (basis.rows_are_distinct) return fill_by(std::type_identity<DistinctRows>{});
-        if (basis.groups) return fill_by(std::type_identity<GroupedRows<Index>>{});
-        return fill_by(std::type_identity<StoredRows>{});
+        return with_row_reader<Index>(basis, fill_by);
     });
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -76,6 +77,7 @@ __all__ = [
     "fill_log_losses",
     "fill_probabilities",
     "filling_bytes",
+    "filling_dense_bytes",
     "gram",
     "groups_are_distinct",
     "hash_tuples",
@@ -186,7 +188,10 @@ def unrank(basis: Basis, columns: Int64s) -> Int64s:
 
 
 def hash_tuples(function: HashFunction, tuples: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the columns that increasing tuples are hashed to, and the signs of their values."""
+    """Return the columns that increasing tuples are hashed to, and the signs of their values.
+
+    With groups that are not contiguous, tuples are places of features that are sorted by group.
+    """
     columns, signs = (np.empty(len(tuples), dtype=np.int64) for _ in range(2))
     _hasher(function).hash(tuples, columns, signs)
     return columns, signs
@@ -313,8 +318,62 @@ def filling_bytes(
 
 
 def fill_dense(columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int) -> None:
-    """Write every element of a dense expansion, which has all columns."""
-    _kernels.fill_dense(_native_basis(columns.basis), x, out, n_threads)
+    """Write every element of a dense expansion, which has all columns.
+
+    `out` is contiguous, in C or Fortran order.
+    """
+    if not columns.basis._is_grouped:
+        _kernels.fill_dense(_native_basis(columns.basis), x, out, n_threads)
+    elif out.size > 0:
+        _fill_dense_as_csr(columns, x, out, n_threads)
+
+
+def _fill_dense_as_csr(
+    columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int
+) -> None:
+    """Expand rows as CSR that stores zeros, too: the stored values are the dense result."""
+    n_features = x.shape[1]
+    step = _dense_rows_together(columns, len(x))
+    index_dtype = np.int32 if step * columns.n_columns <= thresholds.MAX_INT32 else np.int64
+    indptr = np.arange(step + 1) * n_features
+    indices = np.tile(np.arange(n_features), step)
+    filled_indptr = np.empty(step + 1, index_dtype)
+    filled_indices = np.empty(step * columns.n_columns, index_dtype)
+    for start in range(0, len(x), step):
+        part = x[start : start + step]
+        n = len(part)
+        rows = _StoredRows(part.shape, indptr[: n + 1], indices[: n * n_features], part.ravel())
+        block = out[start : start + step]
+        values = block.reshape(-1)  # a copy, unless rows are contiguous
+        filled = filled_indptr[: n + 1], filled_indices, values
+        _fill_all(columns, rows.indptr, rows, filled, n_threads, thresholds.TASK_OUTPUTS)
+        if not np.may_share_memory(values, block):
+            block[:] = values.reshape(block.shape)
+
+
+@dataclass(frozen=True)
+class _StoredRows:
+    """CSR rows that an engine reads."""
+
+    shape: tuple[int, ...]
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    data: NDArray[Any]
+
+
+def _dense_rows_together(columns: Columns, n_rows: int) -> int:
+    """Return how many dense rows are expanded as CSR at a time: at least one."""
+    longest = max(columns.n_columns, columns.basis.n_features, 1)
+    return max(1, min(n_rows, thresholds.DENSE_OUTPUTS // longest))
+
+
+def filling_dense_bytes(columns: Columns, n_rows: int, itemsize: int) -> int:
+    """Return how many bytes `fill_dense` takes besides its output; the itemsize is of values."""
+    if not columns.basis._is_grouped:
+        return 0
+    n_stored, n_outputs = columns.basis.n_features, columns.n_columns
+    of_row = n_stored * (8 + itemsize) + n_outputs * (8 + itemsize) + 16
+    return _dense_rows_together(columns, n_rows) * of_row
 
 
 # ------------------------------------------------------------------------------------- products
