@@ -361,6 +361,7 @@ class _StoredRows:
     indptr: NDArray[Any]
     indices: NDArray[Any]
     data: NDArray[Any]
+    has_distinct_groups: bool = False
 
 
 def _dense_rows_together(columns: Columns, n_rows: int) -> int:
