@@ -16,6 +16,27 @@ LedRow<Index, Value> led_by(Row<Index, Value> row, int64_t from, int64_t to) {
     return {{row.begin + from, row.n - from}, to - from, from};
 }
 
+/// A basis to share out the work of n rows by: the same one or, if there are groups, one without
+/// them. Its sizes of rows are then upper bounds, without the highest degrees if they would be too
+/// large to add up.
+inline Basis sizing_basis(const Basis& basis, const Indices& row_offsets, int64_t n_rows) {
+    Basis sizing = basis;
+    if (!basis.groups) return sizing;
+    sizing.groups = nullptr;
+    sizing.terms = nullptr;
+    const auto n = static_cast<double>(n_stored(largest_shape(row_offsets, n_rows)));
+    double size = 1;
+    int64_t countable = 0;  // up to this degree, sizes are
+    for (int64_t d = 1; d <= basis.highest; ++d) {
+        size *= (n + static_cast<double>(d)) / static_cast<double>(d);
+        if (size > 0x1p58) break;
+        countable = d;
+    }
+    sizing.highest = std::min(basis.highest, std::max<int64_t>(countable, 1));
+    sizing.lowest = std::min(basis.lowest, std::max<int64_t>(sizing.highest, 1));
+    return sizing;
+}
+
 /// How many outputs, but for the bias, a row's values [from, to) lead.
 inline int64_t size_led(const Basis& basis, RowShape shape, int64_t from, int64_t to) {
     return row_size(basis, rest_of(shape, from)) - row_size(basis, rest_of(shape, to));
