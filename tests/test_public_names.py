@@ -14,23 +14,24 @@ from polysparse.columns.spaces import AllColumns, ChosenColumns, HashedColumns
 X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 
 NAMES = """
-ExpansionPlan HashedPolynomialFeatures MonomialBasis ObservedPolynomialFeatures PolynomialFeatures
-PolynomialLogisticRegression PolynomialOperator PolynomialRidge
-expand iter_expand iter_load load load_model plan
+ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
+ObservedPolynomialFeatures PolynomialFeatures PolynomialLogisticRegression PolynomialOperator
+PolynomialRidge
+expand groups_from iter_expand iter_load load load_model plan
 """
 
 TRANSFORMER = """
-degree include_bias interaction_only n_features_in_ n_jobs
+degree groups include_bias interaction_only n_features_in_ n_jobs terms
 column_space fit get_feature_names_out transform
 """
 COLUMNS = "basis degree_ends describe is_exact kind n_columns require_indexable"
 
 # Attributes of both models.
 MODEL = """
-coef_ column_counts_ column_space_ columns degree feature_names fit_intercept interaction_only
-intercept_ max_iter
-gap_ n_features_in_ n_iter_ n_jobs objective_ tol verbose
-fit plot_top_terms predict save to_onnx to_text top_terms
+coef_ column_counts_ column_space_ columns degree feature_names fit_intercept groups
+interaction_only intercept_ max_iter
+gap_ n_features_in_ n_iter_ n_jobs objective_ terms tol verbose
+contributions fit importance plot_importance plot_top_terms predict save to_onnx to_text top_terms
 """
 
 
@@ -73,6 +74,12 @@ def instances():
         polysparse.HashedPolynomialFeatures().fit(X),
         f"""{TRANSFORMER} alternate_sign n_columns seed sparse_output
         candidates collisions column_of partial_fit""",
+    )
+    yield (
+        polysparse.InteractionTransformer([("as they are", "passthrough", [0, 1])]).fit(X),
+        """columns degree include_bias interaction_only n_jobs terms transformers
+        column_transformer_ feature_names_in_ features_ groups_ n_features_in_
+        fit fit_transform get_feature_names_out transform""",
     )
     yield polysparse.PolynomialRidge().fit(X, Y), MODEL + "alpha"
     yield (

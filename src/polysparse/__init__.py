@@ -8,6 +8,8 @@ ObservedPolynomialFeatures
     Only the columns that occur in the data.
 HashedPolynomialFeatures
     A fixed number of columns, and nothing to learn.
+InteractionTransformer
+    Encodes variables, each in its own way, and multiplies them.
 
 Models for scikit-learn, on expansions that are never built:
 
@@ -28,6 +30,8 @@ load, iter_load
     Read what the command ``polysparse expand`` wrote into a directory, whole or in blocks of rows.
 load_model
     Read a fitted model that was saved.
+groups_from
+    Find the variable that each output of a fitted transformer comes from, as `groups`.
 
 Operators:
 
@@ -62,7 +66,9 @@ from polysparse.expansion.functions import expand, iter_expand, plan
 from polysparse.expansion.planning import ExpansionPlan
 
 if TYPE_CHECKING:
+    from polysparse.estimators.grouping import groups_from
     from polysparse.estimators.hashed import HashedPolynomialFeatures
+    from polysparse.estimators.interactions import InteractionTransformer
     from polysparse.estimators.observed import ObservedPolynomialFeatures
     from polysparse.estimators.polynomial import PolynomialFeatures
     from polysparse.files.store import iter_load, load
@@ -75,6 +81,7 @@ __version__ = _version("polysparse")
 __all__ = [
     "ExpansionPlan",
     "HashedPolynomialFeatures",
+    "InteractionTransformer",
     "MonomialBasis",
     "ObservedPolynomialFeatures",
     "PolynomialFeatures",
@@ -82,6 +89,7 @@ __all__ = [
     "PolynomialOperator",
     "PolynomialRidge",
     "expand",
+    "groups_from",
     "iter_expand",
     "iter_load",
     "load",
@@ -92,11 +100,13 @@ __all__ = [
 # Names that not every user needs are imported on first use.
 _LAZY = {
     "HashedPolynomialFeatures": "polysparse.estimators.hashed",
+    "InteractionTransformer": "polysparse.estimators.interactions",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialLogisticRegression": "polysparse.models.logistic",
     "PolynomialOperator": "polysparse.operator.polynomial_operator",
     "PolynomialRidge": "polysparse.models.ridge",
+    "groups_from": "polysparse.estimators.grouping",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
     "load_model": "polysparse.models.loading",

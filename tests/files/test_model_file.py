@@ -24,7 +24,9 @@ def test_the_format_of_a_long_description_is_not_looked_for(tmp_path, monkeypatc
 
 def read_again(tmp_path, columns, counts):
     given = None if counts is None else np.array(counts, np.int64)
-    ModelFile("ridge", columns, np.zeros(5), np.zeros(1), given, {}).write(tmp_path / "model.npz")
+    ModelFile("ridge", columns, np.zeros(5), np.zeros(1), given, None, {}).write(
+        tmp_path / "model.npz"
+    )
     return ModelFile.read(tmp_path / "model.npz").counts
 
 

@@ -41,7 +41,6 @@ class GroupedNest {
     /// For rows up to a shape. The basis must outlive it. Throws bad_alloc.
     GroupedNest(const Basis& basis, RowShape largest)
         : basis_(&basis),
-          groups_(n_stored(largest)),
           nexts_(n_stored(largest)),
           lasts_(std::max<int64_t>(basis.highest, 0) + 1),
           deep_(basis, largest, basis.highest > 1) {}
@@ -54,9 +53,8 @@ class GroupedNest {
         if (basis.lowest <= 1 && basis.highest >= 1)
             sink.run(row.begin, row.leads, deep_.shift_of(1), Value(1));
         if (basis.highest < 2) return;
-        const bool has_one_each = find_groups(row);
         for (int64_t d = 2; d <= basis.highest; ++d) find_depths(d, row);
-        if (has_one_each)
+        if (has_one_each(row))
             walk_deep(row, GapFollowers{1, row.n}, sink);
         else
             walk_deep(row, find_followers(row), sink);
@@ -71,30 +69,29 @@ class GroupedNest {
         if (basis_->highest > 2) deep_.walk_longer(row, followers, sink);
     }
 
-    /// Finds the group of every value. Returns whether no group has two values or powers. The whole
-    /// row decides, so that its parts round alike, however it is divided.
-    POLYSPARSE_INLINE bool find_groups(const LedRow<Index, Value>& row) {
-        const GroupTable& groups = *basis_->groups;
-        bool has_one_each = basis_->interaction_only;
-        const Index* const columns = row.begin.columns;
-        int64_t before = -1;
-        for (int64_t a = -row.before; a < 0; ++a) {
-            const int64_t group = groups.group_of(columns[a]);
-            has_one_each &= group != before;
+    /// Whether no group has two values or powers. The whole row decides, so that its parts round
+    /// alike, however it is divided.
+    POLYSPARSE_INLINE bool has_one_each(const LedRow<Index, Value>& row) const {
+        if (!basis_->interaction_only) return false;
+        const int32_t* const group_of = basis_->groups->groups_of_features();
+        const Index* const columns = row.begin.columns - row.before;
+        int32_t before = -1;
+        bool has_two = false;
+        for (int64_t a = 0; a < row.n + row.before; ++a) {
+            const int32_t group = group_of[columns[a]];
+            has_two |= group == before;
             before = group;
         }
-        for (int64_t a = 0; a < row.n; ++a) {
-            const int64_t group = groups.group_of(columns[a]);
-            has_one_each &= group != before;
-            groups_[a] = before = group;
-        }
-        return has_one_each;
+        return !has_two;
     }
 
     POLYSPARSE_INLINE void find_depths(int64_t d, const Row<Index, Value>& row) {
         uint64_t* const depths = deep_.depths(d);
-        for (int64_t a = 0; a < row.n; ++a)
-            depths[a] = basis_->groups->depth(d, row.begin.columns[a]);
+        const Index* const columns = row.begin.columns;
+        if (const uint64_t* const known = basis_->groups->depths(d))
+            for (int64_t a = 0; a < row.n; ++a) depths[a] = known[columns[a]];
+        else
+            for (int64_t a = 0; a < row.n; ++a) depths[a] = basis_->groups->depth(d, columns[a]);
     }
 
     /// A value leads a d-tuple if there are d values in groups that follow one another from it on.
@@ -104,16 +101,16 @@ class GroupedNest {
         int64_t length = 1;  // of the longest tuples that values from a on lead
         for (int64_t a = row.n - 1; a >= 0 && length <= basis_->highest; --a) {
             if (nexts_[a] == a) length = basis_->highest;
-            const bool is_first_of_group = a == 0 || groups_[a - 1] != groups_[a];
             for (int64_t d = length; d >= 1 && lasts_[d] == 0; --d) lasts_[d] = a + 1;
+            const bool is_first_of_group = a == 0 || nexts_[a - 1] != nexts_[a];
             length += is_first_of_group;
         }
         return {nexts_.data(), lasts_.data()};
     }
 
     const Basis* basis_;
-    std::vector<int64_t> groups_, nexts_;  // [value]
-    std::vector<int64_t> lasts_;           // [degree]
+    std::vector<int64_t> nexts_;  // [value]
+    std::vector<int64_t> lasts_;  // [degree]
     DeepNest<Index, Value> deep_;
 };
 

@@ -24,16 +24,11 @@ inline Basis sizing_basis(const Basis& basis, const Indices& row_offsets, int64_
     if (!basis.groups) return sizing;
     sizing.groups = nullptr;
     sizing.terms = nullptr;
-    const auto n = static_cast<double>(n_stored(largest_shape(row_offsets, n_rows)));
-    double size = 1;
-    int64_t countable = 0;  // up to this degree, sizes are
-    for (int64_t d = 1; d <= basis.highest; ++d) {
-        size *= (n + static_cast<double>(d)) / static_cast<double>(d);
-        if (size > 0x1p58) break;
-        countable = d;
+    const RowShape largest = largest_shape(row_offsets, n_rows);
+    while (sizing.highest > 1 && !is_countable(sizing, largest)) {
+        --sizing.highest;
+        sizing.lowest = std::min(sizing.lowest, sizing.highest);
     }
-    sizing.highest = std::min(basis.highest, std::max<int64_t>(countable, 1));
-    sizing.lowest = std::min(basis.lowest, std::max<int64_t>(sizing.highest, 1));
     return sizing;
 }
 

@@ -526,7 +526,11 @@ class MonomialBasis:
         return parts[0] if len(parts) == 1 else vstack(parts, format="csr")
 
     def names(
-        self, columns: ArrayLike | None = None, input_features: Sequence[str] | None = None
+        self,
+        columns: ArrayLike | None = None,
+        input_features: Sequence[str] | None = None,
+        *,
+        sep: str = " ",
     ) -> NDArray[np.object_]:
         """Return the names of the given columns, as scikit-learn writes them.
 
@@ -537,6 +541,8 @@ class MonomialBasis:
         input_features : sequence of str, optional
             Names of the input features; "x0", "x1", ... by default. ValueError is raised if two
             different columns would have the same name.
+        sep : str, default=" "
+            What separates the features of a product.
 
         Returns
         -------
@@ -549,15 +555,15 @@ class MonomialBasis:
         >>> MonomialBasis(2, degree=2).names(input_features=["age", "dose"])
         array(['1', 'age', 'dose', 'age^2', 'age dose', 'dose^2'], dtype=object)
         """
-        names, numbers = self._names_that_may_clash(columns, input_features)
+        names, numbers = self._names_that_may_clash(columns, input_features, sep)
         if input_features is not None:
-            require_distinct(names, input_features, numbers)
+            require_distinct(names, input_features, numbers, sep)
         out = np.empty(len(names), dtype=object)
         out[:] = names
         return out
 
     def _names_that_may_clash(
-        self, columns: ArrayLike | None, input_features: Sequence[str] | None
+        self, columns: ArrayLike | None, input_features: Sequence[str] | None, sep: str = " "
     ) -> tuple[list[str], Sequence[int]]:
         """Return names and columns as `names` does, without an error if two columns share one."""
         if input_features is not None and len(input_features) != self.n_features:
@@ -567,11 +573,11 @@ class MonomialBasis:
             )
         if columns is None:
             self._require_room_for_all("names")
-            if not self._is_grouped:
+            if not self._is_grouped and sep == " ":
                 return self._all_names(input_features), range(self.n_columns)
             columns = np.arange(self.n_columns)
         wanted = as_columns(columns, self.n_columns)
-        return names_of_tuples(self.unrank(wanted), input_features), wanted.tolist()
+        return names_of_tuples(self.unrank(wanted), input_features, sep), wanted.tolist()
 
     def _all_names(self, input_features: Sequence[str] | None) -> list[str]:
         features = input_features

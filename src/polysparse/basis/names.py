@@ -33,16 +33,25 @@ def as_feature_names(names: Any, n_features: int) -> list[str] | None:
     return features
 
 
-def names_of_tuples(tuples: NDArray[Any], input_features: Sequence[str] | None) -> list[str]:
+def names_of_tuples(
+    tuples: NDArray[Any], input_features: Sequence[str] | None, sep: str = " "
+) -> list[str]:
     """Return the names of monomials given as rows of input columns, padded with -1."""
+    return [
+        sep.join(_power(name, len(list(run))) for name, run in groupby(members)) or "1"
+        for members in members_of_tuples(tuples, input_features)
+    ]
+
+
+def members_of_tuples(
+    tuples: NDArray[Any], input_features: Sequence[str] | None
+) -> list[tuple[str, ...]]:
+    """Return the names of the features in such monomials; that of a power is repeated."""
 
     def name(j: int) -> str:
         return f"x{j}" if input_features is None else str(input_features[j])
 
-    return [
-        " ".join(_power(name(j), len(list(run))) for j, run in groupby(row) if j >= 0) or "1"
-        for row in tuples.tolist()
-    ]
+    return [tuple(name(j) for j in row if j >= 0) for row in tuples.tolist()]
 
 
 def names_by_degree(
@@ -74,20 +83,20 @@ def names_by_degree(
 
 
 def require_distinct(
-    names: Sequence[str], input_features: Sequence[str], columns: Sequence[int]
+    names: Sequence[str], input_features: Sequence[str], columns: Sequence[int], sep: str = " "
 ) -> None:
     """Raise ValueError if two columns share a name, as 'a b' and the product of 'a' and 'b' do."""
-    clash = find_clash(names, input_features, columns)
+    clash = find_clash(names, input_features, columns, sep)
     if clash is not None:
         raise ValueError(clash)
 
 
 def find_clash(
-    names: Sequence[str], input_features: Sequence[str], columns: Sequence[int]
+    names: Sequence[str], input_features: Sequence[str], columns: Sequence[int], sep: str = " "
 ) -> str | None:
     """Return a sentence about two different columns with the same name, or None."""
     if len(set(input_features)) == len(input_features) and not any(
-        " " in f or "^" in f or f == "1" for f in map(str, input_features)
+        sep in f or "^" in f or f == "1" for f in map(str, input_features)
     ):
         return None
     seen: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,13 +122,22 @@ def _require_same(name: str, value: Any, basis: MonomialBasis) -> None:
         raise ValueError(f"{name} contradicts columns, which has other {name}: leave {name} out.")
 
 
-def names_as_labels(X: Any, groups: Any, terms: Any) -> Any:
-    """Return `groups`; the names of the columns of X if terms are given without them."""
-    names = getattr(X, "columns", None)
-    if groups is not None or terms is None or names is None:
+def groups_or_names(groups: Any, terms: Any, names: Any) -> Any:
+    """Return `groups`, with the names of features that terms may use as labels.
+
+    They are the labels of features of their own; of all features, if there are no groups.
+    """
+    if terms is None or names is None or not all(isinstance(name, str) for name in names):
         return groups
-    labels = list(names)
-    return labels if all(isinstance(label, str) for label in labels) else None
+    if groups is None:
+        return list(names)
+    if isinstance(groups, Mapping | str) or not isinstance(groups, Iterable):
+        return groups
+    labels = list(groups)
+    if len(labels) != len(names) or any(not isinstance(x, str | None) for x in labels):
+        return labels
+    named = zip(labels, names, strict=True)
+    return [name if label is None and name not in labels else label for label, name in named]
 
 
 def as_ranks(basis: MonomialBasis, columns: Any) -> NDArray[np.int64]:

@@ -45,6 +45,16 @@ class HashedPolynomialFeatures(
         If True, only products of distinct input features are generated.
     include_bias : bool, default=True
         If True, every row includes a one, which is hashed as well.
+    groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
+        Groups of features, such as the levels of a categorical variable: a product has at most one
+        feature of each. A label for each feature (None for a feature of its own), a mapping of
+        labels to the sizes of contiguous groups, or sizes alone; `groups_from` reads them from a
+        fitted encoder. If members of a group are not contiguous, columns are ordered as if the
+        features were sorted by group.
+    terms : sequence of (str or tuple of str), optional
+        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if they
+        are named. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     n_columns : int, default=2**20
         Number of output columns, up to 2**31 - 1. With more columns, fewer are shared.
     alternate_sign : bool, default=True
@@ -120,13 +130,15 @@ class HashedPolynomialFeatures(
         *,
         interaction_only: bool = False,
         include_bias: bool = True,
+        groups: Any = None,
+        terms: Any = None,
         n_columns: int = 2**20,
         alternate_sign: bool = True,
         seed: int = 0,
         sparse_output: bool = True,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(degree, interaction_only, include_bias, n_jobs)
+        super().__init__(degree, interaction_only, include_bias, groups, terms, n_jobs)
         self.n_columns = n_columns
         self.alternate_sign = alternate_sign
         self.seed = seed

@@ -112,6 +112,7 @@ def list_candidates(
     columns: NDArray[np.int64],
     input_features: Sequence[str] | None,
     n_jobs: int | None,
+    sep: str = " ",
 ) -> list[Candidate]:
     """List the products in x that go to given columns: by column, the most frequent first."""
     found: list[Candidate] = []
@@ -119,7 +120,7 @@ def list_candidates(
         inside = np.flatnonzero(np.isin(each.columns, columns))
         tuples = each.tuples[inside]
         features = [tuple(j for j in row if j >= 0) for row in tuples.tolist()]
-        names = names_of_tuples(tuples, input_features)
+        names = names_of_tuples(tuples, input_features, sep)
         place, sign, n_rows = (a[inside].tolist() for a in (each.columns, each.signs, each.counts))
         found += map(Candidate, place, features, names, sign, n_rows)
     return sorted(found, key=lambda candidate: (candidate.column, -candidate.n_rows))

@@ -40,6 +40,16 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         If True, only products of distinct input features are generated.
     include_bias : bool, default=True
         If True, a column of ones is included.
+    groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
+        Groups of features, such as the levels of a categorical variable: a product has at most one
+        feature of each. A label for each feature (None for a feature of its own), a mapping of
+        labels to the sizes of contiguous groups, or sizes alone; `groups_from` reads them from a
+        fitted encoder. If members of a group are not contiguous, columns are ordered as if the
+        features were sorted by group.
+    terms : sequence of (str or tuple of str), optional
+        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if they
+        are named. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     min_count : int, default=1
         Keep only columns that are stored in at least this many rows.
     max_columns : int, optional
@@ -120,13 +130,15 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         *,
         interaction_only: bool = False,
         include_bias: bool = True,
+        groups: Any = None,
+        terms: Any = None,
         min_count: int = 1,
         max_columns: int | None = None,
         remember_rejected: bool = True,
         sparse_output: bool = True,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(degree, interaction_only, include_bias, n_jobs)
+        super().__init__(degree, interaction_only, include_bias, groups, terms, n_jobs)
         self.min_count = min_count
         self.max_columns = max_columns
         self.remember_rejected = remember_rejected
@@ -447,6 +459,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             (basis.min_degree, basis.max_degree) if basis.min_degree else basis.max_degree,
             interaction_only=basis.interaction_only,
             include_bias=basis.include_bias,
+            groups=basis.as_dict().get("groups"),
+            terms=basis.as_dict().get("terms"),
             min_count=more.get("min_count", 1),
             max_columns=more.get("max_columns"),
         )

@@ -44,6 +44,16 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         If True, only products of distinct input features are generated.
     include_bias : bool, default=True
         If True, a column of ones is prepended.
+    groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
+        Groups of features, such as the levels of a categorical variable: a product has at most one
+        feature of each. A label for each feature (None for a feature of its own), a mapping of
+        labels to the sizes of contiguous groups, or sizes alone; `groups_from` reads them from a
+        fitted encoder. If members of a group are not contiguous, columns are ordered as if the
+        features were sorted by group.
+    terms : sequence of (str or tuple of str), optional
+        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if they
+        are named. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     order : {'C', 'F'}, default='C'
         Memory order of the output array in the dense case.
     n_jobs : int, optional
@@ -96,14 +106,16 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         *,
         interaction_only: bool = False,
         include_bias: bool = True,
+        groups: Any = None,
+        terms: Any = None,
         order: str = "C",
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(degree, interaction_only, include_bias, n_jobs)
+        super().__init__(degree, interaction_only, include_bias, groups, terms, n_jobs)
         self.order = order
 
     def fit(self, X: Any, y: Any = None) -> PolynomialFeatures:
-        """Determine the columns of the output, which depend only on the number of features.
+        """Determine the columns of the output, which depend on the number of features and groups.
 
         Parameters
         ----------
@@ -119,12 +131,25 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         """
         self.__dict__.pop("basis_", None)  # so that a failed fit does not leave a mixed state
         self._require_parameters()
-        super().fit(as_checked(sample_of(X), self.n_jobs), y)
-        self.basis_ = self._make_basis(self.n_features_in_)
+        sample = as_checked(sample_of(X), self.n_jobs)
+        if not self._is_grouped:
+            super().fit(sample, y)
+            self.basis_ = self._make_basis(self.n_features_in_)
+            return self
+        validate_data(self, sample, accept_sparse=True)
+        basis = self._make_basis(self.n_features_in_)
+        basis.require_indexable()
+        self.n_output_features_ = basis.n_columns
+        self.basis_ = basis
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "basis_")
+
+    @property
+    def _is_grouped(self) -> bool:
+        """Whether some monomials are left out, so that scikit-learn cannot compute the output."""
+        return self.groups is not None or self.terms is not None
 
     def column_space(self, n_features: int) -> AllColumns:
         """Return the columns of the output, in the form that polysparse's functions use.
@@ -161,7 +186,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             The features: CSC for CSC input, CSR for other sparse input, otherwise a dense array.
             For a dask array a lazy one, whose blocks are such.
         """
-        if _is_foreign_array(X):
+        if _is_foreign_array(X) and not self._is_grouped:
             require_fitted(self)
             return _SklearnPolynomialFeatures.transform(self, X)
         return self._transform_rows(X, min_samples=1)
@@ -176,7 +201,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         X = as_checked(X, self.n_jobs)
         wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
         X = validate_data(self, X, reset=False, **wanted)
-        if X.dtype == np.float16 and not sparse.issparse(X):
+        if X.dtype == np.float16 and not sparse.issparse(X) and not self._is_grouped:
             if len(X) == 0:  # which scikit-learn refuses
                 return np.empty((0, self.n_output_features_), X.dtype)
             return _SklearnPolynomialFeatures.transform(self, given)

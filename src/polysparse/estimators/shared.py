@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.names import find_clash
+from polysparse.columns.arguments import groups_or_names
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import dispatch, require_in_memory
 from polysparse.expansion.whole import expand_columns, expand_densely
@@ -73,11 +74,19 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
     _ways_out: ClassVar[tuple[str, ...]] = ()  # for a result that is too large
 
     def __init__(
-        self, degree: Degree, interaction_only: bool, include_bias: bool, n_jobs: int | None
+        self,
+        degree: Degree,
+        interaction_only: bool,
+        include_bias: bool,
+        groups: Any,
+        terms: Any,
+        n_jobs: int | None,
     ) -> None:
         self.degree = degree
         self.interaction_only = interaction_only
         self.include_bias = include_bias
+        self.groups = groups
+        self.terms = terms
         self.n_jobs = n_jobs
 
     def _require_parameters(self) -> None:
@@ -106,6 +115,10 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             self.degree,
             interaction_only=self.interaction_only,
             include_bias=self.include_bias,
+            groups=groups_or_names(
+                self.groups, self.terms, getattr(self, "feature_names_in_", None)
+            ),
+            terms=self.terms,
         )
 
     def _read_sparse(self, X: Any, *, reset: bool, min_samples: int = 1) -> CanonicalCsr:

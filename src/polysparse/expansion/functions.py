@@ -11,7 +11,7 @@ from polysparse.columns.arguments import (
     INCLUDE_BIAS,
     INTERACTION_ONLY,
     as_column_space,
-    names_as_labels,
+    groups_or_names,
 )
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import dispatch
@@ -272,7 +272,7 @@ def _read(
         degree=degree,
         interaction_only=interaction_only,
         include_bias=include_bias,
-        groups=names_as_labels(X, groups, terms),
+        groups=groups_or_names(groups, terms, getattr(X, "columns", None)),
         terms=terms,
     )
     return space, x if space.is_exact else x.as_sparse()

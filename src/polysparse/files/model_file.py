@@ -36,7 +36,7 @@ from polysparse.files.vocabulary import BASE
 FORMAT = ArchiveFormat(
     "model",
     version=1,
-    arrays=("coefficients", "intercept", "columns", "counts"),
+    arrays=("coefficients", "intercept", "columns", "counts", "group_variances"),
     way_out="fit a model with fewer columns",
 )
 
@@ -50,6 +50,7 @@ class ModelFile:
     coefficients: NDArray[np.float64]  # (n_columns,), or (n, n_columns) for n classes or targets
     intercept: NDArray[np.float64]  # (1,) or (n,)
     counts: NDArray[np.int64] | None  # of the rows with each column; None for hashed columns
+    variances: NDArray[np.float64] | None  # of tuples of groups, for each class or target
     more: dict[str, Any]  # other entries: parameters, classes, names, the first index of svmlight
 
     @property
@@ -68,6 +69,8 @@ class ModelFile:
             arrays["columns"] = self.columns.ranks
         if self.counts is not None:
             arrays["counts"] = self.counts
+        if self.variances is not None:
+            arrays["group_variances"] = self.variances
         description = {
             "kind": self.kind,
             "basis": self.columns.basis.as_dict(),
@@ -108,8 +111,14 @@ class ModelFile:
             counts = array_of(arrays, "counts", np.int64)
             if len(counts) != columns.n_columns or np.any(counts < 0):
                 raise ValueError("counts must be a nonnegative integer for each column")
+        variances = None
+        if "group_variances" in arrays:
+            variances = array_of(arrays, "group_variances", np.float64, (2,))
+            if len(variances) != len(intercept) or not np.all(variances >= 0):
+                raise ValueError("group_variances must be nonnegative, with a row for each class")
         require_names(description, columns.basis.n_features)
-        return cls(description["kind"], columns, coefficients, intercept, counts, description)
+        kind = description["kind"]
+        return cls(kind, columns, coefficients, intercept, counts, variances, description)
 
 
 def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:

@@ -69,6 +69,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         self,
         degree: Degree,
         interaction_only: bool,
+        groups: Any,
+        terms: Any,
         columns: Any,
         feature_names: Any,
         fit_intercept: bool,
@@ -79,6 +81,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.degree = degree
         self.interaction_only = interaction_only
+        self.groups = groups
+        self.terms = terms
         self.columns = columns
         self.feature_names = feature_names
         self.fit_intercept = fit_intercept

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from polysparse.basis.monomial_basis import MonomialBasis
-from polysparse.columns.arguments import Default, as_column_space, require_no_contradiction
+from polysparse.basis.names import as_feature_names
+from polysparse.columns.arguments import (
+    Default,
+    as_column_space,
+    groups_or_names,
+    require_no_contradiction,
+)
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.machine import format_count, require_memory
@@ -22,6 +29,10 @@ def make_columns(model: Any, rows: RowStore) -> ColumnSpace:
         value = getattr(model, name)
         is_default = type(value) is type(default) and value == default
         parameters[name] = Default(value) if is_default else value
+    parameters["groups"] = groups_or_names(
+        model.groups, model.terms, known_names(model, rows.n_features)
+    )
+    parameters["terms"] = model.terms
     columns = model.columns
     if isinstance(columns, ObservedPolynomialFeatures) and not columns.__sklearn_is_fitted__():
         return without_bias(_observe(columns, rows, parameters))
@@ -33,6 +44,13 @@ def make_columns(model: Any, rows: RowStore) -> ColumnSpace:
         **parameters,
     )
     return without_bias(space)
+
+
+def known_names(model: Any, n_features: int, feature_names: Any = None) -> Sequence[str] | None:
+    """Return the names of features: those that are given, those of the model, or those of X."""
+    given = model.feature_names if feature_names is None else feature_names
+    names = as_feature_names(given, n_features)
+    return getattr(model, "feature_names_in_", None) if names is None else names
 
 
 def _observe(
@@ -62,6 +80,8 @@ def without_bias(columns: ColumnSpace) -> ColumnSpace:
         (old.min_degree, old.max_degree) if old.min_degree else old.max_degree,
         interaction_only=old.interaction_only,
         include_bias=False,
+        groups=old.groups,
+        terms=old.terms,
     )
     if isinstance(columns, ChosenColumns):
         ranks = columns.ranks

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.models.importance import moments_of
 from polysparse.models.losses.interface import Loss, RowArray
 
 
@@ -23,6 +24,17 @@ def scores(block: Any, coefficients: NDArray[Any]) -> RowArray:
 def count_rows(block: Any) -> tuple[Any, ...]:
     """Return in how many rows each column occurs."""
     return (block.design.count_rows(),)
+
+
+def group_moments(
+    block: Any, coefficients: NDArray[Any], number_of: NDArray[Any], n_tuples: int
+) -> tuple[Any, ...]:
+    """Return the weight of the rows, and moments of what each tuple of groups contributes."""
+    design = block.design
+    moments = moments_of(
+        design.columns, design.x, block.weights, coefficients, number_of, n_tuples, design.n_jobs
+    )
+    return moments.weight, moments.sums, moments.squares
 
 
 # ---------------------------------------------------------------------------------------- losses

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from polysparse.basis.names import as_feature_names
-from polysparse.columns.spaces import HashedColumns
+from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.dispatch import dispatch
 from polysparse.models import contributions
 from polysparse.models.columns import make_columns, require_memory_for
+from polysparse.models.importance import MAX_TUPLES, GroupTuples, Moments
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_weights
@@ -52,14 +55,35 @@ def fit(
         column_counts = None
         if not isinstance(columns, HashedColumns):
             (column_counts,) = rows.total(contributions.count_rows)
+        variances = _group_variances(columns, rows, solution)
         model.n_features_in_ = rows.n_features
     model.column_space_ = columns
     model.column_counts_ = column_counts
+    model._group_variances_ = variances
     model.objective_ = solution.value
     model._set_solution(solution, loss)
     model.gap_ = solution.gap
     if solution.end != "converged":
         warnings.warn(_explain(model, solution), ConvergenceWarning, stacklevel=stacklevel + 1)
+
+
+def _group_variances(
+    columns: ColumnSpace, rows: RowStore, solution: Solution
+) -> NDArray[np.float64] | None:
+    """Return the variances of what tuples of groups contribute; None if there are no groups."""
+    if not columns.basis._is_grouped or columns.kind == "hashed":
+        return None
+    tuples = GroupTuples.of(columns)
+    if len(tuples.tuples) > MAX_TUPLES:
+        return None
+    coefficients = solution.coefficients
+    sums = rows.total(
+        contributions.group_moments,
+        coefficients=coefficients[np.newaxis] if coefficients.ndim == 1 else coefficients.T,
+        number_of=tuples.number_of,
+        n_tuples=len(tuples.tuples),
+    )
+    return Moments(*sums).variances
 
 
 def _explain(model: Any, solution: Solution) -> str:

@@ -1,9 +1,11 @@
-"""A picture of the heaviest terms of a model."""
+"""Pictures of a model: its heaviest terms as bars, its pairs of groups as a heat map."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import Any
+
+import numpy as np
 
 from polysparse.basis.names import as_printable
 from polysparse.extras import how_to_install
@@ -87,3 +89,54 @@ def _in_lines(name: str) -> str:
         name = f"{name[:half]}… {name[-half:]}"
     lines = textwrap.wrap(name, LINE, break_on_hyphens=False)
     return "\n".join(lines).replace("$", r"\$")
+
+
+# ------------------------------------------------------------------------------------- heat maps
+
+MOST_GROUPS = 30  # of a heat map; the others are left out
+INCHES_PER_CELL = 0.42
+
+
+def draw_importance(table: dict[str, list[Any]], ax: Any = None) -> Any:
+    """Draw the shares of groups and of pairs of groups as a heat map, and return the axes."""
+    shares = {
+        tuple(groups): share for groups, share in zip(table["groups"], table["share"], strict=True)
+    }
+    totals: dict[str, float] = {}
+    for groups, share in shares.items():
+        for group in {*groups} if len(groups) <= 2 else ():
+            totals[group] = totals.get(group, 0.0) + share
+    labels = sorted(totals, key=lambda group: -totals[group])[:MOST_GROUPS]
+    cells = np.full((len(labels), len(labels)), np.nan)
+    for groups, share in shares.items():
+        if len(groups) <= 2 and all(group in labels for group in groups):
+            places = sorted(labels.index(group) for group in groups)
+            row, column = places[-1], places[0]
+            cells[row, column] = np.nansum([cells[row, column], 100 * share])
+    if ax is None:
+        side = 2.2 + INCHES_PER_CELL * len(labels)
+        figure = require_matplotlib("matplotlib.pyplot").figure(
+            figsize=(side + 1, side), layout="constrained"
+        )
+        ax = figure.subplots()
+    image = ax.imshow(cells, cmap="Blues", vmin=0)
+    ax.figure.colorbar(image, ax=ax, label="share of variance, %", shrink=0.7)
+    names = [_in_lines(label) for label in labels]
+    ax.set_xticks(range(len(labels)), labels=names, rotation=45, ha="right", fontsize="small")
+    ax.set_yticks(range(len(labels)), labels=names, fontsize="small")
+    largest = np.nanmax(cells, initial=0.0)
+    for row, column in np.argwhere(cells >= 0.1):
+        is_dark = cells[row, column] > 0.6 * largest
+        text = f"{cells[row, column]:.1f}"
+        ax.text(
+            column,
+            row,
+            text,
+            ha="center",
+            va="center",
+            fontsize="x-small",
+            color="white" if is_dark else "0.2",
+        )
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return ax

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from polysparse.basis.names import as_feature_names
 from polysparse.estimators.shared import IntegerRange
+from polysparse.models.columns import known_names
+from polysparse.models.contribution_table import contribution_table
+from polysparse.models.importance import GroupTuples, importance_table, moments_of
 from polysparse.models.onnx_graph import write_onnx
-from polysparse.models.plotting import draw_terms
+from polysparse.models.plotting import draw_importance, draw_terms
 from polysparse.models.saving import as_file
 from polysparse.models.terms import Terms, as_table
 
@@ -21,7 +22,15 @@ from polysparse.models.terms import Terms, as_table
 class ReadableMixin:
     """The methods of a fitted linear model that read its coefficients and change nothing."""
 
-    def top_terms(self, n: int = 20, X: Any = None, *, feature_names: Any = None) -> Any:
+    def top_terms(
+        self,
+        n: int = 20,
+        X: Any = None,
+        *,
+        within: Any = None,
+        feature_names: Any = None,
+        sep: str = " ",
+    ) -> Any:
         """Return the terms with the heaviest coefficients.
 
         Names are made for these terms alone, however many columns there are.
@@ -33,8 +42,13 @@ class ReadableMixin:
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
             Data in which to look for the products that a hashed column may be about. Only for
             hashed columns, which have no names: without X they are called by their number.
+        within : str or tuple of str, optional
+            Only the terms of these groups: their labels, or labels joined by colons as
+            `importance` names them, such as "age:hours".
         feature_names : sequence of str, optional
             Names of the input features; by default those that the model knows.
+        sep : str, default=" "
+            What separates the features of a term in its name.
 
         Returns
         -------
@@ -44,7 +58,8 @@ class ReadableMixin:
             - `class` (or `target`), only if there are coefficients for several;
             - `name`, the product of features;
             - `weight`, its coefficient;
-            - `rows`, in how many rows of the training data it is not zero.
+            - `rows`, in how many rows of the training data it is not zero;
+            - `features`, the features of the product as a tuple.
 
             If columns are hashed and X is given, `name` lists the products in X that share the
             column, the most frequent first. `weight` and `rows` are those of the first one, with
@@ -61,7 +76,7 @@ class ReadableMixin:
         >>> list(model.top_terms(1, feature_names=["age", "dose"])["name"])
         ['age dose']
         """
-        return as_table(self._top(n, X, feature_names))
+        return as_table(self._top(n, X, feature_names, within, sep))
 
     def plot_top_terms(
         self, n: int = 20, X: Any = None, *, feature_names: Any = None, ax: Any = None
@@ -85,6 +100,132 @@ class ReadableMixin:
             What was drawn on.
         """
         return draw_terms(self._top(n, X, feature_names), ax)
+
+    def importance(self, X: Any = None, *, feature_names: Any = None) -> Any:
+        """Return how much each tuple of groups matters: the variance of what it contributes.
+
+        A tuple of groups, such as "age:hours", has a term for each combination of their features.
+        In every row its terms add up to a contribution to the score. The variance of this number
+        over the rows tells how much predictions would change if the tuple had no terms. It is
+        computed from a few expanded rows at a time.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
+            Rows to compute it on. By default the rows of `fit`, with their weights, for which the
+            model must have been fitted with `groups` or `terms`. Without groups, each feature is a
+            group.
+        feature_names : sequence of str, optional
+            Names of the input features, for groups without a label.
+
+        Returns
+        -------
+        pandas.DataFrame, or a small table that prints alike if pandas is not installed
+            A row for each tuple of groups, the most important first. Its columns:
+
+            - `name`, the labels of the groups, joined by colons;
+            - `groups`, the same as a tuple;
+            - `variance`, of the contribution; if there are several classes, summed over them;
+            - `share`, of the sum of all variances.
+
+            `top_terms(within=name)` lists the terms of a tuple.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polysparse import PolynomialRidge
+        >>> rng = np.random.default_rng(0)
+        >>> codes = rng.integers(0, 3, (500, 2))
+        >>> X = np.hstack([np.eye(3)[codes[:, 0]], np.eye(3)[codes[:, 1]]])
+        >>> y = 2.0 * (codes[:, 0] == 1) * (codes[:, 1] == 2) - (codes[:, 1] == 0)
+        >>> model = PolynomialRidge(groups={"color": 3, "size": 3}).fit(X, y)
+        >>> list(model.importance()["name"])
+        ['color:size', 'size', 'color']
+        """
+        return as_table(self._importance(X, feature_names))
+
+    def plot_importance(self, X: Any = None, *, feature_names: Any = None, ax: Any = None) -> Any:
+        """Draw how much groups and pairs of groups matter, as a heat map.
+
+        The diagonal has main effects and powers, the rest has pairs; tuples of more groups are not
+        drawn. The most important groups come first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
+            Rows to compute it on, as in `importance`.
+        feature_names : sequence of str, optional
+            Names of the input features, for groups without a label.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            What was drawn on.
+        """
+        return draw_importance(self._importance(X, feature_names), ax)
+
+    def contributions(
+        self, X: Any, n: int = 10, *, feature_names: Any = None, sep: str = " "
+    ) -> Any:
+        """Return the terms that contribute most to the scores of single rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        n : int, default=10
+            Number of terms for each row, and for each class if there are several.
+        feature_names : sequence of str, optional
+            Names of the input features; by default those that the model knows.
+        sep : str, default=" "
+            What separates the features of a term in its name.
+
+        Returns
+        -------
+        pandas.DataFrame, or a small table that prints alike if pandas is not installed
+            The terms of each row, those with the largest contribution first. Its columns: `row`,
+            the number of the row; `class` (or `target`), only if there are several; `name`;
+            `contribution`, which is `value` times `weight`; `value`, the product of the row's
+            features; `weight`, the coefficient; and `features`, as in `top_terms`.
+
+        Examples
+        --------
+        >>> from polysparse import PolynomialRidge
+        >>> X = [[0, 0], [0, 1], [1, 0], [1, 1], [2, 1]]
+        >>> model = PolynomialRidge(1e-6, interaction_only=True).fit(X, [0, 0, 0, 3, 6])
+        >>> model.contributions([[2, 3]], 1)["name"][0]
+        'x0 x1'
+        """
+        terms = terms_of(self, feature_names)
+        IntegerRange(1).require("n", n)
+        x = self._read(X, reset=False)  # type: ignore[attr-defined]
+        return as_table(contribution_table(terms, x, int(n), self.n_jobs, sep))  # type: ignore[attr-defined]
+
+    def _importance(self, X: Any, feature_names: Any) -> dict[str, list[Any]]:
+        """Return the columns of the table of tuples of groups."""
+        terms = terms_of(self, feature_names)
+        tuples = self._group_tuples()
+        variances = getattr(self, "_group_variances_", None)
+        if X is not None:
+            x = self._read(X, reset=False)  # type: ignore[attr-defined]
+            variances = moments_of(
+                terms.columns,
+                x,
+                np.ones(x.shape[0]),
+                terms.weights,
+                tuples.number_of,
+                len(tuples.tuples),
+                self.n_jobs,  # type: ignore[attr-defined]
+            ).variances
+        if variances is None:
+            raise ValueError(
+                "importance is known for the rows of fit only if the model was fitted with groups "
+                "or terms, and with at most a million tuples of groups: give X, the rows to "
+                "compute it on."
+            )
+        return importance_table(tuples, variances, terms.features)
 
     def to_text(self, path: str | os.PathLike[str], *, feature_names: Any = None) -> None:
         """Write every coefficient that is not zero as a line of text, the heaviest first.
@@ -139,19 +280,36 @@ class ReadableMixin:
         """
         write_onnx(terms_of(self), getattr(self, "classes_", None), Path(path), np.dtype(dtype))
 
-    def _top(self, n: int, X: Any, feature_names: Any) -> dict[str, list[Any]]:
+    def _top(
+        self, n: int, X: Any, feature_names: Any, within: Any = None, sep: str = " "
+    ) -> dict[str, list[Any]]:
         """Return the columns of a table of the n heaviest terms."""
         terms = terms_of(self, feature_names)
         IntegerRange(1).require("n", n)
+        among = None
+        if within is not None:
+            tuples = self._group_tuples()
+            number = tuples.number(within, terms.features)
+            among = np.flatnonzero(tuples.number_of == number)
         if X is None:
-            return terms.top(int(n))
+            return terms.top(int(n), among=among, sep=sep)
         if terms.columns.kind != "hashed":
             raise ValueError(
                 "X only applies to hashed columns; the columns of this model have names. Leave X "
                 "out."
             )
         x = self._read(X, reset=False)  # type: ignore[attr-defined]
-        return terms.top(int(n), x, self.n_jobs)  # type: ignore[attr-defined]
+        return terms.top(int(n), x, self.n_jobs, sep=sep)  # type: ignore[attr-defined]
+
+    def _group_tuples(self) -> GroupTuples:
+        """Return the tuples of groups of the columns; raise ValueError if they are hashed."""
+        columns = self.column_space_  # type: ignore[attr-defined]
+        if columns.kind == "hashed":
+            raise ValueError(
+                "The columns of this model are hashed, so the groups of its terms are not known: "
+                'use columns="all" or columns="observed".'
+            )
+        return GroupTuples.of(columns)
 
 
 def terms_of(model: Any, feature_names: Any = None) -> Terms:
@@ -169,13 +327,6 @@ def terms_of(model: Any, feature_names: Any = None) -> Terms:
         weights,
         np.atleast_1d(model.intercept_),
         model.column_counts_,
-        _features_of(model, feature_names),
+        known_names(model, model.n_features_in_, feature_names),
         rows,
     )
-
-
-def _features_of(model: Any, feature_names: Any) -> Sequence[str] | None:
-    """Return the names of features: those that are given, those of the model, or those of X."""
-    given = model.feature_names if feature_names is None else feature_names
-    names = as_feature_names(given, model.n_features_in_)
-    return getattr(model, "feature_names_in_", None) if names is None else names

@@ -38,6 +38,16 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
         If True, only products of distinct input features are used.
+    groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
+        Groups of features, such as the levels of a categorical variable: a product has at most one
+        feature of each. A label for each feature (None for a feature of its own), a mapping of
+        labels to the sizes of contiguous groups, or sizes alone; `groups_from` reads them from a
+        fitted encoder. If members of a group are not contiguous, columns are ordered as if the
+        features were sorted by group.
+    terms : sequence of (str or tuple of str), optional
+        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if they
+        are named. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     columns : {"all", "observed", "hashed"}, array-like of int or transformer, default="all"
         Which features there are. "all": all products. "observed": those that occur in X, as
         ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
@@ -118,6 +128,8 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         *,
         degree: Degree = 2,
         interaction_only: bool = False,
+        groups: Any = None,
+        terms: Any = None,
         columns: Any = "all",
         feature_names: Any = None,
         fit_intercept: bool = True,
@@ -129,6 +141,8 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         super().__init__(
             degree,
             interaction_only,
+            groups,
+            terms,
             columns,
             feature_names,
             fit_intercept,

@@ -44,6 +44,7 @@ def as_file(model: Any, **more: Any) -> ModelFile:
         np.ascontiguousarray(model.coef_),
         np.array(model.intercept_, dtype=np.float64, ndmin=1),
         model.column_counts_,
+        model._group_variances_,
         more,
     )
 
@@ -52,6 +53,7 @@ def as_model(file: ModelFile, make: type) -> Any:
     """Return the fitted model of a file; raise ValueError or TypeError if it is damaged."""
     model = _estimator_with(make, file.more["parameters"])
     model.column_space_, model.column_counts_ = file.columns, file.counts
+    model._group_variances_ = file.variances
     model.coef_ = file.coefficients
     is_table = file.coefficients.ndim == 2
     model.intercept_ = file.intercept if is_table else float(file.intercept[0])

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.basis.names import as_printable
+from polysparse.basis.names import as_printable, members_of_tuples, names_of_tuples
 from polysparse.columns.spaces import ChosenColumns, ColumnSpace, HashedColumns
 from polysparse.estimators.hashed_products import Candidate, list_candidates
 from polysparse.files.atomic import replacing
@@ -50,42 +50,68 @@ class Terms:
     features: Sequence[str] | None
     rows: tuple[str, Sequence[Any]] | None
 
-    def heaviest(self, n: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return rows and columns of the n heaviest weights, or of all that are not zero."""
-        places = heaviest(self.weights.reshape(-1), n)
-        row, column = np.divmod(places, max(1, self.columns.n_columns))
-        return row, column
+    def heaviest(
+        self, n: int | None = None, among: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return rows and columns of the n heaviest weights, or of all that are not zero.
 
-    def names(self, columns: NDArray[np.int64]) -> list[str]:
+        `among` are the columns to choose from; by default all.
+        """
+        weights = self.weights if among is None else self.weights[:, among]
+        row, column = np.divmod(heaviest(weights.reshape(-1), n), max(1, weights.shape[1]))
+        return row, column if among is None else among[column]
+
+    def names(self, columns: NDArray[np.int64], sep: str = " ") -> list[str]:
         """Return the names of columns. A hashed one has none, and is called by its number."""
         if isinstance(self.columns, HashedColumns):
             return [f"column {column}" for column in columns.tolist()]
+        return names_of_tuples(self.tuples(columns), self.features, sep)
+
+    def tuples(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the features of columns that are not hashed, as rows padded with -1."""
         ranks = self.columns.ranks[columns] if isinstance(self.columns, ChosenColumns) else columns
-        return self.columns.basis._names_that_may_clash(ranks, self.features)[0]
+        return self.columns.basis.unrank(ranks)
+
+    def members(self, columns: NDArray[np.int64]) -> list[tuple[str, ...]]:
+        """Return the names of the features in each column; none if it is hashed."""
+        if isinstance(self.columns, HashedColumns):
+            return [()] * len(columns)
+        return members_of_tuples(self.tuples(columns), self.features)
 
     def top(
-        self, n: int, x: CanonicalCsr | None = None, n_jobs: int | None = None
+        self,
+        n: int,
+        x: CanonicalCsr | None = None,
+        n_jobs: int | None = None,
+        *,
+        among: NDArray[np.int64] | None = None,
+        sep: str = " ",
     ) -> dict[str, list[Any]]:
         """Return the columns of a table of the n heaviest terms.
 
         x has the candidates of hashed columns.
         """
-        row, column = self.heaviest(n)
+        row, column = self.heaviest(n, among)
         weights = self.weights[row, column]
-        names, counts = self.names(column), None
+        names, members, counts = self.names(column, sep), self.members(column), None
         if self.counts is not None:
             counts = self.counts[column]
         elif x is not None and isinstance(self.columns, HashedColumns):
-            found = list_candidates(self.columns, x, column, self.features, n_jobs)
-            names, signs, counts = _names_of_candidates(names, column, found)
+            found = list_candidates(self.columns, x, column, self.features, n_jobs, sep)
+            names, members, signs, counts = _describe_candidates(
+                names, column, found, self.features
+            )
             weights = weights * signs
-        table: dict[str, list[Any]] = {}
-        if self.rows is not None:
-            table[self.rows[0]] = [self.rows[1][i] for i in row.tolist()]
-        table |= {"name": names, "weight": weights.tolist()}
+        table = self.rows_of(row) | {"name": names, "weight": weights.tolist()}
         if counts is not None:
             table["rows"] = counts.tolist()
-        return table
+        return table | {"features": members}
+
+    def rows_of(self, row: NDArray[np.int64]) -> dict[str, list[Any]]:
+        """Return the column of a table that tells the class or target; none if there is one."""
+        if self.rows is None:
+            return {}
+        return {self.rows[0]: [self.rows[1][i] for i in row.tolist()]}
 
     def write(self, path: Path) -> None:
         """Write a line for each intercept, then for each weight that is not zero, heaviest first.
@@ -129,15 +155,18 @@ def heaviest(weights: NDArray[np.float64], n: int | None = None) -> NDArray[np.i
     return places[np.argsort(-sizes[places], kind="stable")]
 
 
-def _names_of_candidates(
-    names: list[str], columns: NDArray[np.int64], found: list[Candidate]
-) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Name columns by their candidates, with the sign and the count of the most frequent one.
+def _describe_candidates(
+    names: list[str],
+    columns: NDArray[np.int64],
+    found: list[Candidate],
+    features: Sequence[str] | None,
+) -> tuple[list[str], list[tuple[str, ...]], NDArray[np.int64], NDArray[np.int64]]:
+    """Name columns by their candidates, with features, sign and count of the most frequent one.
 
     A minus marks a candidate of the other sign. A column without candidates keeps its name.
     """
     by_column = {k: list(group) for k, group in groupby(found, key=attrgetter("column"))}
-    named, signs, counts = [], [], []
+    named, members, signs, counts = [], [], [], []
     for name, column in zip(names, columns.tolist(), strict=True):
         candidates = by_column.get(column, [])
         sign = candidates[0].sign if candidates else 1
@@ -145,9 +174,11 @@ def _names_of_candidates(
         if len(candidates) > NAMED_CANDIDATES:
             parts.append(f"{len(candidates) - NAMED_CANDIDATES:,} more")
         named.append(" | ".join(parts) or name)
+        first = candidates[0].features if candidates else ()
+        members += members_of_tuples(np.array([first], np.int64), features)
         signs.append(sign)
         counts.append(candidates[0].n_rows if candidates else 0)
-    return named, np.array(signs, np.int64), np.array(counts, np.int64)
+    return named, members, np.array(signs, np.int64), np.array(counts, np.int64)
 
 
 # ------------------------------------------------------------------------------------------ tables

@@ -16,7 +16,7 @@ from polysparse.columns.arguments import (
     INCLUDE_BIAS,
     INTERACTION_ONLY,
     as_column_space,
-    names_as_labels,
+    groups_or_names,
 )
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import dispatch
@@ -150,7 +150,7 @@ class PolynomialOperator(PlainVectorOperator):
             degree=degree,
             interaction_only=interaction_only,
             include_bias=include_bias,
-            groups=names_as_labels(X, groups, terms),
+            groups=groups_or_names(groups, terms, getattr(X, "columns", None)),
             terms=terms,
         )
         self._set(space, x, n_jobs)
