@@ -9,8 +9,8 @@ from pathlib import Path
 Groups = dict[str, int] | list[str | None]
 
 _FORMS = (
-    "give sizes like 10,20,5, labels with sizes like user=1000,item=500, or a file with a label per "
-    "line"
+    "give sizes like 10,20,5, labels with sizes like user=1000,item=500, or a file with a label "
+    "per line"
 )
 
 

@@ -43,7 +43,8 @@ def add_to(commands: Any) -> None:
         help="describe an expansion, without computing it",
         description="Describe the expansion of a file: shape, stored values, bytes, and "
         "which ways of computing it fit in memory. --observed counts the columns, and "
-        "--vocabulary, --groups and --terms the stored values, to be exact; with --hashed they are an upper bound.",
+        "--vocabulary, --groups and --terms the stored values, to be exact; with --hashed they are "
+        "an upper bound.",
     )
     add_input(parser)
     add_basis(parser)
