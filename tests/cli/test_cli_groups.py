@@ -2,13 +2,20 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import polysparse
 from checks import bits
-from polysparse import MonomialBasis
+from polysparse import (
+    HashedPolynomialFeatures,
+    MonomialBasis,
+    ObservedPolynomialFeatures,
+    PolynomialRidge,
+    load_model,
+)
 from polysparse.cli.groups import parse_groups
-from sample_files import INPUTS, X, refused, run
+from sample_files import INPUTS, X, Y, refused, run
 
 SIZES = {"a": 4, "b": 3, "c": 2}
 TEXT = "a=4,b=3,c=2"
@@ -171,3 +178,112 @@ def test_names_of_what_was_written(matrix, labels, tmp_path, capsys):
     run("expand", matrix, tmp_path / "out", "--groups", labels)
     rows = json.loads(printed(capsys, "names", tmp_path / "out", "--json"))
     assert [row["name"] for row in rows] == MonomialBasis(9, groups=LABELS).names().tolist()
+
+
+# ------------------------------------------------------------------------------------------ models
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The matrix with its labels, which are -1, 0 and 1."""
+    INPUTS["in.svmlight"](tmp_path / "in.svmlight")
+    return tmp_path / "in.svmlight"
+
+
+COLUMNS = {
+    "all": ([], lambda how: {"columns": "all", **how}),
+    "observed": (
+        ["--observed", "--min-count", 3],
+        lambda how: {"columns": ObservedPolynomialFeatures(min_count=3, **how)},
+    ),
+    "hashed": (
+        ["--hashed", 50],
+        lambda how: {"columns": HashedPolynomialFeatures(n_columns=50, **how)},
+    ),
+}
+
+
+@pytest.mark.parametrize("terms", [None, ["a:b", "c"]], ids=["groups", "terms"])
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_fit_and_predict(columns, terms, data, labels, tmp_path):
+    options, parameters = COLUMNS[columns]
+    options = [*options, *(["--terms", *terms] if terms else [])]
+    how = {"groups": LABELS, "terms": terms}
+    path = tmp_path / "model.npz"
+    run("fit", data, "-o", path, "--model", "ridge", "--quiet", "--groups", labels, *options)
+    expected = PolynomialRidge(**parameters(how)).fit(X, Y)
+    loaded = load_model(path)
+    np.testing.assert_array_equal(loaded.coef_, expected.coef_)
+    assert loaded.column_space_ == expected.column_space_
+    run("predict", path, data, "-o", tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected.predict(X))
+
+
+def test_fit_to_a_vocabulary_with_groups(data, labels, tmp_path):
+    run("expand", data, tmp_path / "out", "--observed", "--groups", labels, "--quiet")
+    options = ["--vocabulary", tmp_path / "out.vocabulary", "--quiet", "--model", "ridge"]
+    run("fit", data, "-o", tmp_path / "model.npz", *options)
+    expected = PolynomialRidge(columns="observed", groups=LABELS).fit(X, Y)
+    loaded = load_model(tmp_path / "model.npz")
+    assert loaded.column_space_ == expected.column_space_
+    np.testing.assert_array_equal(loaded.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_terms_of_a_model_may_use_the_names_of_features(columns, data, tmp_path):
+    (tmp_path / "names").write_text("\n".join("abcdefghi"))
+    path = tmp_path / "model.npz"
+    how = ["--feature-names", tmp_path / "names", *COLUMNS[columns][0], "--terms", "a:d", "b"]
+    run("fit", data, "-o", path, "--model", "ridge", "--quiet", *how)
+    expected = PolynomialRidge(**COLUMNS[columns][1]({"terms": ["x0:x3", "x1"]})).fit(X, Y)
+    np.testing.assert_array_equal(load_model(path).coef_, expected.coef_)
+
+
+class TestTermsByGroup:
+    @pytest.fixture
+    def model(self, data, labels, tmp_path):
+        path = tmp_path / "model.npz"
+        run("fit", data, "-o", path, "--model", "ridge", "--quiet", "--groups", labels)
+        return path
+
+    def test_importance(self, model, data, capsys):
+        expected = load_model(model).importance()
+        found = json.loads(printed(capsys, "terms", model, "--by", "group", "--json", "-n", 3))
+        assert found["name"] == list(expected["name"])[:3]
+        assert found["variance"] == list(expected["variance"])[:3]
+        assert found["groups"][0] == list(expected["groups"][0])
+        lines = printed(capsys, "terms", model, "--by", "group").splitlines()
+        assert lines[0].split() == ["name", "variance", "share"]
+        assert lines[1].split()[0] == expected["name"][0]
+        own = printed(capsys, "terms", model, "--by", "group", "--json", "--data", data)
+        np.testing.assert_allclose(
+            json.loads(own)["variance"], expected["variance"][:20], rtol=1e-6
+        )
+
+    def test_terms_of_a_tuple(self, model, capsys):
+        options = ["--within", "a:b", "--sep", " * ", "--json"]
+        found = json.loads(printed(capsys, "terms", model, *options))
+        expected = load_model(model).top_terms(within="a:b", sep=" * ")
+        assert found["name"] == list(expected["name"])
+        error = refused(capsys, 1, "terms", model, "--within", "a:nope")
+        assert "--within=('a', 'nope') is not a tuple of groups that the model has; --by" in error
+
+    def test_a_heat_map(self, model, tmp_path, capsys):
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+        printed(capsys, "terms", model, "--by", "group", "--plot", tmp_path / "a.png")
+        assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_misuse(self, model, data, tmp_path, capsys):
+        for flag in ("--within", "--sep"):
+            error = refused(capsys, 2, "terms", model, "--by", "group", flag, "a")
+            assert f"{flag} only applies to terms: leave out --by group" in error
+        assert "or with --by group" in refused(capsys, 2, "terms", model, "--data", data)
+        plain = tmp_path / "plain.npz"
+        run("fit", data, "-o", plain, "--model", "ridge", "--quiet")
+        error = refused(capsys, 1, "terms", plain, "--by", "group")
+        assert "only if the model was fitted with groups or terms" in error
+        assert "give --data IN, the rows to compute it on" in error
+        assert "x0" in printed(capsys, "terms", plain, "--by", "group", "--data", data)
+        run("fit", data, "-o", plain, "--force", "--quiet", "--hashed", 50, "--groups", "4,5")
+        error = refused(capsys, 1, "terms", plain, "--by", "group")
+        assert "columns of this model are hashed" in error
