@@ -84,9 +84,8 @@ def test_fits_and_importance(frame, grouping, columns):
 def assembled(spark, groups="metadata", **more):
     """A pipeline of two variables with levels and a number, and rows for it."""
     rows = [("Berlin", "a_b", 1.5), ("Rome", "c", 2.5), ("Oslo", "a_b", 0.5), ("Rome", "a_b", 4.0)]
-    frame = spark.createDataFrame(rows, ["city", "city_kind", "age"]).withColumn(
-        "label", F.lit(1.0)
-    )
+    numbered = [(i, *row, float(i)) for i, row in enumerate(rows)]
+    frame = spark.createDataFrame(numbered, ["id", "city", "city_kind", "age", "label"])
     names = ["city", "city_kind"]
     levels, encoded = ([f"{name}_{end}" for name in names] for end in ("index", "levels"))
     stages = [
@@ -114,7 +113,7 @@ def test_terms_of_columns_and_of_numbers(spark):
     wanted = polysparse.expand(matrix_of(out, "x"), groups=labels, terms=terms, include_bias=False)
     assert_same_bits(matrix_of(out, "out"), wanted)
     ridge = PolynomialRidge(featuresCol="x", groups="metadata", terms=terms)
-    model = ridge.fit(out.drop("prediction")).model
+    model = ridge.fit(out).model
     assert sorted(model.importance()["name"]) == ["age", "city_levels:city_kind_levels"]
 
 
