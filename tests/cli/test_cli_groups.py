@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import polysparse
 from checks import bits
@@ -178,6 +179,56 @@ def test_names_of_what_was_written(matrix, labels, tmp_path, capsys):
     run("expand", matrix, tmp_path / "out", "--groups", labels)
     rows = json.loads(printed(capsys, "names", tmp_path / "out", "--json"))
     assert [row["name"] for row in rows] == MonomialBasis(9, groups=LABELS).names().tolist()
+
+
+# ------------------------------------------------------------------------------------------ libffm
+
+
+class TestFields:
+    """libffm text brings its groups."""
+
+    GROUPS = ("f0", "f0", None, "f2", "f2")
+
+    @pytest.fixture
+    def text(self, tmp_path):
+        path = tmp_path / "in.ffm"
+        path.write_text("1 0:1:1 2:4:0.5\n0 0:2:1 2:4:-2\n1 0:1:2 0:2:1\n0 2:5:3e1 0:1:2\n")
+        return path
+
+    @pytest.fixture
+    def rows(self, text):
+        return sparse.csr_array(
+            [[1, 0, 0, 0.5, 0], [0, 1, 0, -2, 0], [2, 1, 0, 0, 0], [2, 0, 0, 0, 30.0]]
+        )
+
+    def test_fields_are_groups(self, text, rows, tmp_path, capsys):
+        expected = polysparse.expand(rows, groups=self.GROUPS)
+        run("expand", text, tmp_path / "out")
+        assert bits(polysparse.load(tmp_path / "out")) == bits(expected)
+        plan = json.loads(printed(capsys, "plan", text, "--json"))
+        assert (tuple(plan["shape"]), plan["nnz"]) == (expected.shape, expected.nnz)
+
+    def test_terms_name_fields(self, text, rows, tmp_path):
+        run("expand", text, tmp_path / "out", "--terms", "f0:f2", "--observed")
+        expected = polysparse.expand(rows, groups=self.GROUPS, terms=["f0:f2"], columns="observed")
+        assert bits(polysparse.load(tmp_path / "out")) == bits(expected)
+
+    def test_given_groups_win(self, text, rows, tmp_path):
+        run("expand", text, tmp_path / "out", "--groups", "3,2")
+        assert bits(polysparse.load(tmp_path / "out")) == bits(
+            polysparse.expand(rows, groups=[3, 2])
+        )
+
+    def test_a_model_of_fields(self, text, rows, tmp_path, capsys):
+        path = tmp_path / "model.npz"
+        run("fit", text, "-o", path, "--model", "ridge", "--quiet")
+        expected = PolynomialRidge(groups=self.GROUPS).fit(rows, [1, 0, 1, 0])
+        np.testing.assert_array_equal(load_model(path).coef_, expected.coef_)
+        (tmp_path / "new.ffm").write_text("1 0:2:1 2:5:0.5\n")  # some features do not occur
+        out = printed(capsys, "predict", path, tmp_path / "new.ffm", "--quiet")
+        wanted = expected.predict(sparse.csr_array([[0, 1, 0, 0, 0.5]]))
+        assert float(out) == pytest.approx(wanted[0])
+        assert "f0:f2" in printed(capsys, "terms", path, "--by", "group")
 
 
 # ------------------------------------------------------------------------------------------ models

@@ -201,9 +201,13 @@ def _require_basis(
     options: argparse.Namespace, source: Source, feature_names: list[str] | None
 ) -> None:
     """Raise Misuse or ValueError if the basis is not valid, before rows are read."""
-    is_indexed = options.hashed is None
-    given = {"groups": source.groups, "names": feature_names}
-    make_basis(options, source.summary.n_features, **given, is_indexed=is_indexed)
+    make_basis(
+        options,
+        source.summary.n_features,
+        groups=source.groups,
+        names=feature_names,
+        is_indexed=options.hashed is None,
+    )
 
 
 def _require_room(options: argparse.Namespace, needed: int, what: str) -> None:

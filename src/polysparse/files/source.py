@@ -58,7 +58,6 @@ class Source:
 
     is_upper_bound = False  # whether the summary also counts stored zeros and duplicates
     resident_bytes = 0  # memory that the source itself takes while its blocks are read
-    groups: list[str | None] | None = None  # label of each feature, if the format has groups
 
     def __init__(self, path: Path, reading: Reading) -> None:
         self.path, self.reading = path, reading

@@ -89,16 +89,16 @@ def groups_by_column(schema: StructType, field: StructField) -> list[str | None]
             "assemble it with VectorAssembler, or set groups to a label for each feature."
         )
     groups: list[str | None] = [None] * (stated_features(field) or 0)
-    others = [name for name in schema.names if name != field.name]
+    vectors = [each.name for each in schema if isinstance(each.dataType, VectorUDT)]
     kinds = field.metadata[ML_ATTR]["attrs"]
     for each in kinds.get("binary") or []:
         name = each.get("name", "")
-        found = [column for column in others if name.startswith(f"{column}_")]
+        found = [column for column in vectors if name.startswith(f"{column}_")]
         if not found:
             raise ValueError(
                 f"groups='metadata', but feature {name!r} of column {field.name!r} is not named "
-                "after another column: keep the columns that VectorAssembler took features from, "
-                "or set groups to a label for each feature."
+                "after a column of vectors: keep the columns that VectorAssembler took features "
+                "from, or set groups to a label for each feature."
             )
         groups[each["idx"]] = max(found, key=len)
     return groups
