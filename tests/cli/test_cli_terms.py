@@ -37,12 +37,14 @@ def names_of(path):
 
 
 def columns_of(table):
-    return {name: list(table[name]) for name in table}
+    """The columns of a table, as JSON has them."""
+    return json.loads(json.dumps({name: list(table[name]) for name in table}))
 
 
 def test_the_heaviest_are_printed(model, capsys):
-    table = load_model(model).top_terms(7)
-    assert printed(capsys, model, "-n", "7") == f"{TermTable(columns_of(table))}\n"
+    table = columns_of(load_model(model).top_terms(7))
+    del table["features"]
+    assert printed(capsys, model, "-n", "7") == f"{TermTable(table)}\n"
     assert len(printed(capsys, model).splitlines()) == 21
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.cli.names import read_names
 from polysparse.cli.options import (
     Misuse,
@@ -22,6 +23,7 @@ from polysparse.cli.options import (
     add_jobs,
     add_memory,
     add_strict,
+    basis_arguments,
     make_basis,
     parse_count,
     parse_positive,
@@ -176,12 +178,15 @@ def _fit(
 
     n_bytes = bytes_of_whole(source)
     _require_room(options, n_bytes, f"{source.path}, all of which a fit keeps in memory,")
+    basis = basis_arguments(options, source.groups, feature_names)
+    if vocabulary is None:
+        _require_basis(options, source, feature_names)
     print_notes(source, options)
     with ProgressBar(options.quiet, source.summary.n_rows) as progress:
         X, y = read_whole(source, Resources(options.max_memory, options.jobs, progress))
     print_dropped(source, options.vocabulary, options)
     labels = _as_labels(y, source, options)
-    model, n_columns = _make_model(options, X, vocabulary)
+    model, n_columns = _make_model(options, X, vocabulary, basis)
     model.set_params(feature_names=feature_names)
     n_classes = len(np.unique(labels)) if options.model == "logistic" else 1
     n_vectors = model._n_vectors * (n_classes if n_classes > 2 else 1)
@@ -190,6 +195,19 @@ def _fit(
     with _solver_output(options):
         model.fit(X, labels)
     return as_file(model, **{BASE: source.base}), model
+
+
+def _require_basis(
+    options: argparse.Namespace, source: Source, feature_names: list[str] | None
+) -> None:
+    """Raise Misuse or ValueError if the basis is not valid, before rows are read."""
+    make_basis(
+        options,
+        source.summary.n_features,
+        groups=source.groups,
+        names=feature_names,
+        is_indexed=options.hashed is None,
+    )
 
 
 def _require_room(options: argparse.Namespace, needed: int, what: str) -> None:
@@ -217,16 +235,16 @@ def _as_labels(
 
 
 def _make_model(
-    options: argparse.Namespace, X: Any, vocabulary: Vocabulary | None
+    options: argparse.Namespace, X: Any, vocabulary: Vocabulary | None, basis: dict[str, Any]
 ) -> tuple[Any, int]:
     """Return the model that the options describe, and the number of its columns."""
     from polysparse.models.loading import MODELS
 
-    columns, n_columns = _columns(options, X, vocabulary)
+    columns, n_columns = _columns(options, X, vocabulary, basis)
     given = {"tol": options.tol, "max_iter": options.max_iter, "C": options.C}
     given |= {"alpha": options.alpha, "n_jobs": options.jobs}
     if isinstance(columns, str):
-        given |= {"degree": options.degree, "interaction_only": options.interaction_only}
+        given |= basis
     parameters = {name: value for name, value in given.items() if value is not None}
     is_verbose = not options.quiet and sys.stderr.isatty()
     model = MODELS[options.model](
@@ -238,7 +256,9 @@ def _make_model(
     return model, n_columns
 
 
-def _columns(options: argparse.Namespace, X: Any, vocabulary: Vocabulary | None) -> tuple[Any, int]:
+def _columns(
+    options: argparse.Namespace, X: Any, vocabulary: Vocabulary | None, basis: dict[str, Any]
+) -> tuple[Any, int]:
     """Return the parameter `columns` of a model, and the number of columns."""
     from polysparse.estimators.hashed import HashedPolynomialFeatures
     from polysparse.estimators.observed import ObservedPolynomialFeatures
@@ -246,22 +266,20 @@ def _columns(options: argparse.Namespace, X: Any, vocabulary: Vocabulary | None)
     if vocabulary is not None:
         poly = ObservedPolynomialFeatures._from_vocabulary(vocabulary, options.vocabulary)
         return poly, poly.n_output_features_
-    degree = 2 if options.degree is None else options.degree
-    basis = {"interaction_only": options.interaction_only, "include_bias": False}
-    basis["n_jobs"] = options.jobs
+    if options.hashed is None and not options.observed:
+        every = MonomialBasis(X.shape[1], **basis)
+        return "all", every.n_columns - every.include_bias
+    basis = {**basis, "include_bias": False, "n_jobs": options.jobs}
     if options.hashed is not None:
         sign, seed = not options.no_alternate_sign, options.seed or 0
         n_columns = options.hashed
         hashed = HashedPolynomialFeatures(
-            degree, **basis, n_columns=n_columns, alternate_sign=sign, seed=seed
+            **basis, n_columns=n_columns, alternate_sign=sign, seed=seed
         )
         return hashed, n_columns
-    if options.observed:
-        limits = {"min_count": options.min_count or 1, "max_columns": options.max_columns}
-        poly = ObservedPolynomialFeatures(degree, **basis, **limits).fit(X)
-        return poly, poly.n_output_features_
-    every = make_basis(options, X.shape[1])
-    return "all", every.n_columns - every.include_bias
+    limits = {"min_count": options.min_count or 1, "max_columns": options.max_columns}
+    poly = ObservedPolynomialFeatures(**basis, **limits).fit(X)
+    return poly, poly.n_output_features_
 
 
 @contextmanager

@@ -105,13 +105,14 @@ def run(options: argparse.Namespace) -> None:
     if options.n_features is not None and options.vocabulary:
         raise Misuse("--n-features and --vocabulary cannot be combined: give one of them.")
     if options.n_features is not None:
-        named = Named(make_basis(options, options.n_features))
+        features = _names_in(options, options.n_features)
+        named = Named(make_basis(options, options.n_features, names=features))
     else:
         require_no_basis(options, "OUT" if options.output else options.vocabulary)
         named = _columns_to_name(options)
-    features = named.vocabulary.feature_names if named.vocabulary else None
-    if options.feature_names is not None:
-        features = read_names(options.feature_names, named.basis.n_features)
+        features = _names_in(options, named.basis.n_features)
+    if features is None and named.vocabulary:
+        features = named.vocabulary.feature_names
     rows = _rows(named, options.columns, features)
     (_print_json if options.json else _print_table)(rows, options.columns is None, named.base)
 
@@ -147,6 +148,13 @@ def _print_json(rows: Iterator[dict[str, Any]], *_: Any) -> None:
 
 def _joined(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _names_in(options: argparse.Namespace, n_features: int) -> list[str] | None:
+    """Return the names that --feature-names gives to input columns, if it is given."""
+    if options.feature_names is None:
+        return None
+    return read_names(options.feature_names, n_features)
 
 
 def read_names(path: Path, n_features: int) -> list[str]:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.cli.groups import Groups, add_groups
+from polysparse.columns.arguments import groups_or_names
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS
 
 MOST_JOBS = 10_000
@@ -81,6 +83,7 @@ def add_basis(
         parser.add_argument("--no-bias", action="store_true", help="no column of ones")
     else:
         parser.set_defaults(no_bias=False)
+    add_groups(parser)
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -231,8 +234,12 @@ def _parse_between(text: str, least: int, most: int) -> int:
 
 def require_no_basis(options: argparse.Namespace, owner: Any) -> None:
     """Raise Misuse if a basis is given in addition to something that has one."""
-    if options.degree is not None or options.interaction_only or options.no_bias:
-        raise Misuse(f"{owner} has a basis: leave out --degree, --interaction-only and --no-bias.")
+    given = options.degree, options.groups, options.terms
+    if given != (None, None, None) or options.interaction_only or options.no_bias:
+        raise Misuse(
+            f"{owner} has a basis: leave out --degree, --interaction-only, --no-bias, --groups and "
+            "--terms."
+        )
 
 
 def require_one_kind_of_columns(options: argparse.Namespace) -> None:
@@ -268,17 +275,38 @@ def kind_of_columns(options: argparse.Namespace) -> str:
     return "all" if options.hashed is None else "hashed"
 
 
+def basis_arguments(
+    options: argparse.Namespace, groups: Groups | None = None, names: list[str] | None = None
+) -> dict[str, Any]:
+    """Return the arguments of a basis other than `include_bias`, as transformers take them, too.
+
+    `groups` are those of the input, which --groups replaces. `names` are those of its columns,
+    which terms may use.
+    """
+    own = groups if options.groups is None else options.groups
+    return {
+        "degree": 2 if options.degree is None else options.degree,
+        "interaction_only": options.interaction_only,
+        "groups": groups_or_names(own, options.terms, names),
+        "terms": options.terms,
+    }
+
+
 def make_basis(
-    options: argparse.Namespace, n_features: int, *, is_indexed: bool = True
+    options: argparse.Namespace,
+    n_features: int,
+    *,
+    groups: Groups | None = None,
+    names: list[str] | None = None,
+    is_indexed: bool = True,
 ) -> MonomialBasis:
-    """Return the requested basis; raise if its columns must be numbered but cannot be."""
+    """Return the requested basis; raise if its columns must be numbered but cannot be.
+
+    `groups` and `names` are as in `basis_arguments`.
+    """
     with errors_as_misuse():
-        basis = MonomialBasis(
-            n_features,
-            2 if options.degree is None else options.degree,
-            interaction_only=options.interaction_only,
-            include_bias=not options.no_bias,
-        )
+        arguments = basis_arguments(options, groups, names)
+        basis = MonomialBasis(n_features, include_bias=not options.no_bias, **arguments)
     if is_indexed:
         try:
             basis.require_indexable()

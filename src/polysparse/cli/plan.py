@@ -31,7 +31,7 @@ from polysparse.files.source import Source
 from polysparse.machine import format_bytes, format_count
 from polysparse.stream.memory import memory_for_columns, memory_for_rows
 from polysparse.stream.resources import MEMORY, Resources
-from polysparse.stream.rows import count_values
+from polysparse.stream.rows import count_outputs, count_values
 
 NPY_HEADER = 128  # bytes
 
@@ -43,7 +43,8 @@ def add_to(commands: Any) -> None:
         help="describe an expansion, without computing it",
         description="Describe the expansion of a file: shape, stored values, bytes, and "
         "which ways of computing it fit in memory. --observed counts the columns, and "
-        "--vocabulary the stored values, to be exact; with --hashed they are an upper bound.",
+        "--vocabulary, --groups and --terms the stored values, to be exact; with --hashed they are "
+        "an upper bound.",
     )
     add_input(parser)
     add_basis(parser)
@@ -60,7 +61,8 @@ def run(options: argparse.Namespace) -> None:
     require_one_kind_of_columns(options)
     vocabulary = read_vocabulary(options)
     with closing(open_input(options, vocabulary)) as source:
-        is_counted = options.observed or vocabulary is not None
+        groups = options.groups, options.terms, source.groups
+        is_counted = options.observed or vocabulary or any(each is not None for each in groups)
         with ProgressBar(not is_counted, source.summary.n_rows) as progress:
             resources = Resources(options.max_memory, progress=progress)
             plan, _ = plan_output(options, source, vocabulary, resources)
@@ -68,6 +70,8 @@ def run(options: argparse.Namespace) -> None:
                 plan = count_values(
                     source, plan, replace(resources, max_memory=_room(plan, source))
                 )
+            elif plan.found is None and not plan.profile.is_exact(plan.basis):
+                plan = count_outputs(source, plan, resources)
         has_labels = source.summary.has_labels
         is_upper_bound = plan.found is None and (source.is_upper_bound or plan.is_upper_bound)
         base, why = source.base, source.reason_for_base

@@ -48,6 +48,8 @@ examples:
       which products are in two of its columns
   polysparse fit train.svmlight -o model.npz --model logistic -C 0.1 --test test.svmlight
       a model on all products, without storing them
+  polysparse fit train.svmlight -o pairs.npz --groups user=1000,item=500 --terms user:item
+      ... on all pairs of a user and an item
   polysparse predict model.npz new.svmlight -o predictions.csv --proba
       its predictions, in bounded memory
   polysparse terms model.npz -n 10

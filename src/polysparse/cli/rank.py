@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _in_basis(options: argparse.Namespace) -> list[int]:
     """Return the columns of tuples among all columns."""
-    if options.degree is None:
+    if options.degree is None and options.terms is None:
         options.degree = max(2, max(len(t) for t in options.tuples))
     basis = make_basis(options, options.n_features)
     with errors_as_misuse():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from polysparse.cli.groups import n_features_of
 from polysparse.cli.options import make_basis
 from polysparse.cli.wording import with_flags
 from polysparse.columns.spaces import AllColumns, HashedColumns
@@ -33,9 +34,14 @@ def read_vocabulary(options: argparse.Namespace) -> Vocabulary | None:
 
 
 def open_input(options: argparse.Namespace, vocabulary: Vocabulary | None) -> Source:
-    """Open IN; with a vocabulary, use its number of columns and its first svmlight index."""
+    """Open IN; with a vocabulary, use its number of columns and its first svmlight index.
+
+    With --groups, IN has as many columns as they have, unless more occur or another number is
+    given.
+    """
     if vocabulary is None:
-        return open_file(options.input, options)
+        least = n_features_of(options.groups)
+        return open_file(options.input, options, least_features=least)
     return open_for(options.input, options, options.vocabulary, vocabulary, "the vocabulary")
 
 
@@ -103,7 +109,8 @@ def plan_output(
         print_notes(source, options)
         return plan_file(source, vocabulary.columns, dtype), None
     is_hashed = options.hashed is not None
-    basis = make_basis(options, source.summary.n_features, is_indexed=not is_hashed)
+    n_features = source.summary.n_features
+    basis = make_basis(options, n_features, groups=source.groups, is_indexed=not is_hashed)
     print_notes(source, options)
     if is_hashed:
         sign, seed = not options.no_alternate_sign, options.seed or 0

@@ -15,7 +15,6 @@ from polysparse.files.atomic import replacing
 from polysparse.files.errors import UnknownExtension
 from polysparse.files.model_file import ModelFile
 from polysparse.files.targets import require_writable_file
-from polysparse.matrix.canonical import CanonicalCsr, as_canonical_csr
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import read_whole
 
@@ -28,15 +27,30 @@ def add_to(commands: Any) -> None:
         "terms",
         help="list, draw or write the terms of a model",
         description="List the terms with the largest weights in a model of polysparse fit, and in "
-        "how many rows of its data they are not zero. Input columns are 0-based: x0, x1, ...",
+        "how many rows of its data they are not zero. Input columns are 0-based: x0, x1, ... With "
+        "--by group, list the tuples of groups instead, by the variance of what they contribute to "
+        "the scores of the data.",
     )
     add = parser.add_argument
     add("model", metavar="MODEL", type=Path, help="file of polysparse fit")
     add("-n", metavar="N", type=parse_count, default=20, help="number of terms (default: 20)")
     add(
+        "--by",
+        choices=["term", "group"],
+        default="term",
+        help="list terms (default), or tuples of groups of a model with --groups or --terms",
+    )
+    add(
+        "--within",
+        metavar="GROUPS",
+        help="only the terms of these groups, like age:hours, as --by group names them",
+    )
+    add("--sep", metavar="TEXT", help="what separates the columns of a term (default: a space)")
+    add(
         "--data",
         metavar="IN",
-        help="for hashed columns, which have no names: data in which to look for their products",
+        help="for hashed columns, which have no names: data in which to look for their products; "
+        "with --by group, the rows to compute it on (default: those of fit)",
     )
     add("--feature-names", metavar="FILE", type=Path, help="names of input columns, one per line")
     add("--plot", metavar="FILE", type=Path, help="draw them: .png, .svg or .pdf")
@@ -49,25 +63,45 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print, draw and write the terms of a model."""
+    """Print, draw and write the terms of a model, or its tuples of groups."""
     from polysparse.models.loading import model_in
     from polysparse.models.readable import terms_of
     from polysparse.models.terms import TermTable
 
+    _require_sensible(options)
     _require_writable(options)
     file = ModelFile.read(options.model)
-    names = None
+    model, names = model_in(file, options.model), None
     if options.feature_names is not None:
         names = read_names(options.feature_names, file.columns.basis.n_features)
-    terms = terms_of(model_in(file, options.model), names)
-    table = terms.top(options.n, _data(options, file))
+    terms = terms_of(model, names)
+    vars(model).pop("feature_names_in_", None)  # files have no names to compare them with
+    data = _data(options, file)
+    if options.by == "group":
+        table = model._importance(data, terms.features)
+    else:
+        sep = " " if options.sep is None else options.sep
+        table = model._top(options.n, data, terms.features, options.within, sep)
     if options.plot is not None:
-        _draw(table, options.plot)
+        _draw(table, options)
     if options.text is not None:
         terms.write(options.text)
-    print(json.dumps(table) if options.json else TermTable(table))
+    table = {name: values[: options.n] for name, values in table.items()}
+    print(json.dumps(table) if options.json else TermTable(_without_tuples(table)))
     if file.zero_based is False and terms.features is None:
         print_note("x0 is column 1 of the svmlight text that the model was fitted on.", options)
+
+
+def _without_tuples(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return a table without the columns that repeat its names as tuples."""
+    return {name: values for name, values in table.items() if name not in ("features", "groups")}
+
+
+def _require_sensible(options: argparse.Namespace) -> None:
+    """Raise Misuse for options on terms if groups are listed."""
+    for flag, value in (("--within", options.within), ("--sep", options.sep)):
+        if options.by == "group" and value is not None:
+            raise Misuse(f"{flag} only applies to terms: leave out --by group.")
 
 
 def _require_writable(options: argparse.Namespace) -> None:
@@ -82,19 +116,23 @@ def _require_writable(options: argparse.Namespace) -> None:
         raise UnknownExtension(f"{options.plot}: unknown ending. Known are {', '.join(PICTURES)}.")
 
 
-def _data(options: argparse.Namespace, file: ModelFile) -> CanonicalCsr | None:
-    """Return the data in which to look for products of hashed columns."""
+def _data(options: argparse.Namespace, file: ModelFile) -> Any:
+    """Return the rows of --data, or None: for names of hashed columns, or for tuples of groups."""
     if options.data is None:
         return None
-    if file.columns.kind != "hashed":
-        raise Misuse(f"--data only applies to hashed columns; {options.model} has none.")
+    if file.columns.kind != "hashed" and options.by == "term":
+        raise Misuse(
+            f"--data only applies to hashed columns, which {options.model} does not have, or with "
+            "--by group."
+        )
     with closing(open_for(options.data, options, options.model, file, "the model")) as source:
-        return as_canonical_csr(read_whole(source, Resources())[0])
+        return read_whole(source, Resources())[0]
 
 
-def _draw(table: dict[str, list[Any]], path: Path) -> None:
-    from polysparse.models.plotting import draw_terms, require_matplotlib
+def _draw(table: dict[str, list[Any]], options: argparse.Namespace) -> None:
+    from polysparse.models.plotting import draw_importance, draw_terms, require_matplotlib
 
-    figure = draw_terms(table, make_figure=require_matplotlib("matplotlib.figure").Figure).figure
-    with replacing(path) as file:
-        figure.savefig(file, format=path.suffix[1:], dpi=160)
+    draw = draw_importance if options.by == "group" else draw_terms
+    figure = draw(table, make_figure=require_matplotlib("matplotlib.figure").Figure).figure
+    with replacing(options.plot) as file:
+        figure.savefig(file, format=options.plot.suffix[1:], dpi=160)

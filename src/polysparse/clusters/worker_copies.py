@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any
 
 from polysparse.clusters.calls import threads_in_task
+from polysparse.columns.arguments import groups_or_names
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 
 
@@ -13,8 +14,11 @@ def copy_for_workers(estimator: Any) -> Any:
     """Return a copy of a fitted model or transformer with only what tasks need."""
     light = copy(estimator)
     light.n_jobs = threads_in_task(estimator.n_jobs)
-    for name in ("column_counts_", "feature_names"):  # of models: prediction does not use them
-        if hasattr(light, name):
+    if hasattr(light, "column_space_"):  # a model: prediction does not use the following
+        for name in ("column_counts_", "_group_variances_", "feature_names", "groups", "terms"):
             setattr(light, name, None)
+    else:
+        names = getattr(light, "feature_names_in_", None)
+        light.groups = groups_or_names(light.groups, light.terms, names)
     vars(light).pop("feature_names_in_", None)  # blocks have no names to compare
     return light.forget_rejected() if isinstance(light, ObservedPolynomialFeatures) else light

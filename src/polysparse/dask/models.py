@@ -24,6 +24,7 @@ from polysparse.clusters.data_blocks import DataBlock
 from polysparse.clusters.row_store import ClusterRows
 from polysparse.clusters.worker_copies import copy_for_workers
 from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like
+from polysparse.dask.expansion import token_of
 from polysparse.models.local_rows import add_in_order
 from polysparse.models.row_store import Function
 from polysparse.models.sample_weight import as_weights
@@ -258,7 +259,7 @@ def predict(model: Any, X: Any, method: str) -> Any:
     X = as_row_blocks(X)
     light = copy_for_workers(model)
     meta = getattr(light, method)(rows_like(X, 1))[:0]
-    token = tokenize(X.name, method, light.coef_, light.intercept_, light.column_space_.describe())
+    token = tokenize(X.name, method, light.coef_, light.intercept_, token_of(light.column_space_))
     shape: dict[str, Any] = {"drop_axis": 1}
     if meta.ndim == 2:
         shape = {"chunks": (X.chunks[0], (meta.shape[1],))}

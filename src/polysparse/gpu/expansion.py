@@ -23,6 +23,7 @@ from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.gpu import engine
 from polysparse.gpu.canonical import DeviceCsr, Offsets, as_canonical, count, read
 from polysparse.gpu.containers import Array, Container, container_of
+from polysparse.gpu.refusals import require_no_groups
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for, largest_index
 from polysparse.observation.tally import observed_columns
@@ -39,11 +40,15 @@ def column_space(
     """Return the columns requested. To find the observed ones, X is copied to main memory."""
 
     def observe(basis: MonomialBasis) -> NDArray[np.int64]:
+        require_no_groups(basis)
         with container.on_its_device():
             x = as_canonical(container).get()
         return observed_columns(basis, x, n_jobs)
 
-    return as_column_space(columns, container.shape[1], observe=observe, degree=degree, **flags)
+    n_features = container.shape[1]
+    space = as_column_space(columns, n_features, observe=observe, degree=degree, **flags)
+    require_no_groups(space.basis)
+    return space
 
 
 def plan(

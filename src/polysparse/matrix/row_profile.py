@@ -95,6 +95,14 @@ class CountedProfile(RowProfile):
     counted: tuple[int, ...] = ()
     most: int = 0
 
+    def __add__(self, other: RowProfile) -> RowProfile:
+        """Return the profile of the rows of both; it is counted if both are."""
+        lengths = super().__add__(other)
+        if not isinstance(other, CountedProfile):
+            return lengths
+        counted = tuple(map(sum, zip(self.counted, other.counted, strict=True)))
+        return CountedProfile(lengths.lengths, counted, max(self.most, other.most))
+
     @classmethod
     def of_interactions(cls, profile: RowProfile, basis: MonomialBasis) -> CountedProfile:
         """Return the profile of rows with at most one value of each group, without powers."""

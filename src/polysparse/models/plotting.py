@@ -97,8 +97,11 @@ MOST_GROUPS = 30  # of a heat map; the others are left out
 INCHES_PER_CELL = 0.42
 
 
-def draw_importance(table: dict[str, list[Any]], ax: Any = None) -> Any:
-    """Draw the shares of groups and of pairs of groups as a heat map, and return the axes."""
+def draw_importance(table: dict[str, list[Any]], ax: Any = None, make_figure: Any = None) -> Any:
+    """Draw the shares of groups and of pairs of groups as a heat map, and return the axes.
+
+    Without axes, a figure is made, as in `draw_terms`.
+    """
     shares = {
         tuple(groups): share for groups, share in zip(table["groups"], table["share"], strict=True)
     }
@@ -115,9 +118,8 @@ def draw_importance(table: dict[str, list[Any]], ax: Any = None) -> Any:
             cells[row, column] = np.nansum([cells[row, column], 100 * share])
     if ax is None:
         side = 2.2 + INCHES_PER_CELL * len(labels)
-        figure = require_matplotlib("matplotlib.pyplot").figure(
-            figsize=(side + 1, side), layout="constrained"
-        )
+        make_figure = make_figure or require_matplotlib("matplotlib.pyplot").figure
+        figure = make_figure(figsize=(side + 1, side), layout="constrained")
         ax = figure.subplots()
     image = ax.imshow(cells, cmap="Blues", vmin=0)
     ax.figure.colorbar(image, ax=ax, label="share of variance, %", shrink=0.7)

@@ -37,15 +37,18 @@ MOST_BYTES = 2**36
 RowExpander = Callable[[CanonicalCsr], Iterator[pa.Array]]
 
 
-EXPANSION_PARAMS = ("degree", "interactionOnly", "includeBias")
+EXPANSION_PARAMS = ("degree", "interactionOnly", "includeBias", "groups", "terms")
 COLUMN_PARAMS = ("inputCol", "outputCol")
 
 
 class ExpandingTransformer(Stage, HasInputCol, HasOutputCol, Transformer):  # type: ignore[misc]
     """The methods of all transformers that expand."""
 
-    def _column_space(self, n_features: int) -> ColumnSpace:
-        """Return the columns of the output, for vectors of so many features."""
+    def _column_space(self, schema: StructType, n_features: int | None) -> ColumnSpace:
+        """Return the columns of the output, for vectors of so many features of a dataset.
+
+        If their number is not known, params are checked, except for groups and terms.
+        """
         raise NotImplementedError
 
     def _known_features(self, field: StructField) -> int | None:
@@ -76,7 +79,7 @@ class ExpandingTransformer(Stage, HasInputCol, HasOutputCol, Transformer):  # ty
             The same with the output column.
         """
         field = vector_field(schema, self.getInputCol())
-        _, metadata = self._output(field, self._known_features(field))
+        _, metadata = self._output(schema, self._known_features(field))
         return with_vectors(schema, self.getOutputCol(), metadata)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
@@ -86,19 +89,20 @@ class ExpandingTransformer(Stage, HasInputCol, HasOutputCol, Transformer):  # ty
         n_features = self._known_features(field)
         if n_features is None:
             n_features = first_features(dataset, column)
-        space, metadata = self._output(field, n_features)
+        space, metadata = self._output(dataset.schema, n_features)
         made = on_rows(self._row_expander(space), VectorUDT(), column, n_features)
         return dataset.withColumn(out, made.alias(out, metadata=metadata))
 
     def _output(
-        self, field: StructField, n_features: int | None
+        self, schema: StructType, n_features: int | None
     ) -> tuple[ColumnSpace, dict[str, Any]]:
         """Return the columns of the output and its metadata; raise if a vector cannot hold them.
 
         Where the number of features is not known, only the params are checked.
         """
+        field = vector_field(schema, self.getInputCol())
         with illegal_arguments():
-            space = self._column_space(n_features or 0)
+            space = self._column_space(schema, n_features)
             if n_features is None:
                 return space, {}
             if space.n_columns > MAX_COMPACT_COLUMNS:

@@ -51,6 +51,7 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
                 f"Column {features!r} has vectors of size 0; at least one feature is needed to fit "
                 "a model."
             )
+        model.set_params(**stage._python_arguments(dataset.schema, n_features))
         model.feature_names = feature_names(field, n_features)
         blocks = pack(dataset, features, stage.getLabelCol(), _weight_column(stage), n_features)
 

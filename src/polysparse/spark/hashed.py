@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
+from pyspark.sql.types import StructType
 
 from polysparse.columns.spaces import HashedColumns
 from polysparse.estimators.hashed import HashedPolynomialFeatures as InPython
@@ -37,5 +38,5 @@ class HashedPolynomialFeatures(
     SparseVector(1048576, {278661: -3.0, 386586: 6.0, 922370: 2.0, 926218: -1.0})
     """
 
-    def _column_space(self, n_features: int) -> HashedColumns:
-        return InPython(**self._python_arguments()).column_space(n_features)
+    def _column_space(self, schema: StructType, n_features: int | None) -> HashedColumns:
+        return InPython(**self._python_arguments(schema, n_features)).column_space(n_features or 0)

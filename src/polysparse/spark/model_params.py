@@ -20,7 +20,10 @@ from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.spark.params import Stage
 
-TERM_PARAMS = ("degree", "interactionOnly", "columns", "minCount", "maxColumns", "nColumns")
+TERM_PARAMS = (
+    *("degree", "interactionOnly", "groups", "terms"),
+    *("columns", "minCount", "maxColumns", "nColumns"),
+)
 SOLVER_PARAMS = ("tol", "maxIter", "verbose")
 COLUMN_PARAMS = ("featuresCol", "labelCol", "weightCol", "predictionCol")
 
@@ -36,6 +39,8 @@ class ModelParams(
     HasMaxIter,  # type: ignore[misc]
 ):
     """The params that both models have."""
+
+    _vectors = "featuresCol"
 
     def _predicted(self) -> dict[str, DataType]:
         """Return what can be predicted, and of which types; `<name>Col` names its column."""
@@ -62,10 +67,13 @@ class ModelParams(
             out = out.add(column, kind)
         return out
 
-    def _python_arguments(self) -> dict[str, Any]:
+    def _python_arguments(
+        self, schema: StructType | None = None, n_features: int | None = None
+    ) -> dict[str, Any]:
         """Return the arguments of the model in Python, where a transformer describes columns."""
-        arguments = super()._python_arguments()
-        terms = {name: arguments[name] for name in ("degree", "interaction_only")}
+        arguments = super()._python_arguments(schema, n_features)
+        of_basis = "degree", "interaction_only", "groups", "terms"
+        terms = {name: arguments[name] for name in of_basis}
         observed = {name: arguments.pop(name) for name in ("min_count", "max_columns")}
         hashed = {"n_columns": arguments.pop("n_columns")}
         if arguments["columns"] == "observed":

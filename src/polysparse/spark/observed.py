@@ -72,15 +72,15 @@ class ObservedPolynomialFeatures(
             The same with the output column, whose number of columns is not known yet.
         """
         n_features = stated_features(vector_field(schema, self.getInputCol()))
-        self._basis(n_features or 0)
+        self._basis(schema, n_features)
         return with_vectors(schema, self.getOutputCol(), {})
 
-    def _basis(self, n_features: int) -> MonomialBasis:
+    def _basis(self, schema: StructType, n_features: int | None) -> MonomialBasis:
         """Return the full expansion; raise if a param is not valid."""
         with illegal_arguments():
-            in_python = InPython(**self._python_arguments())
+            in_python = InPython(**self._python_arguments(schema, n_features))
             in_python._require_parameters()
-            basis = in_python._make_basis(n_features)
+            basis = in_python._make_basis(n_features or 0)
             basis.require_indexable()
         return basis
 
@@ -90,7 +90,7 @@ class ObservedPolynomialFeatures(
         n_features = stated_features(vector_field(dataset.schema, column))
         if n_features is None:
             n_features = first_features(dataset, column)
-        basis = self._basis(n_features or 0)
+        basis = self._basis(dataset.schema, n_features)
         columns, counts = choose_columns(dataset, column, basis, limits)
         if len(columns) == 0:
             raise IllegalArgumentException(

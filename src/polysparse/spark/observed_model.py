@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StructField, StructType
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.arguments import as_ranks
@@ -70,7 +70,7 @@ class ObservedPolynomialFeaturesModel(ExpandingTransformer, SavableModel):
         stated = stated_features(field)
         return self.basis.n_features if stated is None else stated
 
-    def _column_space(self, n_features: int) -> ChosenColumns:
+    def _column_space(self, schema: StructType, n_features: int | None) -> ChosenColumns:
         if n_features != self.basis.n_features:
             raise ValueError(
                 f"Column {self.getInputCol()!r} has {n_features} features, but "

@@ -19,6 +19,8 @@ from pyspark.ml.param import Param, Params, TypeConverters
 Degree = int | tuple[int, int] | list[int]
 Columns = str | list[int]
 ClassWeight = str | dict[float, float] | None
+Groups = str | list[str | None] | list[int] | dict[str, int] | None
+Terms = str | list[str | list[str]] | None
 
 # -------------------------------------------------------------------------------------- converters
 # A value of the wrong type raises TypeError when it is set, as in pyspark. A value out of range
@@ -38,6 +40,47 @@ def to_degree(value: Any) -> int | list[int]:
 def to_optional_int(value: Any) -> int | None:
     """Convert to an int, unless it is None."""
     return None if value is None else TypeConverters.toInt(value)
+
+
+def to_groups(value: Any) -> Groups:
+    """Convert to what JSON can store: "metadata", a list, or a dict of sizes, unless it is None."""
+    if value is None or isinstance(value, str):
+        if value not in (None, METADATA):
+            raise TypeError(f"{_GROUPS} got {value!r}.")
+        return value
+    if isinstance(value, Mapping):
+        sizes = {TypeConverters.toString(label): size for label, size in value.items()}
+        return {label: TypeConverters.toInt(size) for label, size in sizes.items()}
+    labels = np.asarray(value, dtype=object).tolist()
+    if labels and all(isinstance(label, Integral) for label in labels):
+        return list(map(int, labels))
+    if not isinstance(labels, list) or not all(isinstance(each, str | None) for each in labels):
+        raise TypeError(f"{_GROUPS} got {value!r}.")
+    return [label or None for label in labels]
+
+
+METADATA = "metadata"
+_GROUPS = (
+    "groups must be a label for each feature (an empty one, or None, for a feature of its own), a "
+    "dict of labels and sizes, sizes, or 'metadata';"
+)
+
+
+def to_terms(value: Any) -> Terms:
+    """Convert to what JSON can store: formulas, or lists of labels, unless it is None."""
+    if value is None or isinstance(value, str):
+        return value
+    entries = list(value) if isinstance(value, tuple | list | np.ndarray) else [None]
+    terms = [each if isinstance(each, str) else _as_labels(each) for each in entries]
+    if None in terms:
+        raise TypeError(f"terms must be formulas, or lists of labels; got {value!r}.")
+    return terms  # type: ignore[return-value]
+
+
+def _as_labels(term: Any) -> list[str] | None:
+    """Return a list of strings as such, and None for anything else."""
+    is_list = isinstance(term, tuple | list | np.ndarray)
+    return list(map(str, term)) if is_list and all(isinstance(x, str) for x in term) else None
 
 
 def to_columns(value: Any) -> str | list[int]:
@@ -137,6 +180,27 @@ _SPECS = (
     ParamSpec(
         "interactionOnly", bool, False, "If True, only products of distinct features are terms."
     ),
+    ParamSpec(
+        "groups",
+        Groups,
+        None,
+        "Groups of features, such as the levels of a variable: a term has at most one feature of "
+        "each. A label for each feature (an empty one for a feature of its own), a dict with the "
+        'sizes of contiguous groups by their labels, sizes alone, or "metadata": binary features, '
+        "which OneHotEncoder makes, are grouped by the column that VectorAssembler took them from; "
+        "the dataset must still have that column.",
+        to_groups,
+    ),
+    ParamSpec(
+        "terms",
+        Terms,
+        None,
+        'Which groups are multiplied, instead of all up to a degree: formulas such as "user:item", '
+        '"user*hour" or "(a + b + c)**2", or lists of labels. Main effects are included only if '
+        "they are named. Features without a group are called by their names in the metadata, or "
+        '"x0", "x1", ...',
+        to_terms,
+    ),
     ParamSpec("includeBias", bool, True, "If True, include the constant term 1."),
     ParamSpec(
         "columnOrder",
@@ -144,7 +208,7 @@ _SPECS = (
         "sklearn",
         'Order of the output columns: "sklearn", or "spark" for the columns, values and size of '
         "MLlib's PolynomialExpansion, for models that were fitted to it. The latter has no "
-        "constant term, and supports neither a pair of degrees nor interactionOnly.",
+        "constant term, and supports neither a pair of degrees, interactionOnly, groups nor terms.",
     ),
     ParamSpec(
         "minCount",

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pyspark import keyword_only
 from pyspark.ml.param import Params
+from pyspark.sql.types import StructType
 
-from polysparse.spark.param_table import TABLE, ParamSpec
+from polysparse.columns.arguments import groups_or_names
+from polysparse.spark.param_table import METADATA, TABLE, ParamSpec
+from polysparse.spark.schema import feature_names, groups_by_column
 
 Self = TypeVar("Self", bound="Stage")
 StageClass = TypeVar("StageClass", bound="type[Stage]")
@@ -22,6 +25,7 @@ class Stage(Params):  # type: ignore[misc]
     """A stage of a pipeline whose params come from the table, by way of `has_params`."""
 
     _specs: ClassVar[tuple[ParamSpec, ...]] = ()
+    _vectors: ClassVar[str] = "inputCol"  # the param that names the column of vectors
 
     if TYPE_CHECKING:
 
@@ -33,10 +37,23 @@ class Stage(Params):  # type: ignore[misc]
         own = (spec for spec in self._specs if not spec.is_dataset_column)
         self._setDefault(**{spec.name: spec.default for spec in own})
 
-    def _python_arguments(self) -> dict[str, Any]:
-        """Return the values of params by the arguments in Python of the same meaning."""
+    def _python_arguments(
+        self, schema: StructType | None = None, n_features: int | None = None
+    ) -> dict[str, Any]:
+        """Return the values of params by the arguments in Python of the same meaning.
+
+        Groups and terms are None unless the schema and the number of features are known.
+        """
         own = (spec for spec in self._specs if not spec.is_dataset_column)
-        return {spec.python_name: self.getOrDefault(spec.name) for spec in own}
+        arguments = {spec.python_name: self.getOrDefault(spec.name) for spec in own}
+        if schema is None or n_features is None:
+            return arguments | {"groups": None, "terms": None}
+        groups, terms, column = arguments["groups"], arguments["terms"], self._vectors
+        field = schema[self.getOrDefault(column)]
+        if groups == METADATA:
+            groups = groups_by_column(schema, field)
+        names = feature_names(field, n_features) if terms is not None else None
+        return arguments | {"groups": groups_or_names(groups, terms, names)}
 
 
 def has_params(

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
+from pyspark.sql.types import StructType
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ColumnSpace
@@ -58,13 +59,13 @@ class PolynomialFeatures(
     SparseVector(9, {2: 2.0, 4: 4.0, 5: 3.0, 7: 6.0, 8: 9.0})
     """
 
-    def _column_space(self, n_features: int) -> AllColumns:
+    def _column_space(self, schema: StructType, n_features: int | None) -> AllColumns:
         """Return all columns, in scikit-learn's order."""
-        arguments = self._python_arguments()
+        arguments = self._python_arguments(schema, n_features)
         del arguments["column_order"]
         if self._has_mllib_order():
             arguments["include_bias"] = False
-        return AllColumns(MonomialBasis(n_features, **arguments))
+        return AllColumns(MonomialBasis(n_features or 0, **arguments))
 
     def _column_names(self, space: ColumnSpace, features: list[str] | None) -> Sequence[str]:
         names: Any = space.basis._names_that_may_clash(None, features)[0]
@@ -88,6 +89,8 @@ class PolynomialFeatures(
         for name, is_supported in (
             ("degree", isinstance(self.getDegree(), int) and self.getDegree() != 0),
             ("interactionOnly", not self.getInteractionOnly()),
+            ("groups", self.getGroups() is None),
+            ("terms", self.getTerms() is None),
             ("includeBias", not (self.isSet(self.includeBias) and self.getIncludeBias())),
         ):
             if not is_supported:

@@ -76,6 +76,34 @@ def feature_names(field: StructField, n_features: int) -> list[str] | None:
     return [names.get(j, f"x{j}") for j in range(n_features)] if names else None
 
 
+def groups_by_column(schema: StructType, field: StructField) -> list[str | None]:
+    """Return the column that each binary feature was taken from, and None for other features.
+
+    VectorAssembler names the features of a column of vectors after it. ValueError is raised if the
+    metadata do not have what is needed.
+    """
+    attributes = _attributes(field)
+    if not attributes:
+        raise ValueError(
+            f"groups='metadata', but column {field.name!r} has no metadata on its features: "
+            "assemble it with VectorAssembler, or set groups to a label for each feature."
+        )
+    groups: list[str | None] = [None] * (stated_features(field) or 0)
+    vectors = [each.name for each in schema if isinstance(each.dataType, VectorUDT)]
+    kinds = field.metadata[ML_ATTR]["attrs"]
+    for each in kinds.get("binary") or []:
+        name = each.get("name", "")
+        found = [column for column in vectors if name.startswith(f"{column}_")]
+        if not found:
+            raise ValueError(
+                f"groups='metadata', but feature {name!r} of column {field.name!r} is not named "
+                "after a column of vectors: keep the columns that VectorAssembler took features "
+                "from, or set groups to a label for each feature."
+            )
+        groups[each["idx"]] = max(found, key=len)
+    return groups
+
+
 def _attributes(field: StructField) -> list[dict[str, Any]]:
     kinds = (field.metadata.get(ML_ATTR) or {}).get("attrs") or {}
     return list(chain.from_iterable(kinds.values()))

@@ -22,9 +22,13 @@ from polysparse.files.source import Source
 from polysparse.files.targets import require_writable_target
 from polysparse.files.vocabulary import Vocabulary, VocabularySink
 from polysparse.matrix.output import index_dtype_for
-from polysparse.stream.memory import require_room_for_rows
 from polysparse.stream.resources import Resources
-from polysparse.stream.rows import count_values, expand_rows, require_unchanged
+from polysparse.stream.rows import (
+    count_values,
+    expand_rows,
+    require_rows_fit,
+    require_unchanged,
+)
 
 # Added to an error after which a run can be resumed.
 RESUME_NOTE = "Completed parts are kept; resume=True continues from them"
@@ -45,7 +49,7 @@ def stream_expansion(
     A vocabulary is written next to the output. If the run fails, neither has its name, but what can
     be resumed is kept under a hidden one, unless the input is at fault or cannot be read again.
     """
-    require_room_for_rows(plan, resources, source.resident_bytes)
+    plan = require_rows_fit(source, plan, resources)
     if is_wider_than_its_columns(plan):  # counting may show that int32 indices are enough
         plan = count_values(source, plan, resources)
     description = describe(

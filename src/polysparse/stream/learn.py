@@ -15,9 +15,9 @@ from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.observation.tally import ENTRY_BYTES, ColumnTally, batches_of_rows
-from polysparse.stream.memory import OBSERVE_SHARE, OBSERVING_BYTES, require_room_for_rows
+from polysparse.stream.memory import OBSERVE_SHARE, OBSERVING_BYTES
 from polysparse.stream.resources import Resources
-from polysparse.stream.rows import plan_file, read_rows, require_unchanged
+from polysparse.stream.rows import plan_file, read_rows, require_rows_fit, require_unchanged
 
 
 def learn_vocabulary(
@@ -34,7 +34,7 @@ def learn_vocabulary(
         none = ChosenColumns(basis, np.empty(0, dtype=np.int64))
         plan = plan_file(source, none, dtype)
         least = _least_columns(plan, min_count, max_columns)
-        require_room_for_rows(plan, resources, source.resident_bytes, least)
+        require_rows_fit(source, plan, resources, least)
     tally, n_rows = ColumnTally(basis), 0
     working = max(1, resources.memory - source.resident_bytes)
     resources.progress.start(0, "counting")
@@ -60,7 +60,7 @@ def learn_vocabulary(
 
 def _least_columns(plan: ExpansionPlan, min_count: int, max_columns: int | None) -> int:
     """Return how many columns will be chosen at the least: all those of the longest row occur."""
-    if min_count > 1:
+    if min_count > 1 or not plan.profile.is_exact(plan.basis):
         return 0
     longest = plan.profile.largest_row(plan.basis)
     return longest if max_columns is None else min(longest, max_columns)

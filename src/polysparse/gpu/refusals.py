@@ -1,0 +1,15 @@
+"""What is not supported on a GPU."""
+
+from __future__ import annotations
+
+from polysparse.basis.monomial_basis import MonomialBasis
+
+
+def require_no_groups(basis: MonomialBasis) -> None:
+    """Raise ValueError if groups or terms leave monomials out, which no kernel here does."""
+    if basis._is_grouped:
+        what = "groups" if basis.terms is None else "terms"
+        raise ValueError(
+            f"X is on a GPU, where {what} are not supported: compute in memory, with X.get(), or "
+            "X.cpu() for a tensor."
+        )
