@@ -28,8 +28,8 @@ COLUMNS = "basis degree_ends describe is_exact kind n_columns require_indexable"
 
 # Attributes of both models.
 MODEL = """
-coef_ column_counts_ column_space_ columns degree feature_names fit_intercept groups interaction_only
-intercept_ max_iter
+coef_ column_counts_ column_space_ columns degree feature_names fit_intercept groups
+interaction_only intercept_ max_iter
 gap_ n_features_in_ n_iter_ n_jobs objective_ terms tol verbose
 contributions fit importance plot_importance plot_top_terms predict save to_onnx to_text top_terms
 """

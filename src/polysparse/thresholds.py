@@ -24,6 +24,9 @@ OUTPUTS_PER_THREAD = 2**18
 # be 2 to 4 times as fast as going through memory.
 CACHE_PER_THREAD = 2**23
 
+# Outputs of dense rows with groups that are computed at a time: they take indices besides.
+DENSE_OUTPUTS = 2**18
+
 # A result of up to this share of all memory is granted without checking what is available: the
 # check takes a third of a millisecond, which is long for a small result.
 ALWAYS_GRANTED = 1 / 64

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <memory>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "basis/basis.hpp"
+#include "basis/groups.hpp"
 #include "checks.hpp"
 #include "matrix/csr_view.hpp"
 
@@ -38,6 +41,37 @@ inline Basis make_basis(int64_t n, int64_t low, int64_t high, bool interaction_o
         const uint64_t size = count_monomials(n, d, interaction_only);
         if (d >= basis.lowest) stop += size;
         basis.degree_end.push_back(d >= basis.lowest ? stop : size);
+    }
+    return basis;
+}
+
+/// The same with features in groups of these sizes, and only these terms if there are any.
+inline Basis make_grouped(const std::vector<int64_t>& sizes, int64_t low, int64_t high,
+                          bool interaction_only, bool bias,
+                          const std::vector<std::vector<int64_t>>& terms = {}) {
+    int64_t n = 0, n_not_empty = 0;
+    for (const int64_t size : sizes) n += size, n_not_empty += size > 0;
+    const bool has_powers = !interaction_only && std::ranges::count(sizes, 1) > 0;
+    if (!has_powers && terms.empty()) high = std::min(high, n_not_empty);
+    Basis basis = make_basis(n, low, high, !has_powers, bias);
+    subject +=
+        ", " + std::to_string(sizes.size()) + " groups, " + std::to_string(terms.size()) + " terms";
+    basis.groups = std::make_shared<GroupTable>(sizes, has_powers, basis.highest);
+    if (!terms.empty()) basis.terms = std::make_shared<TermTable>(*basis.groups, terms, bias);
+    uint64_t stop = bias;
+    for (int64_t d = 1; d <= basis.highest; ++d) {
+        uint64_t size = basis.groups->count_from(d, 0);
+        if (basis.terms) {
+            size = 0;
+            for (const Term& term : basis.terms->terms()) {
+                uint64_t n_columns = std::ssize(term.members) == d;
+                for (const Term::Member& member : term.members)
+                    n_columns *= basis.groups->size(member.group);
+                size += n_columns;
+            }
+        }
+        if (d >= basis.lowest) stop += size;
+        basis.degree_end[d] = d >= basis.lowest ? stop : size;
     }
     return basis;
 }
@@ -103,22 +137,51 @@ void for_each_change(const Matrix<Offset, Index, Value>& x, const Test& test) {
     subject = unchanged;
 }
 
+/// Calls visit(columns, degree, product) for every output of a row but the bias, in the order of
+/// the basis.
+template <class Matrix, class Visit>
+void each_output(const Basis& basis, const Matrix& x, int64_t r, const Visit& visit) {
+    using Value = typename decltype(x.values)::value_type;
+    const int64_t start = x.row_offsets[r], n = x.row_offsets[r + 1] - start;
+    std::vector<int64_t> columns(basis.highest), groups(basis.highest);
+    const auto visit_tuples = [&](int64_t d, const auto& is_monomial) {
+        each_tuple(n, d, basis.interaction_only, [&](const auto& tuple) {
+            Value product = 1;
+            for (int64_t m = d; m-- > 0;) product = x.values[start + tuple[m]] * product;
+            for (int64_t m = 0; m < d; ++m) columns[m] = x.columns[start + tuple[m]];
+            for (int64_t m = 0; basis.groups && m < d; ++m)
+                groups[m] = basis.groups->group_of(columns[m]);
+            if (is_monomial(d)) visit(columns.data(), d, product);
+        });
+    };
+    if (basis.terms) {
+        for (const Term& term : basis.terms->terms())
+            visit_tuples(std::ssize(term.members), [&](int64_t) {
+                return std::ranges::equal(term.members,
+                                          groups | std::views::take(term.members.size()), {},
+                                          &Term::Member::group);
+            });
+        return;
+    }
+    for (int64_t d = basis.lowest; d <= basis.highest; ++d)
+        visit_tuples(d, [&](int64_t d) {
+            for (int64_t m = 1; basis.groups && m < d; ++m)
+                if (groups[m] == groups[m - 1] && !basis.groups->has_powers(groups[m]))
+                    return false;
+            return true;
+        });
+}
+
 template <class OutIndex, class Offset, class Index, class Value>
 auto expand_by_brute_force(const Basis& basis, const Matrix<Offset, Index, Value>& x) {
     Matrix<OutIndex, OutIndex, Value> out{basis.n_columns()};
-    std::vector<int64_t> columns(basis.highest);
     for (int64_t r = 0; r < x.n_rows(); ++r) {
-        const int64_t start = x.row_offsets[r], n = x.row_offsets[r + 1] - start;
         out.columns.insert(out.columns.end(), basis.include_bias, 0);
         out.values.insert(out.values.end(), basis.include_bias, 1);
-        for (int64_t d = basis.lowest; d <= basis.highest; ++d)
-            each_tuple(n, d, basis.interaction_only, [&](const auto& tuple) {
-                Value product = 1;
-                for (int64_t m = d; m-- > 0;) product = x.values[start + tuple[m]] * product;
-                for (int64_t m = 0; m < d; ++m) columns[m] = x.columns[start + tuple[m]];
-                out.columns.push_back(static_cast<OutIndex>(basis.rank(columns.data(), d)));
-                out.values.push_back(product);
-            });
+        each_output(basis, x, r, [&](const int64_t* columns, int64_t d, Value product) {
+            out.columns.push_back(static_cast<OutIndex>(basis.rank(columns, d)));
+            out.values.push_back(product);
+        });
         out.row_offsets.push_back(static_cast<OutIndex>(out.columns.size()));
     }
     return out;
@@ -132,6 +195,25 @@ void for_each_basis(std::initializer_list<int64_t> sizes, int64_t highest, const
                 for (const bool interaction_only : {false, true})
                     for (const bool bias : {false, true})
                         test(make_basis(n, low, high, interaction_only, bias));
+}
+
+/// With groups of one and of several features, an empty one, and terms of them.
+template <class Test>
+void for_each_grouped_basis(int64_t highest, const Test& test) {
+    const std::vector<std::vector<int64_t>> divisions{
+        {1, 3, 0, 2, 1, 4}, {2, 2, 2, 2}, {7}, {1, 1, 1, 5}};
+    for (const auto& sizes : divisions)
+        for (int64_t high = 1; high <= highest; ++high)
+            for (int64_t low = 0; low <= high; ++low)
+                for (const bool interaction_only : {false, true})
+                    test(make_grouped(sizes, low, high, interaction_only, (low + high) % 2 == 0));
+    for (const bool bias : {false, true}) {
+        test(make_grouped(divisions[0], 1, 1, true, bias, {{5}, {0}}));
+        test(make_grouped(divisions[0], 2, 2, true, bias, {{1, 5}, {2, 3}, {0, 1}}));
+        test(make_grouped(divisions[0], 1, 5, true, bias,
+                          {{3}, {0, 1}, {1, 3, 5}, {0, 3, 4}, {0, 1, 3, 4}, {0, 1, 3, 4, 5}}));
+        test(make_grouped(divisions[1], 3, 4, true, bias, {{1, 2, 3}, {0, 1, 2, 3}}));
+    }
 }
 
 }  // namespace polysparse::tests

@@ -151,16 +151,14 @@ void test_observe_changed(const Basis& basis) {
 }
 
 /// No recursion by degree: this one is deeper than a stack.
-void test_observe_a_high_degree() {
-    const int64_t degree = 60'000;
-    const Basis basis = make_basis(1, 0, degree, false, true);
+void test_observe_a_high_degree(const Basis& basis) {
     const std::vector<int64_t> row_offsets{0, 1, 2};
     const std::vector<int32_t> columns{0, 0};
     for (const int64_t n_rows : {1, 2}) {
         const CsrPattern rows{row_offsets.data(), n_rows, columns.data()};
         Run<uint32_t> run;
         check(observe(basis, rows, 1, INT64_MAX, 1, 0, StopAt{-1}, run), "observe: a high degree");
-        check(size_of(run) == degree + 1, "observe: monomials of a high degree");
+        check(size_of(run) == basis.highest + 1, "observe: monomials of a high degree");
     }
 }
 
@@ -196,12 +194,19 @@ void test_observe() {
     test_tally<uint32_t>(9, 40, int64_t{1} << 34);
     for_each_basis({0, 1, 9}, 4, test_observed<int32_t, int32_t, uint8_t>);
     for_each_basis({30}, 2, test_observed<int64_t, int64_t, uint32_t>);
+    for_each_grouped_basis(4, test_observed<int32_t, int32_t, uint8_t>);
+    for_each_grouped_basis(2, test_observed<int64_t, int64_t, uint32_t>);
     test_observed<int32_t, int64_t, uint32_t>(make_basis(4'000'000'000, 0, 2, false, true));
     test_observed<int64_t, int64_t, uint32_t>(make_basis(INT64_MAX - 1, 1, 1, false, true));
     test_stopped_and_full_observe(make_basis(40, 1, 2, false, true));
     for_each_basis({1, 9, 40}, 4, test_observe_changed);
-    test_observe_a_high_degree();
+    for_each_grouped_basis(4, test_observe_changed);
+    test_observe_a_high_degree(make_basis(1, 0, 60'000, false, true));
+    test_observe_a_high_degree(make_grouped({1}, 0, 1'000, false, true));
     test_stopped_and_full_observe(make_basis(12, 2, 4, true, false));
+    test_stopped_and_full_observe(make_grouped({3, 4, 1, 5, 2}, 1, 3, false, false));
+    test_stopped_and_full_observe(
+        make_grouped({3, 4, 1, 5, 2}, 1, 3, true, false, {{3}, {0, 1}, {3, 4}, {0, 1, 3}}));
 }
 
 }  // namespace polysparse::tests

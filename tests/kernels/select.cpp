@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <new>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -162,9 +163,7 @@ void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
     const auto x = random_matrix<int32_t, Index, Value>(n_rows, basis.n_features, 4);
     const Hasher hasher(n_columns, true, 5);
     Matrix<int64_t, int32_t, Value> expected{n_columns};
-    std::vector<int64_t> columns(basis.highest);
     for (int64_t r = 0; r < n_rows; ++r) {
-        const int64_t start = x.row_offsets[r], n = x.row_offsets[r + 1] - start;
         std::map<int32_t, Value> sums;
         const auto put = [&](uint64_t h, Value value) {
             if (hasher.is_negative(h)) value = -value;
@@ -172,14 +171,10 @@ void test_hashed(const Basis& basis, int64_t n_columns, int64_t n_rows) {
                 sums.emplace(static_cast<int32_t>(hasher.bucket(h)), value);
             if (!is_new) place->second += value;
         };
-        if (basis.include_bias) put(hasher(columns.data(), 0), 1);
-        for (int64_t d = basis.lowest; d <= basis.highest; ++d)
-            each_tuple(n, d, basis.interaction_only, [&](const auto& tuple) {
-                Value product = 1;
-                for (int64_t m = d; m-- > 0;) product = x.values[start + tuple[m]] * product;
-                for (int64_t m = 0; m < d; ++m) columns[m] = x.columns[start + tuple[m]];
-                put(hasher(columns.data(), d), product);
-            });
+        if (basis.include_bias) put(hasher(nullptr, 0), 1);
+        each_output(basis, x, r, [&](const int64_t* columns, int64_t d, Value product) {
+            put(hasher(columns, d), product);
+        });
         for (const auto& [column, sum] : sums) {
             expected.columns.push_back(column);
             expected.values.push_back(sum);
@@ -226,6 +221,66 @@ void test_working_memory(const Basis& basis, int64_t n_columns, int64_t n_thread
                 [&] { return fill_chosen(basis, lookup, x.view(), out, n_threads, task, never); });
 }
 
+/// A row whose outputs cannot be counted as if they had no groups, though it has few of them.
+void test_uncountable() {
+    std::vector<int64_t> twenty(20, 1), all(20);
+    std::iota(all.begin(), all.end(), int64_t{0});
+    twenty.push_back(3000);
+    for (const Basis& basis : {make_grouped(twenty, 20, 20, true, true, {all}),
+                               make_grouped(twenty, 20, 20, true, true)}) {
+        Matrix<int32_t, int32_t, double> x{basis.n_features};
+        x.columns.resize(basis.n_features);
+        std::iota(x.columns.begin(), x.columns.end(), 0);
+        x.values.assign(x.columns.size(), 1);
+        x.row_offsets.push_back(static_cast<int32_t>(x.columns.size()));
+        const Hasher hasher(1000, true, 5);
+        const std::vector<int64_t> chosen{0, 1};
+        const Lookup lookup = make_lookup(basis, chosen.data(), 2);
+        const RowsOfShape rows[]{{shape_of(x.row_offsets.data(), 0), 1}};
+        const auto is_refused = [&](const auto& fill) {
+            std::vector<int64_t> offsets(2);
+            std::vector<int32_t> columns(5000);
+            std::vector<double> values(5000);
+            try {
+                fill(x.view(),
+                     AppendTo<double>{offsets.data(), {columns.data(), values.data()}, 5000}, 1, 0,
+                     StopAt{-1});
+            } catch (const std::bad_alloc&) {
+                return true;
+            }
+            return false;
+        };
+        check(is_refused([&](const auto&... how) { fill_chosen(basis, lookup, how...); }) &&
+                  is_refused([&](const auto&... how) { fill_hashed(basis, hasher, how...); }),
+              "refused");
+        check(choosing_bytes<double>(basis, 2, rows, 1, 0) == int64_t{1} << 50 &&
+                  hashing_bytes<double>(basis, hasher, rows, 1, 0) == int64_t{1} << 50,
+              "more memory than there is");
+    }
+}
+
+void test_groups() {
+    for_each_grouped_basis(4, test_chosen<int32_t, int32_t, double>);
+    for_each_grouped_basis(3, test_chosen<int64_t, int64_t, float>);
+    for (const int64_t n_columns : {1, 64, 1000, 1 << 20})
+        for_each_grouped_basis(
+            4, [&](const Basis& basis) { test_hashed<int32_t, double>(basis, n_columns, 8); });
+    const std::vector<int64_t> many(30, 2);  // rows of more outputs than wait to be looked up
+    const Basis long_rows = make_grouped(many, 2, 3, false, true);
+    test_chosen<int32_t, int32_t, double>(long_rows);
+    test_hashed<int64_t, float>(long_rows, 1000, 8);
+    const Basis long_terms = make_grouped({20, 1, 25, 15}, 2, 3, true, true, {{0, 2}, {0, 2, 3}});
+    test_chosen<int32_t, int32_t, double>(long_terms);
+    test_hashed<int64_t, float>(long_terms, 1000, 8);
+    for (const int64_t n_columns : {1, 1000, 1 << 18})
+        for (const int64_t n_threads : {1, 5}) {
+            test_working_memory<double>(make_grouped(many, 1, 2, true, true), n_columns, n_threads,
+                                        0);
+            test_working_memory<float>(long_terms, n_columns, n_threads, 1000);
+        }
+    test_uncountable();
+}
+
 }  // namespace
 
 void test_select() {
@@ -245,6 +300,7 @@ void test_select() {
         test_hashed<int64_t, float>(make_basis(INT64_MAX, 0, 3, false, true), n_columns, 8);
     }
     test_hashed<int32_t, double>(make_basis(90, 1, 3, false, true), 1 << 21, 4);
+    test_groups();
     for (const int64_t n_columns : {1, 1000, 1 << 18})
         for (const int64_t n_threads : {1, 5})
             for (const int64_t task : {0, 1000}) {

@@ -185,7 +185,7 @@ def test_kernels_refuse_arrays_that_do_not_belong_together():
     basis = kernels.Basis(3, 1, 2, False, True, [0, 4, 10])
     offsets, columns, values = np.array([0, 1], np.int32), np.zeros(1, np.int32), np.ones(1)
     out = np.array([0, 3], np.int32), np.empty(3, np.int32), np.empty(3)
-    kernels.fill_row_offsets(basis, offsets, out[0], 1)
+    kernels.fill_row_offsets(basis, offsets, columns, out[0], 1)
     kernels.fill(basis, offsets, columns, values, 3, *out, 1, 0)
     with pytest.raises(ValueError, match="not of the counted size"):
         kernels.fill(basis, offsets, columns, values, 3, out[0], out[1][:2], out[2][:2], 1, 0)
@@ -202,3 +202,17 @@ def test_kernels_refuse_arrays_that_do_not_belong_together():
     out[2].flags.writeable = False
     with pytest.raises(TypeError):
         kernels.fill(basis, offsets, columns, values, 3, *out, 1, 0)
+
+
+def test_kernels_refuse_columns_that_are_too_few_for_groups():
+    kernels = polysparse._kernels
+    basis = kernels.Basis(3, 1, 2, True, True, [0, 4, 6])
+    basis.set_groups([2, 1], False, False)
+    offsets, columns = np.array([0, 2], np.int32), np.zeros(1, np.int32)
+    for count in (kernels.count_outputs, kernels.groups_are_distinct):
+        with pytest.raises(ValueError, match="malformed CSR arrays"):
+            count(basis, offsets, columns, 1)
+    with pytest.raises(ValueError, match="malformed CSR arrays"):
+        kernels.fill_row_offsets(basis, offsets, columns, np.empty(2, np.int32), 1)
+    with pytest.raises(ValueError, match="rows are not distinct"):
+        kernels.Basis(3, 1, 2, False, True, [0, 4, 10]).set_groups([2, 1], True, True)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <variant>
@@ -9,11 +10,12 @@
 
 #include "apply/chunks.hpp"
 #include "apply/hashed_lister.hpp"
+#include "expand/row_readers.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/slots.hpp"
 #include "platform/thread_pool.hpp"
 #include "select/append_rows.hpp"
-#include "select/chosen_row.hpp"
+#include "select/chosen_makers.hpp"
 #include "select/output_piece.hpp"
 
 namespace polysparse {
@@ -24,23 +26,19 @@ template <class Value, class F>
 bool with_makers(const Basis& basis, const Lookup& lookup, const CsrView<Value>& x,
                  int64_t n_threads, const F& f) {
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
-    return std::visit(
-        [&]<class Table>(const Table& table) {
-            std::vector<ChosenRow<Table, Value>> makers;
-            for (int64_t worker = 0; worker < n_threads; ++worker)
-                makers.emplace_back(basis, table, largest);
-            return f(makers);
-        },
-        lookup);
+    return with_chosen_makers<Value>(basis, lookup, largest, n_threads, f);
 }
 template <class Value, class F>
 bool with_makers(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
                  int64_t n_threads, const F& f) {
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
-    std::vector<HashedLister<Value>> makers;
-    for (int64_t worker = 0; worker < n_threads; ++worker)
-        makers.emplace_back(basis, hasher, largest);
-    return f(makers);
+    if (basis.groups && !is_countable(basis, largest)) throw std::bad_alloc();
+    return with_row_reader<int64_t>(basis, [&]<class Rows>(std::type_identity<Rows>) {
+        std::vector<HashedLister<Rows, Value>> makers;
+        for (int64_t worker = 0; worker < n_threads; ++worker)
+            makers.emplace_back(basis, hasher, largest);
+        return f(makers);
+    });
 }
 
 /// Outputs of a task, if all were kept.

@@ -4,28 +4,41 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <memory>
 
 #include "apply/lead_parts.hpp"
+#include "expand/grouped_rows.hpp"
 #include "expand/layout.hpp"
+#include "expand/term_rows.hpp"
 #include "expand/walk.hpp"
+#include "matrix/csr_view.hpp"
+#include "platform/processors.hpp"
 #include "select/hash.hpp"
+#include "select/mixed_rows.hpp"
 #include "select/to_buckets.hpp"
 
 namespace polysparse {
 
+/// A row of whose tuples only those led by the first few values are wanted.
+template <class Index, class Value>
+struct GroupedLedRow : GroupedRow<Index, Value> {
+    int64_t leads;
+    int64_t n_leads() const { return leads; }
+
+    static constexpr bool all_lead = false;
+};
+
 /// Lists rows, for one worker (see append_rows). Buckets come in the order of the basis, and may
-/// come several times.
-template <class Value>
+/// come several times. Rows reads the rows.
+template <class Rows, class Value>
 class HashedLister {
   public:
-    /// For rows up to a shape. The basis, of which only the degrees and flags matter, must outlive
-    /// it. Throws bad_alloc.
+    /// For rows up to a shape. The basis, whose numbers of columns do not matter, must outlive it.
+    /// Throws bad_alloc.
     HashedLister(const Basis& basis, const Hasher& hasher, RowShape largest)
         : basis_(&basis),
           no_bias_(basis),
           hasher_(hasher),
-          mixed_(std::make_unique<uint64_t[]>(n_stored(largest) + lanes)),
+          rows_(basis, largest),
           scratch_(basis, largest) {
         no_bias_.include_bias = false;
         scratch_.clear();
@@ -35,7 +48,7 @@ class HashedLister {
     int64_t n_columns() const { return std::numeric_limits<int64_t>::max(); }
 
     int64_t n_parts(RowShape shape, int64_t share) const {
-        if (row_size(*basis_, shape) <= 4 * share) return 1;
+        if (basis_->terms || row_size(*basis_, shape) <= 4 * share) return 1;
         return LeadParts::of_about(*basis_, shape, share).count();
     }
     int64_t part_capacity(RowShape shape, int64_t n_parts) const {
@@ -62,18 +75,22 @@ class HashedLister {
             const LeadParts parts(*basis_, shape, n_parts);
             from = parts.first(part), to = parts.first(part + 1);
         }
-        const int64_t begin = x.row_offsets[r] + from, n = n_stored(shape) - from;
-        uint64_t* const mixed = mixed_.get();
-        x.columns.copy(begin, n, mixed);
+        const auto row = rows_.read(x, r, hasher_, from);
         ToListed sink{hasher_, {out}};
-        for (int64_t a = 0; a < n; a += lanes)
-            for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
-                mixed[a + u] = sink.hasher.mix(mixed[a + u]);
-            });
-        // Only the values are used: the walk reads columns through its keys.
-        const LedRow<uint64_t, Value> row{{{mixed, x.values + begin}, n}, to - from};
-        walk_row(part == 0 ? *basis_ : no_bias_, row, HashKeys{mixed}, scratch_.layout(), sink);
+        walk_row(part == 0 ? *basis_ : no_bias_, led(row, to - from), rows_.keys(),
+                 scratch_.layout(), sink);
         return sink.outputs.n;
+    }
+
+    /// A row of which the first n values lead. Rows of terms are not divided.
+    static LedRow<uint64_t, Value> led(const Row<uint64_t, Value>& row, int64_t n) {
+        return {row, n};
+    }
+    static GroupedLedRow<int64_t, Value> led(const GroupedRow<int64_t, Value>& row, int64_t n) {
+        return {row, n};
+    }
+    static const TermRow<int64_t, Value>& led(const TermRow<int64_t, Value>& row, int64_t) {
+        return row;
     }
 
     using ToListed = ToBuckets<Value, HashedList<Value>>;
@@ -81,8 +98,8 @@ class HashedLister {
     const Basis* basis_;
     Basis no_bias_;  // for the parts of a row but the first
     Hasher hasher_;
-    std::unique_ptr<uint64_t[]> mixed_;  // mix of the row's columns
-    Scratch<HashKeys, ToListed> scratch_;
+    MixedRows<Rows, Value> rows_;
+    Scratch<typename MixedRows<Rows, Value>::Keys, ToListed> scratch_;
 };
 
 }  // namespace polysparse

@@ -28,6 +28,9 @@ struct Basis {
     std::shared_ptr<const GroupTable> groups{};
     /// Null unless terms are chosen, which need groups.
     std::shared_ptr<const TermTable> terms{};
+    /// Whether every row has at most one value of each group, and no monomial has a power. The
+    /// sizes of rows are then those of interactions, and only their columns depend on groups.
+    bool rows_are_distinct = false;
 
     int64_t gap(int64_t k) const { return interaction_only ? k - 1 : 0; }
 

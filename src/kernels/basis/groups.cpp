@@ -21,6 +21,11 @@ GroupTable::GroupTable(const std::vector<int64_t>& sizes, bool has_powers, int64
         for (int64_t g = n - 1; g >= 0; --g)
             counts_[d * (n + 1) + g] =
                 count_from(d, g + 1) + static_cast<uint64_t>(sizes[g]) * count_from(d - 1, next(g));
+    constexpr int64_t most_stored = int64_t{1} << 22;  // 32 MiB
+    if (highest < 2 || n_features() > most_stored / (highest - 1)) return;
+    depths_.reserve((highest - 1) * n_features());
+    for (int64_t d = 2; d <= highest; ++d)
+        for (int64_t j = 0; j < n_features(); ++j) depths_.push_back(find_depth(d, j));
 }
 
 int64_t GroupTable::leading(int64_t d, uint64_t rest, int64_t first) const {
@@ -49,7 +54,8 @@ TermTable::TermTable(const GroupTable& groups, const std::vector<std::vector<int
         }
         std::reverse(term.members.begin(), term.members.end());
         terms_.push_back(std::move(term));
-        first_column += static_cast<int64_t>(n_columns);
+        // Modulo 2^64: hashed columns need no numbers of columns.
+        first_column = static_cast<int64_t>(static_cast<uint64_t>(first_column) + n_columns);
     }
 }
 

@@ -22,6 +22,7 @@ class GroupTable {
     int64_t n_groups() const { return static_cast<int64_t>(starts_.size()) - 1; }
     int64_t n_features() const { return starts_.back(); }
     int64_t group_of(int64_t feature) const { return group_of_[feature]; }
+    const int32_t* groups_of_features() const { return group_of_.data(); }
     int64_t start(int64_t group) const { return starts_[group]; }
     int64_t size(int64_t group) const { return starts_[group + 1] - starts_[group]; }
     /// Whether a monomial may have a feature of this group more than once.
@@ -35,9 +36,12 @@ class GroupTable {
 
     /// How many d-tuples are led by a feature after this one, modulo 2^64.
     uint64_t depth(int64_t d, int64_t feature) const {
-        const int64_t group = group_of(feature);
-        const auto behind = static_cast<uint64_t>(starts_[group + 1] - 1 - feature);
-        return count_from(d, group + 1) + behind * count_from(d - 1, next(group));
+        if (const uint64_t* const known = depths(d)) return known[feature];
+        return find_depth(d, feature);
+    }
+    /// [feature]: the same, for d >= 2; null if there are too many to be stored.
+    const uint64_t* depths(int64_t d) const {
+        return d < 2 || depths_.empty() ? nullptr : depths_.data() + (d - 2) * n_features();
     }
 
     /// The feature that leads the d-tuple which has `rest` d-tuples behind it. Needs: there is one,
@@ -45,10 +49,17 @@ class GroupTable {
     int64_t leading(int64_t d, uint64_t rest, int64_t first) const;
 
   private:
+    uint64_t find_depth(int64_t d, int64_t feature) const {
+        const int64_t group = group_of(feature);
+        const auto behind = static_cast<uint64_t>(starts_[group + 1] - 1 - feature);
+        return count_from(d, group + 1) + behind * count_from(d - 1, next(group));
+    }
+
     std::vector<int32_t> group_of_;  // [feature]
     std::vector<int64_t> starts_;    // [group]: its first feature; then the number of features
     bool has_powers_;
     std::vector<uint64_t> counts_;  // [degree][group]
+    std::vector<uint64_t> depths_;  // [degree - 2][feature]
 };
 
 /// One chosen set of groups. A column of the term has a member of each; the last one varies
@@ -66,8 +77,8 @@ struct Term {
 /// The terms of a basis, in the order of their columns, degrees increasing.
 class TermTable {
   public:
-    /// Terms as increasing groups; their columns begin with `first_column`. Needs: their number
-    /// fits int64. Throws bad_alloc.
+    /// Terms as increasing groups; their columns begin with `first_column`, and are numbered modulo
+    /// 2^64. Throws bad_alloc.
     TermTable(const GroupTable& groups, const std::vector<std::vector<int64_t>>& terms,
               int64_t first_column);
 

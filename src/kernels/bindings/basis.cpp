@@ -22,7 +22,9 @@ void init(Basis* self, int64_t n_features, int64_t lowest, int64_t highest, bool
 }
 
 /// Divides the features of a basis into groups of these sizes.
-void set_groups(Basis& basis, const std::vector<int64_t>& sizes, bool has_powers) {
+void set_groups(Basis& basis, const std::vector<int64_t>& sizes, bool has_powers,
+                bool rows_are_distinct) {
+    require(!rows_are_distinct || basis.interaction_only, "rows are not distinct");
     int64_t n_features = 0;
     for (const int64_t size : sizes) {
         require(size >= 0 && size <= basis.n_features - n_features, "groups of too many features");
@@ -31,6 +33,7 @@ void set_groups(Basis& basis, const std::vector<int64_t>& sizes, bool has_powers
     require(n_features == basis.n_features, "groups of too few features");
     const WithoutGil released;
     basis.groups = std::make_shared<GroupTable>(sizes, has_powers, basis.highest);
+    basis.rows_are_distinct = rows_are_distinct;
 }
 
 /// Chooses the monomials of a basis with groups: terms are increasing groups.
@@ -62,7 +65,8 @@ void bind_basis(nb::module_& m) {
     nb::class_<Basis>(m, "Basis", "The monomials of an expansion, as the kernels see them.")
         .def("__init__", &init, nb::arg("n_features"), nb::arg("lowest"), nb::arg("highest"),
              nb::arg("interaction_only"), nb::arg("include_bias"), nb::arg("degree_end"))
-        .def("set_groups", &set_groups, nb::arg("sizes"), nb::arg("has_powers"))
+        .def("set_groups", &set_groups, nb::arg("sizes"), nb::arg("has_powers"),
+             nb::arg("rows_are_distinct"))
         .def("set_terms", &set_terms, nb::arg("terms"))
         .def("rank", &rank, nb::arg("tuples").noconvert(), nb::arg("out").noconvert())
         .def("unrank", &unrank, nb::arg("columns").noconvert(), nb::arg("out").noconvert());

@@ -20,17 +20,33 @@ std::vector<std::pair<int64_t, int64_t>> py_count_row_lengths(In row_offsets) {
     return count_row_lengths(indices_of(row_offsets), size_of(row_offsets) - 1);
 }
 
+/// Whether rows end within the columns. Assumes that the offsets do not fall.
+bool are_within(In row_offsets, In columns) {
+    const int64_t n_rows = size_of(row_offsets) - 1;
+    return n_rows >= 0 && indices_of(row_offsets)[0] >= 0 &&
+           indices_of(row_offsets)[n_rows] <= size_of(columns);
+}
+
 void py_fill_row_offsets(const Basis& basis, In row_offsets, In columns, Out out_offsets,
                          int64_t n_threads) {
     require(row_offsets.size() > 0 && out_offsets.size() == row_offsets.size() && n_threads >= 1,
             "row offsets of unequal length");
+    require(!basis.groups || are_within(row_offsets, columns), "malformed CSR arrays");
     fill_row_offsets(basis, indices_of(row_offsets), size_of(row_offsets) - 1, indices_of(columns),
                      indices_of(out_offsets), n_threads);
 }
 
+bool py_groups_are_distinct(const Basis& basis, In row_offsets, In columns, int64_t n_threads) {
+    require(basis.groups != nullptr && n_threads >= 1 && are_within(row_offsets, columns),
+            "malformed CSR arrays");
+    const WithoutGil released;
+    return groups_are_distinct(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
+                               indices_of(columns), n_threads);
+}
+
 std::pair<std::vector<int64_t>, int64_t> py_count_outputs(const Basis& basis, In row_offsets,
                                                           In columns, int64_t n_threads) {
-    require(basis.groups != nullptr && row_offsets.size() > 0 && n_threads >= 1,
+    require(basis.groups != nullptr && n_threads >= 1 && are_within(row_offsets, columns),
             "malformed CSR arrays");
     OutputCounts counts;
     {
@@ -88,6 +104,8 @@ void bind_expand(nb::module_& m) {
     m.def("fill_row_offsets", &py_fill_row_offsets, nb::arg("basis"),
           nb::arg("row_offsets").noconvert(), nb::arg("columns").noconvert(),
           nb::arg("out_offsets").noconvert(), nb::arg("n_threads"));
+    m.def("groups_are_distinct", &py_groups_are_distinct, nb::arg("basis"),
+          nb::arg("row_offsets").noconvert(), nb::arg("columns").noconvert(), nb::arg("n_threads"));
     m.def("count_outputs", &py_count_outputs, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
           nb::arg("columns").noconvert(), nb::arg("n_threads"));
     m.def("fill", &py_fill, nb::arg("basis"), nb::arg("row_offsets").noconvert(),

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "expand/fill.hpp"
-#include "expand/grouped_rows.hpp"
 #include "expand/layout.hpp"
 #include "expand/long_row.hpp"
+#include "expand/row_readers.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/short_rows.hpp"
 #include "expand/term_rows.hpp"
@@ -27,9 +27,10 @@ void clear(Slots<Index, Value> out, int64_t n) {
     std::fill_n(out.values, n, Value(0));
 }
 
-/// Rows that are read anew may have changed since their outputs were counted.
+/// Rows whose outputs depend on their columns may have changed since they were counted.
 template <class Rows>
-constexpr bool may_have_changed = !std::is_same_v<Rows, StoredRows>;
+constexpr bool may_have_changed =
+    !std::is_same_v<Rows, StoredRows> && !std::is_same_v<Rows, DistinctRows>;
 
 /// Rows [first, last), without those of more than `longest` outputs. The last is filled exactly:
 /// what is behind it belongs to somebody else.
@@ -46,7 +47,7 @@ POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>
     while (last_spilling > first && (out_offsets[last_spilling] + lanes > n_outputs ||
                                      row_offsets[last_spilling] + lanes > n_stored))
         --last_spilling;
-    const bool has_registers = !may_have_changed<Rows> && fills_short_rows(basis, longest);
+    const bool has_registers = std::is_same_v<Rows, StoredRows> && fills_short_rows(basis, longest);
     for (int64_t r = first; r < last; ++r) {
         if (has_registers && r < last_spilling)
             r = fill_short_rows(basis, row_offsets, stored, out_offsets, out, r, last_spilling);
@@ -189,9 +190,8 @@ bool fill(const Basis& basis, const CsrView<Value>& x, const OutIndex* out_offse
             return Fill<Index, Rows, Value, OutIndex>{basis,     x,           out_offsets, out,
                                                       n_threads, should_stop, task}();
         };
-        if (basis.terms) return fill_by(std::type_identity<TermRows<Index>>{});
-        if (basis.groups) return fill_by(std::type_identity<GroupedRows<Index>>{});
-        return fill_by(std::type_identity<StoredRows>{});
+        if (basis.rows_are_distinct) return fill_by(std::type_identity<DistinctRows>{});
+        return with_row_reader<Index>(basis, fill_by);
     });
 }
 

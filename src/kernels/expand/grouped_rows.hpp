@@ -77,7 +77,8 @@ inline int64_t row_size(const Basis& basis, const GroupedShape& shape) {
     return size;
 }
 
-/// Keys of the walk: a tuple is known by its output column, as RankKeys have it.
+/// Keys of the walk: a tuple is known by its output column, as RankKeys have it. Columns may
+/// change.
 template <class Index>
 struct GroupedKeys {
     const Basis* basis;
@@ -89,8 +90,11 @@ struct GroupedKeys {
     POLYSPARSE_INLINE auto leads(Degree d) const {
         const uint64_t tails_end = d == 2 ? basis->n_features : basis->degree_end[d - 1];
         return [d, columns = columns, groups = basis->groups.get(),
-                base = basis->degree_end[d] - tails_end](int64_t a)
-                   POLYSPARSE_INLINE_LAMBDA { return base - groups->depth(d, columns[a]); };
+                known = basis->groups->depths(d), n = basis->n_features,
+                base = basis->degree_end[d] - tails_end](int64_t a) POLYSPARSE_INLINE_LAMBDA {
+            const int64_t column = within(columns[a], n);
+            return base - (known != nullptr ? known[column] : groups->depth(d, column));
+        };
     }
     uint64_t first_shift() const { return basis->degree_end[1] - basis->n_features; }
 
@@ -103,6 +107,25 @@ template <class Index, class Value>
 GroupedKeys<Index> keys_of(const Basis& basis, const GroupedRow<Index, Value>& row) {
     return {&basis, row.begin.columns};
 }
+
+/// A row with at most one value of each group: all that differs from interactions is its keys.
+template <class Index, class Value>
+struct DistinctRow : Row<Index, Value> {};
+template <class Index, class Value>
+POLYSPARSE_INLINE GroupedKeys<Index> keys_of(const Basis& basis,
+                                             const DistinctRow<Index, Value>& row) {
+    return {&basis, row.begin.columns};
+}
+
+/// Reads such rows as they are stored, for one worker.
+struct DistinctRows {
+    DistinctRows(const Basis&, RowShape) {}
+
+    template <class Index, class Value>
+    POLYSPARSE_INLINE DistinctRow<Index, Value> read(const Row<Index, Value>& row) {
+        return {row};
+    }
+};
 
 /// Reads rows, for one worker. Their columns are copied and brought into range, because they may
 /// change while they are read: a row's groups must be those of the columns that are walked.

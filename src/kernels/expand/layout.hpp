@@ -54,7 +54,8 @@ struct BufferSizes {
 };
 
 /// For rows up to a shape. A P_1 that is stored has space even if no other degree is made from it.
-/// Terms are made each by itself, from tuples that stay in the buffers.
+/// Terms are made each by itself, from tuples that stay in the buffers. With groups, sizes are
+/// upper bounds, too large to allocate if they cannot be counted.
 template <class Keys, class Sink>
 BufferSizes buffers_for(const Basis& basis, RowShape shape) {
     const int64_t last = Sink::holds_degrees && !basis.terms
@@ -63,7 +64,8 @@ BufferSizes buffers_for(const Basis& basis, RowShape shape) {
     BufferSizes buffers;
     for (int64_t d = Keys::first_stored; d <= last; ++d) {
         int64_t& size = d % 2 == 0 ? buffers.even : buffers.odd;
-        size = std::max(size, degree_size(basis, d, shape));
+        size = std::max(size, basis.groups ? countable_degree_size(basis, d, shape)
+                                           : degree_size(basis, d, shape));
     }
     return buffers;
 }

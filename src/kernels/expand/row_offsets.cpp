@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "expand/grouped_rows.hpp"
+#include "expand/row_groups.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/term_rows.hpp"
 #include "platform/threads.hpp"
@@ -39,6 +40,8 @@ int64_t add_up(int64_t a, int64_t b) {
     return std::min(a + b, OutputCounts::most);
 }
 int64_t multiply_up(int64_t a, int64_t b) {
+    constexpr int64_t small = int64_t{1} << 30;  // whose products need no division
+    if (a <= small && b <= small) return a * b;
     return b > 0 && a > OutputCounts::most / b ? OutputCounts::most : a * b;
 }
 
@@ -46,39 +49,37 @@ int64_t multiply_up(int64_t a, int64_t b) {
 /// find, but it does not overflow.
 class DegreeSizes {
   public:
-    explicit DegreeSizes(const Basis& basis)
-        : basis_(&basis), sizes_(std::max<int64_t>(basis.highest, 0) + 1) {
+    /// For rows up to a shape. Throws bad_alloc.
+    DegreeSizes(const Basis& basis, RowShape largest)
+        : basis_(&basis),
+          groups_(basis, largest),
+          sizes_(std::max<int64_t>(basis.highest, 0) + 1),
+          counts_(sizes_.size()) {
         if (basis.terms) n_in_slot_.resize(basis.terms->n_slots());
     }
 
     /// Element d is the number of outputs of degree d. It is valid until the next call.
     template <class Index>
     const std::vector<int64_t>& operator()(const Index* columns, int64_t n) {
+        if (!groups_.read(columns, n)) return sizes_;
         std::fill(sizes_.begin(), sizes_.end(), 0);
         if (basis_->include_bias) sizes_[0] = 1;
         if (basis_->terms)
-            count_terms(columns, n);
+            count_terms(n);
         else if (n > 0 && basis_->highest >= basis_->lowest)
-            count_tuples(columns, n);
+            count_tuples(n);
         return sizes_;
     }
 
   private:
-    template <class Index>
-    int64_t group_of(Index column) const {
-        return basis_->groups->group_of(within(column, basis_->n_features));
-    }
-
-    template <class Index>
-    void count_terms(const Index* columns, int64_t n) {
+    void count_terms(int64_t n) {
         std::fill(n_in_slot_.begin(), n_in_slot_.end(), 0);
         int64_t group_before = -1, slot = -1;
         for (int64_t a = 0; a < n; ++a) {
-            const int64_t group = group_of(columns[a]);
-            if (group != group_before) {
-                slot = basis_->terms->slot_of(group);
+            if (groups_[a] != group_before) {
+                group_before = groups_[a];
+                slot = basis_->terms->slot_of(group_before);
                 if (slot >= 0) n_in_slot_[slot] = 0;
-                group_before = group;
             }
             if (slot >= 0) ++n_in_slot_[slot];
         }
@@ -92,15 +93,14 @@ class DegreeSizes {
 
     /// From the last group to the first: E_d of the groups seen so far, with the numbers of their
     /// values as sizes. counts_[d] is E_d.
-    template <class Index>
-    void count_tuples(const Index* columns, int64_t n) {
+    void count_tuples(int64_t n) {
         const int64_t highest = basis_->highest;
-        counts_.assign(highest + 1, 0);
+        std::fill(counts_.begin(), counts_.end(), 0);
         counts_[0] = 1;
         for (int64_t end = n; end > 0;) {
-            const int64_t group = group_of(columns[end - 1]);
+            const int64_t group = groups_[end - 1];
             int64_t begin = end - 1;
-            while (begin > 0 && group_of(columns[begin - 1]) == group) --begin;
+            while (begin > 0 && groups_[begin - 1] == group) --begin;
             const int64_t size = end - begin;
             if (basis_->groups->has_powers(group) && size == 1)
                 for (int64_t d = 1; d <= highest; ++d)
@@ -114,6 +114,7 @@ class DegreeSizes {
     }
 
     const Basis* basis_;
+    RowGroups groups_;
     std::vector<int64_t> sizes_, counts_, n_in_slot_;
 };
 
@@ -121,8 +122,11 @@ class DegreeSizes {
 template <class Offset, class Column>
 class GroupedSizes {
   public:
-    GroupedSizes(const Basis& basis, const Offset* row_offsets, const Column* columns)
-        : degree_sizes_(basis), row_offsets_(row_offsets), columns_(columns) {}
+    GroupedSizes(const Basis& basis, const Offset* row_offsets, int64_t n_rows,
+                 const Column* columns)
+        : degree_sizes_(basis, largest_shape(row_offsets, n_rows)),
+          row_offsets_(row_offsets),
+          columns_(columns) {}
 
     const std::vector<int64_t>& by_degree(int64_t r) {
         return degree_sizes_(columns_ + row_offsets_[r], row_offsets_[r + 1] - row_offsets_[r]);
@@ -139,27 +143,49 @@ class GroupedSizes {
     const Column* columns_;
 };
 
-/// Writes the sums of sizes. make_sizes() is what gives them, for one part of the rows.
-template <class Offset, class MakeSizes>
-void sum_sizes(int64_t n_rows, Offset* out, int64_t n_threads, const MakeSizes& make_sizes) {
+/// How many values of rows [begin, end) are in the same group as the value before them.
+template <class Offset, class Column>
+POLYSPARSE_PER_PROCESSOR int64_t count_neighbors(const Basis& basis, const Offset* offsets,
+                                                 const Column* columns, int64_t begin,
+                                                 int64_t end) {
+    const int32_t* const group_of = basis.groups->groups_of_features();
+    const auto last = static_cast<std::make_unsigned_t<Column>>(basis.n_features - 1);
+    const auto group = [&](int64_t t) POLYSPARSE_INLINE_LAMBDA {
+        return group_of[std::min(static_cast<std::make_unsigned_t<Column>>(columns[t]), last)];
+    };
+    int64_t n_equal = 0;
+    for (int64_t r = begin; r < end; ++r) {
+        int32_t before = -1;
+        for (int64_t t = offsets[r]; t < offsets[r + 1]; ++t) {
+            const int32_t now = group(t);
+            n_equal += now == before;
+            before = now;
+        }
+    }
+    return n_equal;
+}
+
+/// Writes the sums of sizes. Each part of the rows has a copy of size_of, which gives them.
+template <class Offset, class Sizes>
+void sum_sizes(int64_t n_rows, Offset* out, int64_t n_threads, const Sizes& size_of) {
     const EqualRanges ranges(n_rows, n_threads);
     std::vector<int64_t> before(ranges.size() + 1);  // outputs before each range
-    const auto sum_up = [&](int64_t begin, int64_t end, int64_t total, const auto& put) {
-        auto size_of = make_sizes();
+    std::vector<Sizes> sizes(ranges.size(), size_of);
+    const auto sum_up = [&](int64_t i, int64_t begin, int64_t end, int64_t total, const auto& put) {
         for (int64_t r = begin; r < end; ++r) {
-            total += size_of(r);
+            total += sizes[i](r);
             put(r, total);
         }
         return total;
     };
     if (ranges.size() > 1)
         ranges.run([&](int64_t i, int64_t begin, int64_t end) {
-            before[i + 1] = sum_up(begin, end, 0, [](int64_t, int64_t) {});
+            before[i + 1] = sum_up(i, begin, end, 0, [](int64_t, int64_t) {});
         });
     std::partial_sum(before.begin(), before.end(), before.begin());
     out[0] = 0;
     ranges.run([&](int64_t i, int64_t begin, int64_t end) {
-        sum_up(begin, end, before[i],
+        sum_up(i, begin, end, before[i],
                [&](int64_t r, int64_t total) { out[r + 1] = static_cast<Offset>(total); });
     });
 }
@@ -175,32 +201,46 @@ void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_
                       const Indices& columns, const OutIndices& out_offsets, int64_t n_threads) {
     row_offsets.visit([&]<class Offset>(const Offset* offsets) {
         out_offsets.visit([&](auto* out) {
-            if (!basis.groups)
-                return sum_sizes(n_rows, out, n_threads, [&] {
-                    return [offsets, size_of = RowSizes(basis)](int64_t r) mutable {
-                        return size_of(shape_of(offsets, r));
-                    };
-                });
+            if (!basis.groups || basis.rows_are_distinct)
+                return sum_sizes(n_rows, out, n_threads,
+                                 [offsets, size_of = RowSizes(basis)](int64_t r) mutable {
+                                     return size_of(shape_of(offsets, r));
+                                 });
             columns.visit([&]<class Column>(const Column* columns) {
-                sum_sizes(n_rows, out, n_threads,
-                          [&] { return GroupedSizes<Offset, Column>(basis, offsets, columns); });
+                sum_sizes(n_rows, out, n_threads, GroupedSizes(basis, offsets, n_rows, columns));
             });
         });
     });
 }
 
-OutputCounts count_outputs(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                           const Indices& columns, int64_t n_threads) {
+bool groups_are_distinct(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
+                         const Indices& columns, int64_t n_threads) {
     const EqualRanges ranges(n_rows, n_threads);
-    std::vector<OutputCounts> parts(ranges.size());
+    std::vector<int64_t> n_equal(ranges.size());  // neighbors in the same group
     row_offsets.visit([&]<class Offset>(const Offset* offsets) {
         columns.visit([&]<class Column>(const Column* columns) {
             ranges.run([&](int64_t i, int64_t begin, int64_t end) {
-                GroupedSizes<Offset, Column> sizes(basis, offsets, columns);
-                OutputCounts part;
+                n_equal[i] = count_neighbors(basis, offsets, columns, begin, end);
+            });
+        });
+    });
+    return std::all_of(n_equal.begin(), n_equal.end(), [](int64_t n) { return n == 0; });
+}
+
+OutputCounts count_outputs(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
+                           const Indices& columns, int64_t n_threads) {
+    const EqualRanges ranges(n_rows, n_threads);
+    OutputCounts none;
+    none.by_degree.resize(std::max<int64_t>(basis.highest, 0) + 1);
+    std::vector<OutputCounts> parts(ranges.size(), none);
+    row_offsets.visit([&]<class Offset>(const Offset* offsets) {
+        columns.visit([&]<class Column>(const Column* columns) {
+            std::vector<GroupedSizes<Offset, Column>> sizes(
+                ranges.size(), GroupedSizes(basis, offsets, n_rows, columns));
+            ranges.run([&](int64_t i, int64_t begin, int64_t end) {
+                OutputCounts& part = parts[i];
                 for (int64_t r = begin; r < end; ++r) {
-                    const std::vector<int64_t>& of_row = sizes.by_degree(r);
-                    part.by_degree.resize(of_row.size());
+                    const std::vector<int64_t>& of_row = sizes[i].by_degree(r);
                     int64_t total = 0;
                     for (size_t d = 0; d < of_row.size(); ++d) {
                         part.by_degree[d] = add_up(part.by_degree[d], of_row[d]);
@@ -208,12 +248,10 @@ OutputCounts count_outputs(const Basis& basis, const Indices& row_offsets, int64
                     }
                     part.largest_row = std::max(part.largest_row, total);
                 }
-                parts[i] = std::move(part);
             });
         });
     });
-    OutputCounts all;
-    all.by_degree.resize(std::max<int64_t>(basis.highest, 0) + 1);
+    OutputCounts all = none;
     for (const OutputCounts& part : parts) {
         for (size_t d = 0; d < part.by_degree.size(); ++d)
             all.by_degree[d] = add_up(all.by_degree[d], part.by_degree[d]);

@@ -21,6 +21,10 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
 void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
                       const Indices& columns, const OutIndices& out_offsets, int64_t n_threads);
 
+/// Whether every row has at most one value of each group. Needs: groups, and increasing columns.
+bool groups_are_distinct(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
+                         const Indices& columns, int64_t n_threads);
+
 /// Outputs of rows whose features are in groups. More than `most` are not counted.
 struct OutputCounts {
     static constexpr int64_t most = int64_t{1} << 60;

@@ -127,6 +127,31 @@ inline int64_t row_size(const Basis& basis, RowShape shape) {
     return size;
 }
 
+/// No row has as many outputs: their arrays could not be allocated.
+constexpr int64_t uncountable = int64_t{1} << 58;
+
+/// degree_size, or `uncountable` if it is larger, even if it exceeds every integer.
+inline int64_t countable_degree_size(const Basis& basis, int64_t d, RowShape shape) {
+    const int64_t n = shape.n_stored - skipped(basis, d) - basis.gap(d);
+    if (n <= 0) return 0;
+    const int64_t k = std::min(d, n - 1), least = std::max(d, n - 1);  // T_d(n) = C(least + k, k)
+    int64_t size = 1;
+    for (int64_t i = 1; i <= k; ++i) {
+        if (size > uncountable / (least + i)) return uncountable;
+        size = size * (least + i) / i;
+    }
+    return std::min(size, uncountable);
+}
+
+/// Whether the outputs of a row can be counted. Plain bases are never asked to expand others; with
+/// groups, row_size is an upper bound, and may exceed every integer though there are few outputs.
+inline bool is_countable(const Basis& basis, RowShape shape) {
+    int64_t size = basis.include_bias;
+    for (int64_t d = basis.lowest; d <= basis.highest && size < uncountable; ++d)
+        size += countable_degree_size(basis, d, shape);
+    return size < uncountable;
+}
+
 /// row_size for many rows; remembers the sizes of short ones.
 class RowSizes {
   public:

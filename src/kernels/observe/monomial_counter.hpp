@@ -47,19 +47,40 @@ class Watch {
     std::atomic<bool> is_full_{false}, is_stopped_{false};
 };
 
+/// Which stored values of a row may follow value t, without groups: those from t + gap on.
+struct PlainFollowers {
+    uint32_t gap;
+
+    uint32_t first(uint32_t t) const { return t + gap; }
+    void prefetch_first(uint32_t) const {}
+
+    static constexpr bool has_groups = false;
+};
+
+/// The same with groups: those from next[t] on.
+struct GroupedFollowers {
+    const uint32_t* next;
+
+    uint32_t first(uint32_t t) const { return next[t]; }
+    void prefetch_first(uint32_t t) const { prefetch(next + t); }
+
+    static constexpr bool has_groups = true;
+};
+
 /// What one worker needs to count: a counter for each column that occurs and, for each degree but
 /// the first and the highest, the spans that the next degree is made from.
-template <class Column, class Count>
+template <class Column, class Count, class Followers>
 class MonomialCounter {
   public:
     struct Over {};  // thrown when the watch says so
 
     /// Only monomials in at least `least` rows are found. This worker calls `should_stop`, unless
-    /// it is null. All references must outlive it.
-    MonomialCounter(const Basis& basis, const Transposed<Column>& x, int64_t least, Watch& watch,
-                    const StopRequest* should_stop)
+    /// it is null. The arena holds what is taken. All references must outlive the counter.
+    MonomialCounter(const Basis& basis, const Transposed<Column>& x, Followers followers,
+                    int64_t least, Watch& watch, const StopRequest* should_stop, SlabArena& arena)
         : basis_(&basis),
           x_(&x),
+          followers_(followers),
           least_(least),
           watch_(&watch),
           should_stop_(should_stop),
@@ -69,7 +90,8 @@ class MonomialCounter {
           first_equal_(basis.highest + 1),
           levels_(basis.highest + 1),
           next_in_row_(basis.highest + 1),
-          found_(basis.highest + 1) {}
+          found_(basis.highest + 1),
+          arena_(&arena) {}
 
     /// Counts all monomials that begin with column number `first`.
     void count_led_by(int64_t first) {
@@ -100,7 +122,7 @@ class MonomialCounter {
     Chunk<Count> take(int64_t degree) {
         Chunk<Count>& found = found_[degree];
         Chunk<Count> all = Chunk<Count>::copy(found.columns.data(), found.counts.data(),
-                                              std::ssize(found.columns), arena_);
+                                              std::ssize(found.columns), *arena_);
         found.clear();
         n_reported_ -= std::ssize(all.columns);
         return all;
@@ -129,9 +151,14 @@ class MonomialCounter {
 
     /// The output column of a monomial of degree k is this plus its last input column. The depths
     /// of equal members of the prefix add up in one step: T_lo(n) + ... + T_hi(n) is
-    /// T_hi(n + 1) - T_{lo-1}(n + 1). So the cost does not grow with the degree alone.
+    /// T_hi(n + 1) - T_{lo-1}(n + 1). So the cost does not grow with the degree alone. With
+    /// groups there is no such step, but degrees are limited.
     uint64_t base_of(int64_t k) const {
         uint64_t base = basis_->degree_end[k] - static_cast<uint64_t>(basis_->n_features);
+        if constexpr (Followers::has_groups) {
+            for (int64_t m = 0; m < k - 1; ++m) base -= basis_->groups->depth(k - m, prefix_[m]);
+            return base;
+        }
         for (int64_t m = k - 2; m >= 0;) {
             const int64_t first = first_equal_[m];
             if (first == m) {
@@ -174,12 +201,15 @@ class MonomialCounter {
     template <class AnySpan, class F>
     POLYSPARSE_INLINE void for_each_stored(const AnySpan* spans, int64_t n, const F& f) const {
         constexpr int64_t ahead = 8;
-        const auto gap = static_cast<uint32_t>(basis_->interaction_only);
+        const Followers followers = followers_;
         const uint32_t* const numbers = &x_->numbers[0];
         for (int64_t s = 0; s < n; ++s) {
-            if (s + ahead < n) prefetch(numbers + spans[s + ahead].begin);
+            if (s + ahead < n) {
+                prefetch(numbers + spans[s + ahead].begin);
+                followers.prefetch_first(spans[s + ahead].begin);
+            }
             const uint32_t end = spans[s].end;
-            for (uint32_t t = spans[s].begin + gap; t < end; ++t) f(numbers[t], t, end);
+            for (uint32_t t = followers.first(spans[s].begin); t < end; ++t) f(numbers[t], t, end);
         }
     }
 
@@ -235,8 +265,7 @@ class MonomialCounter {
     /// Counts all monomials of degree `lowest` and above that extend a prefix which only the row of
     /// this span has: each is in one row.
     void extend_row(int64_t lowest, uint32_t begin, uint32_t end) {
-        const auto gap = static_cast<uint32_t>(basis_->interaction_only);
-        count_in_row(lowest, begin + gap, end);
+        count_in_row(lowest, followers_.first(begin), end);
         for (int64_t k = lowest; k >= lowest && k < basis_->highest;) {
             const uint32_t t = next_in_row_[k];
             if (t >= end) {
@@ -245,7 +274,7 @@ class MonomialCounter {
             }
             ++next_in_row_[k];
             set_prefix(k - 1, static_cast<int64_t>(x_->columns[t]));
-            count_in_row(++k, t + gap, end);
+            count_in_row(++k, followers_.first(t), end);
             if (k == basis_->highest) --k;
         }
     }
@@ -268,6 +297,7 @@ class MonomialCounter {
 
     const Basis* basis_;
     const Transposed<Column>* x_;
+    Followers followers_;
     int64_t least_;
     Watch* watch_;
     const StopRequest* should_stop_;
@@ -281,7 +311,7 @@ class MonomialCounter {
     std::vector<uint32_t> rejected_;     // numbers of columns that are not extended
     std::vector<uint32_t> next_in_row_;  // [degree]: the stored value to extend with next
     std::vector<Chunk<Count>> found_;    // [degree]
-    SlabArena arena_;                    // for what is taken
+    SlabArena* arena_;                   // for what is taken
 };
 
 }  // namespace polysparse

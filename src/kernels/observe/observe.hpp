@@ -5,16 +5,17 @@
 #include <cstdint>
 #include <iterator>
 #include <new>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "basis/basis.hpp"
-#include "matrix/csr_view.hpp"
+#include "observe/csr_pattern.hpp"
 #include "observe/monomial_counter.hpp"
 #include "observe/runs.hpp"
 #include "observe/tally.hpp"
+#include "observe/term_patterns.hpp"
 #include "observe/transposed.hpp"
+#include "platform/slabs.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
@@ -24,41 +25,37 @@ namespace polysparse {
 inline std::pair<int64_t, int64_t> observing_bytes(const Basis& basis, int64_t index_size,
                                                    int64_t n_threads) {
     const int64_t sorting = 2 * (index_size + 8) + index_size;
-    return {sorting + n_threads * 8 * std::max<int64_t>(basis.highest - 2, 0), n_threads * 8};
+    const int64_t of_terms = basis.terms ? term_patterns_bytes(index_size) : 0;
+    const int64_t levels = n_threads * 8 * std::max<int64_t>(basis.highest - 2, 0);
+    return {sorting + of_terms + levels, n_threads * 8};
 }
 
-/// Rows whose values do not matter. Columns are read from row_offsets[0] on.
-struct CsrPattern {
-    Indices row_offsets;
-    int64_t n_rows;
-    Indices columns;
-
-    /// Whether the offsets are within n_columns columns, and few enough to be counted. Assumes that
-    /// they rise.
-    bool can_be_observed(int64_t n_columns) const {
-        const int64_t begin = row_offsets[0], end = row_offsets[n_rows];
-        constexpr int64_t limit = int64_t{1} << 32;
-        return 0 <= begin && begin <= end && end <= n_columns && n_rows < limit &&
-               end - begin < limit;
-    }
+/// How to observe, besides what.
+struct Observing {
+    int64_t least;  // rows that a column must be in
+    int64_t most;   // columns that may be found
+    int64_t n_threads;
+    int64_t wanted;  // stored values per task; 0 for what suits
+    const StopRequest* should_stop;
 };
 
-/// The monomials of degree 1 and above, in a run. False if stopped.
-template <class Count, class Index>
-bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* columns,
-                       int64_t least, int64_t most, int64_t n_threads, int64_t wanted,
-                       const StopRequest& should_stop, Run<Count>& run) {
-    const auto x = transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features, n_threads);
-    using Counter = MonomialCounter<std::make_unsigned_t<Index>, Count>;
-    Watch watch(most);
+/// Appends the monomials of degree 1 and above that occur in x to a run. False if stopped. There is
+/// an arena for each thread.
+template <class Count, class Column, class Followers>
+bool count_monomials(const Basis& basis, const Transposed<Column>& x, Followers followers,
+                     const Observing& how, std::vector<SlabArena>& arenas, Run<Count>& run) {
+    using Counter = MonomialCounter<Column, Count, Followers>;
+    Watch watch(how.most);
     std::vector<Counter> counters;
-    for (int64_t worker = 0; worker < n_threads; ++worker)
-        counters.emplace_back(basis, x, least, watch, worker == 0 ? &should_stop : nullptr);
+    for (int64_t worker = 0; worker < how.n_threads; ++worker)
+        counters.emplace_back(basis, x, followers, how.least, watch,
+                              worker == 0 ? how.should_stop : nullptr, arenas[worker]);
 
     // A task is so many stored values that lead, about.
     const int64_t n_stored = x.first.back();
-    const int64_t share =
-        wanted > 0 ? wanted : std::clamp<int64_t>(n_stored / (64 * n_threads), 256, 1 << 14);
+    const int64_t share = how.wanted > 0
+                              ? how.wanted
+                              : std::clamp<int64_t>(n_stored / (64 * how.n_threads), 256, 1 << 14);
     const int64_t n_tasks = n_stored / share + 1;
     const auto first_of = [&](int64_t task) -> int64_t {
         if (task == n_tasks) return x.n_columns();
@@ -79,11 +76,43 @@ bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* 
             watch.fill_up();
         }
     };
-    if (!run_tasks(n_tasks, n_threads, count_task, should_stop)) return false;
+    if (!run_tasks(n_tasks, how.n_threads, count_task, *how.should_stop)) return false;
     if (watch.is_full()) throw std::bad_alloc();
     if (watch.is_over()) return false;
     for (int64_t d = basis.lowest; d <= basis.highest; ++d)
         for (auto& chunks : found) run.push_back(std::move(chunks[d - basis.lowest]));
+    return true;
+}
+
+/// The same of rows. Needs: no terms.
+template <class Count, class Index>
+bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* columns,
+                       const Observing& how, std::vector<SlabArena>& arenas, Run<Count>& run) {
+    const auto x = transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features,
+                             basis.groups.get(), how.n_threads);
+    if (basis.groups)
+        return count_monomials(basis, x, GroupedFollowers{&x.next[0]}, how, arenas, run);
+    const PlainFollowers followers{static_cast<uint32_t>(basis.interaction_only)};
+    return count_monomials(basis, x, followers, how, arenas, run);
+}
+
+/// The same of a basis with terms, one after the other: their columns are.
+template <class Count, class Index>
+bool observe_terms(const Basis& basis, const CsrPattern& rows, const Index* columns, Observing how,
+                   std::vector<SlabArena>& arenas, Run<Count>& run) {
+    TermPatterns<Index> patterns(basis, rows, columns, how.n_threads);
+    for (const Term& term : basis.terms->terms()) {
+        if ((*how.should_stop)()) return false;
+        const CsrPattern pattern = patterns.restricted_to(term);
+        if (pattern.n_rows < how.least) continue;
+        Run<Count> found;
+        if (!observe_monomials(basis_of_term(*basis.groups, term), pattern,
+                               pattern.columns.template as<Index>(), how, arenas, found))
+            return false;
+        how.most -= size_of(found);
+        for (Chunk<Count>& chunk : found)
+            if (!chunk.columns.empty()) run.push_back(std::move(chunk));
+    }
     return true;
 }
 
@@ -98,9 +127,11 @@ bool observe(const Basis& basis, const CsrPattern& rows, int64_t least, int64_t 
     if (basis.include_bias && n_rows >= least) run.push_back({{0}, {static_cast<Count>(n_rows)}});
     if (rows.row_offsets[n_rows] == rows.row_offsets[0] || basis.highest < basis.lowest)
         return true;
+    const Observing how{least, most, n_threads, wanted, &should_stop};
+    std::vector<SlabArena> arenas(n_threads);
     return rows.columns.visit([&](const auto* columns) {
-        return observe_monomials(basis, rows, columns, least, most, n_threads, wanted, should_stop,
-                                 run);
+        return basis.terms ? observe_terms(basis, rows, columns, how, arenas, run)
+                           : observe_monomials(basis, rows, columns, how, arenas, run);
     });
 }
 

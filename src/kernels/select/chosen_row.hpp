@@ -54,6 +54,8 @@ class DividedRows {
 template <class Lookup, class Value>
 class ChosenRow : public DividedRows {
   public:
+    using Division = DividedRows;
+
     /// For rows up to a shape. The basis and the lookup must outlive it. Throws bad_alloc.
     ChosenRow(const Basis& basis, const Lookup& lookup, RowShape largest)
         : DividedRows(basis, lookup.n_columns()),

@@ -1,9 +1,8 @@
 #include "select/fill_chosen.hpp"
 
-#include <variant>
-#include <vector>
+#include <type_traits>
 
-#include "select/chosen_row.hpp"
+#include "select/chosen_makers.hpp"
 
 namespace polysparse {
 
@@ -12,14 +11,9 @@ Appending fill_chosen(const Basis& basis, const Lookup& lookup, const CsrView<Va
                       const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,
                       const StopRequest& should_stop) {
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
-    return std::visit(
-        [&]<class Table>(const Table& table) {
-            std::vector<ChosenRow<Table, Value>> makers;
-            for (int64_t worker = 0; worker < n_threads; ++worker)
-                makers.emplace_back(basis, table, largest);
-            return append_rows(basis, x, makers, out, wanted, should_stop);
-        },
-        lookup);
+    return with_chosen_makers<Value>(basis, lookup, largest, n_threads, [&](auto& makers) {
+        return append_rows(basis, x, makers, out, wanted, should_stop);
+    });
 }
 
 template <class Value>
@@ -27,9 +21,15 @@ int64_t choosing_bytes(const Basis& basis, int64_t n_columns, std::span<const Ro
                        int64_t n_threads, int64_t wanted) {
     RowShape largest;
     for (const auto& [shape, n_rows] : rows) largest = larger(largest, shape);
-    const DividedRows division(basis, n_columns);
-    const uint64_t each = ChosenRow<HashLookup, Value>::bytes(basis, largest) +
-                          task_bytes<Value>(division, rows, task_size(wanted));
+    if (basis.groups && !is_countable(basis, largest))
+        return bytes_of_workers(~uint64_t{0}, n_threads);
+    const uint64_t each =
+        with_row_reader<int64_t>(basis, [&]<class Rows>(std::type_identity<Rows>) -> uint64_t {
+            using Maker = ChosenMaker<Rows, HashLookup, Value>;
+            const typename Maker::Division division(basis, n_columns);
+            return Maker::bytes(basis, largest) +
+                   task_bytes<Value>(division, rows, task_size(wanted));
+        });
     return bytes_of_workers(each, n_threads);
 }
 

@@ -1,8 +1,11 @@
 #include "select/fill_hashed.hpp"
 
 #include <algorithm>
+#include <new>
+#include <type_traits>
 #include <vector>
 
+#include "expand/row_readers.hpp"
 #include "select/hashed_row.hpp"
 #include "select/long_hashed_row.hpp"
 
@@ -12,7 +15,7 @@ namespace {
 /// Rows that one worker makes, or all together.
 struct HashedWork {
     HashedWork(const Basis& basis, const Hasher& hasher, int64_t task)
-        : can_be_long(basis.highest > 1),
+        : can_be_long(basis.highest > 1 && !basis.terms),
           // Those that are listed need memory for their outputs, not for all buckets.
           longest(std::max(4 * task, most_listed(hasher))),
           size_of(basis) {}
@@ -37,20 +40,24 @@ struct HashedWork {
     int64_t n_short = 0, n_long = 0;
 };
 
-}  // namespace
+/// The reader of rows that may be long. Those of terms never are.
+template <class Rows>
+using LongRows = std::conditional_t<std::is_same_v<Rows, TermRows<int64_t>>, StoredRows, Rows>;
 
-template <class Value>
-Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
-                      const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,
-                      const StopRequest& should_stop) {
+/// fill_hashed, where Rows reads the rows.
+template <class Rows, class Value>
+Appending fill_read_by(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
+                       const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,
+                       const StopRequest& should_stop) {
     const int64_t task = task_size(wanted);
     HashedWork work(basis, hasher, task);
     for (int64_t r = 0; r < x.n_rows; ++r) work.add(shape_of(x.row_offsets, r), 1);
-    std::vector<HashedRow<Value>> makers;
+    std::vector<HashedRow<Rows, Value>> makers;
     for (int64_t worker = 0; worker < work.n_workers(n_threads); ++worker)
         makers.emplace_back(basis, hasher, work.largest);
     if (work.n_long == 0) return append_rows(basis, x, makers, out, wanted, should_stop);
-    LongHashedRow<Value> long_maker(basis, hasher, work.largest_long, task, n_threads);
+    LongHashedRow<LongRows<Rows>, Value> long_maker(basis, hasher, work.largest_long, task,
+                                                    n_threads);
 
     int64_t first = 0, n_outputs = 0;  // the rows from `first` on are still to be appended
     const auto append = [&](int64_t last, const auto& fill) {
@@ -78,8 +85,9 @@ Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Va
     }
 }
 
-template <class Value>
-int64_t hashing_bytes(const Basis& basis, const Hasher& hasher, std::span<const RowsOfShape> rows,
+/// The bytes of makers whose rows Rows reads.
+template <class Rows, class Value>
+int64_t bytes_read_by(const Basis& basis, const Hasher& hasher, std::span<const RowsOfShape> rows,
                       int64_t n_threads, int64_t wanted) {
     const int64_t task = task_size(wanted);
     HashedWork work(basis, hasher, task);
@@ -89,13 +97,37 @@ int64_t hashing_bytes(const Basis& basis, const Hasher& hasher, std::span<const 
         if (!work.is_long(some.shape)) whole.push_back(some);
     }
     const WholeRows division(basis, static_cast<int64_t>(hasher.n_columns));
-    const uint64_t each = HashedRow<Value>::bytes(basis, hasher, work.largest) +
+    const uint64_t each = HashedRow<Rows, Value>::bytes(basis, hasher, work.largest) +
                           task_bytes<Value>(division, whole, task);
-    const uint64_t shared =
-        work.n_long == 0
-            ? 0
-            : LongHashedRow<Value>::bytes(basis, hasher, work.largest_long, task, n_threads);
+    const uint64_t shared = work.n_long == 0
+                                ? 0
+                                : LongHashedRow<LongRows<Rows>, Value>::bytes(
+                                      basis, hasher, work.largest_long, task, n_threads);
     return bytes_of_workers(each, work.n_workers(n_threads)) + bytes_of_workers(shared, 1);
+}
+
+}  // namespace
+
+template <class Value>
+Appending fill_hashed(const Basis& basis, const Hasher& hasher, const CsrView<Value>& x,
+                      const AppendTo<Value>& out, int64_t n_threads, int64_t wanted,
+                      const StopRequest& should_stop) {
+    if (basis.groups && !is_countable(basis, largest_shape(x.row_offsets, x.n_rows)))
+        throw std::bad_alloc();
+    return with_row_reader<int64_t>(basis, [&]<class Rows>(std::type_identity<Rows>) {
+        return fill_read_by<Rows>(basis, hasher, x, out, n_threads, wanted, should_stop);
+    });
+}
+
+template <class Value>
+int64_t hashing_bytes(const Basis& basis, const Hasher& hasher, std::span<const RowsOfShape> rows,
+                      int64_t n_threads, int64_t wanted) {
+    for (const RowsOfShape& some : rows)
+        if (basis.groups && !is_countable(basis, some.shape))
+            return bytes_of_workers(~uint64_t{0}, n_threads);
+    return with_row_reader<int64_t>(basis, [&]<class Rows>(std::type_identity<Rows>) {
+        return bytes_read_by<Rows, Value>(basis, hasher, rows, n_threads, wanted);
+    });
 }
 
 template Appending fill_hashed(const Basis&, const Hasher&, const CsrView<float>&,

@@ -21,6 +21,7 @@
 #include "select/append_rows.hpp"
 #include "select/bucket_sort.hpp"
 #include "select/hash.hpp"
+#include "select/mixed_rows.hpp"
 #include "select/output_list.hpp"
 #include "select/to_buckets.hpp"
 
@@ -31,16 +32,16 @@ inline int64_t most_listed(const Hasher& hasher) {
     return static_cast<int64_t>(hasher.n_columns / 8);
 }
 
-/// Makes hashed rows, for one worker (see append_rows).
-template <class Value>
+/// Makes hashed rows, for one worker (see append_rows). Rows reads them.
+template <class Rows, class Value>
 class HashedRow : public WholeRows {
   public:
-    /// For rows up to a shape. The basis, of which only the degrees and flags matter, must outlive
-    /// it. Throws bad_alloc.
+    /// For rows up to a shape. The basis, whose numbers of columns do not matter, must outlive it.
+    /// Throws bad_alloc.
     HashedRow(const Basis& basis, const Hasher& hasher, RowShape largest)
         : WholeRows(basis, static_cast<int64_t>(hasher.n_columns)),
           hasher_(hasher),
-          mixed_(std::make_unique<uint64_t[]>(n_stored(largest) + lanes)),
+          rows_(basis, largest),
           scratch_(basis, largest),
           listed_(std::min(row_size(basis, largest), most_listed(hasher))) {
         scratch_.clear();
@@ -53,7 +54,7 @@ class HashedRow : public WholeRows {
     /// and, if the largest row is not listed, 8 per bucket, for doubles.
     static uint64_t bytes(const Basis& basis, const Hasher& hasher, RowShape largest) {
         const int64_t size = row_size(basis, largest), most = most_listed(hasher);
-        return sizeof(uint64_t) * (n_stored(largest) + lanes) + Tails::bytes(basis, largest) +
+        return MixedRows<Rows, Value>::bytes(basis, largest) + Tails::bytes(basis, largest) +
                OutputList<Value>::bytes(std::min(size, most)) +
                (size <= most ? 0 : HashedSums<Value>::bytes(hasher.n_columns));
     }
@@ -66,37 +67,30 @@ class HashedRow : public WholeRows {
     /// behind them is written. There are at most row_size, and at most n_columns.
     POLYSPARSE_PER_PROCESSOR int64_t fill(const CsrView<Value>& x, int64_t r,
                                           Slots<int32_t, Value> out) {
-        const int64_t begin = x.row_offsets[r], n = x.row_offsets[r + 1] - begin;
-        uint64_t* const mixed = mixed_.get();
-        x.columns.copy(begin, n, mixed);
-        // Only the values are used: the walk reads columns through its keys.
-        const Row<uint64_t, Value> row{{mixed, x.values + begin}, n};
+        const auto row = rows_.read(x, r, hasher_);
         if (row_size(basis(), shape_of(row)) > most_listed(hasher_)) {
             HashedSums<Value> sums{sums_.get(), seen_.get()};
             if (!std::exchange(has_sums_, true)) sums.clear(hasher_.n_columns);
-            return walk(row, mixed, sums).take(n_columns(), out);
+            return walk(row, sums).take(n_columns(), out);
         }
-        const HashedList<Value> list = walk(row, mixed, HashedList<Value>{listed_.list()});
+        const HashedList<Value> list = walk(row, HashedList<Value>{listed_.list()});
         return listed_.sum(list.n, bit_width(n_columns() - 1), out);
     }
 
   private:
-    using Tails = Scratch<HashKeys, ToBuckets<Value, HashedList<Value>>>;
+    using Tails =
+        Scratch<typename MixedRows<Rows, Value>::Keys, ToBuckets<Value, HashedList<Value>>>;
 
-    /// Puts all outputs of a row. `mixed`: its columns, which are mixed.
-    template <class Outputs>
-    POLYSPARSE_INLINE Outputs walk(Row<uint64_t, Value> row, uint64_t* mixed, Outputs outputs) {
+    /// Puts all outputs of a row.
+    template <class AnyRow, class Outputs>
+    POLYSPARSE_INLINE Outputs walk(const AnyRow& row, Outputs outputs) {
         ToBuckets<Value, Outputs> sink{hasher_, outputs};
-        for (int64_t a = 0; a < row.n; a += lanes)
-            for_lanes([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
-                mixed[a + u] = sink.hasher.mix(mixed[a + u]);
-            });
-        walk_row(basis(), row, HashKeys{mixed}, scratch_.layout(), sink);
+        walk_row(basis(), row, rows_.keys(), scratch_.layout(), sink);
         return sink.outputs;
     }
 
     Hasher hasher_;
-    std::unique_ptr<uint64_t[]> mixed_;  // mix of the row's columns
+    MixedRows<Rows, Value> rows_;
     Tails scratch_;
     OutputList<Value> listed_;
     std::unique_ptr<Value[]> sums_;

@@ -22,13 +22,14 @@
 #include "platform/threads.hpp"
 #include "select/append_rows.hpp"
 #include "select/hash.hpp"
+#include "select/mixed_rows.hpp"
 #include "select/output_piece.hpp"
 #include "select/to_buckets.hpp"
 
 namespace polysparse {
 
-/// Makes long rows of degree 2 and more, one at a time.
-template <class Value>
+/// Makes long rows of degree 2 and more, one at a time. Rows reads them; they have no terms.
+template <class Rows, class Value>
 class LongHashedRow {
   public:
     /// For rows up to a shape. The basis must outlive it. Throws bad_alloc.
@@ -38,7 +39,7 @@ class LongHashedRow {
           hasher_(hasher),
           piece_size_(piece_size),
           n_threads_(n_threads),
-          mixed_(std::make_unique<uint64_t[]>(n_stored(largest) + lanes)),
+          rows_(basis, largest),
           scratch_(basis, largest),
           sums_(std::make_unique_for_overwrite<Value[]>(hasher.n_columns)),
           seen_(std::make_unique_for_overwrite<uint64_t[]>(hasher.n_columns / 64 + 1)) {
@@ -52,7 +53,7 @@ class LongHashedRow {
     /// thread of those that share, 52 per output of a piece, for doubles.
     static uint64_t bytes(const Basis& basis, const Hasher& hasher, RowShape largest,
                           int64_t piece_size, int64_t n_threads) {
-        return sizeof(uint64_t) * (n_stored(largest) + lanes) + Tails::bytes(basis, largest) +
+        return MixedRows<Rows, Value>::bytes(basis, largest) + Tails::bytes(basis, largest) +
                HashedSums<Value>::bytes(hasher.n_columns) +
                n_pieces(n_threads) * OutputPiece<Value>::bytes(piece_size, ranges_of(hasher));
     }
@@ -60,14 +61,9 @@ class LongHashedRow {
     /// Writes row r to `out`, its length to the second of the offsets.
     Appending fill(const CsrView<Value>& x, int64_t r, const AppendTo<Value>& out,
                    const StopRequest& should_stop) {
-        const int64_t start = x.row_offsets[r], n = x.row_offsets[r + 1] - start;
-        x.columns.copy(start, n, mixed_.get());
-        for (int64_t a = 0; a < n; ++a) mixed_[a] = hasher_.mix(mixed_[a]);
-        // Only the values are used: the walk reads columns through its keys.
-        const Row<uint64_t, Value> row{{mixed_.get(), x.values + start}, n};
+        const AnyRow row = rows_.read(x, r, hasher_);
         ToBuckets<Value, HashedSums<Value>> sink{hasher_, sums()};
-        const Place tail_end =
-            walk_lower(*basis_, row, HashKeys{mixed_.get()}, scratch_.layout(), sink);
+        const Place tail_end = walk_lower(*basis_, row, rows_.keys(), scratch_.layout(), sink);
         const int64_t size = degree_size(*basis_, basis_->highest, shape_of(row));
         const int64_t stretch = piece_size_ * std::max<int64_t>(1, std::ssize(pieces_));
         for (int64_t begin = 0; begin < size; begin += stretch)
@@ -81,6 +77,7 @@ class LongHashedRow {
     }
 
   private:
+    using AnyRow = typename MixedRows<Rows, Value>::Read;
     using Place = Slots<uint64_t, Value>;
     using Tails = Scratch<HashKeys, ToBuckets<Value, HashedSums<Value>>>;
 
@@ -97,17 +94,17 @@ class LongHashedRow {
     HashedSums<Value> sums() const { return {sums_.get(), seen_.get()}; }
 
     /// Outputs [begin, end) of the highest degree. False if stopped.
-    bool sum_stretch(Row<uint64_t, Value> row, Place tail_end, int64_t begin, int64_t end,
+    bool sum_stretch(const AnyRow& row, Place tail_end, int64_t begin, int64_t end,
                      const StopRequest& should_stop) {
         if (pieces_.empty()) {
-            walk_outputs(*basis_, hasher_, row, tail_end, begin, end, sums());
+            walk_outputs(*basis_, hasher_, row, rows_.keys(), tail_end, begin, end, sums());
             return !should_stop();
         }
         const int64_t n_pieces = (end - begin + piece_size_ - 1) / piece_size_;
         const auto list = [&](int64_t, int64_t piece) {
             const int64_t from = begin + piece * piece_size_;
             const int64_t to = std::min(from + piece_size_, end);
-            list_outputs(*basis_, hasher_, row, tail_end, from, to, pieces_[piece]);
+            list_outputs(*basis_, hasher_, row, rows_.keys(), tail_end, from, to, pieces_[piece]);
         };
         const auto add = [&](int64_t, int64_t range) {
             HashedSums<Value> sums = this->sums();
@@ -121,28 +118,28 @@ class LongHashedRow {
     /// Puts outputs [begin, end) of the highest degree.
     template <class Outputs>
     POLYSPARSE_PER_PROCESSOR static Outputs walk_outputs(const Basis& basis, const Hasher& hasher,
-                                                         Row<uint64_t, Value> row, Place tail_end,
-                                                         int64_t begin, int64_t end,
+                                                         const AnyRow& row, HashKeys keys,
+                                                         Place tail_end, int64_t begin, int64_t end,
                                                          Outputs outputs) {
         ToBuckets<Value, Outputs> sink{hasher, outputs};
-        walk_part(basis, basis.highest, row, HashKeys{row.begin.columns}, tail_end, begin, end,
-                  tail_end, sink);
+        walk_part(basis, basis.highest, row, keys, tail_end, begin, end, tail_end, sink);
         return sink.outputs;
     }
 
     /// The same, listed in a piece and distributed.
     POLYSPARSE_PER_PROCESSOR static void list_outputs(const Basis& basis, const Hasher& hasher,
-                                                      Row<uint64_t, Value> row, Place tail_end,
-                                                      int64_t begin, int64_t end,
+                                                      const AnyRow& row, HashKeys keys,
+                                                      Place tail_end, int64_t begin, int64_t end,
                                                       OutputPiece<Value>& piece) {
-        walk_outputs(basis, hasher, row, tail_end, begin, end, HashedList<Value>{piece.list()});
+        walk_outputs(basis, hasher, row, keys, tail_end, begin, end,
+                     HashedList<Value>{piece.list()});
         piece.distribute(end - begin);
     }
 
     const Basis* basis_;
     Hasher hasher_;
     int64_t piece_size_, n_threads_;
-    std::unique_ptr<uint64_t[]> mixed_;  // mix of the row's columns
+    MixedRows<Rows, Value> rows_;
     Tails scratch_;
     std::unique_ptr<Value[]> sums_;
     std::unique_ptr<uint64_t[]> seen_;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "basis/groups.hpp"
 #include "matrix/slots.hpp"
 #include "platform/processors.hpp"
 #include "select/hash.hpp"
@@ -24,6 +25,22 @@ struct HashKeys {
     template <class Row, class Place>
     POLYSPARSE_INLINE Place first_end(const Row&, Place to, int64_t n) const {
         return to + n;
+    }
+};
+
+/// The same for terms, which are made from P_1 wherever it is stored.
+template <class Value>
+struct HashTermKeys {
+    const uint64_t* mixed;          // mix of the columns of the row
+    Slots<uint64_t, Value> hashed;  // P_1
+
+    static constexpr int64_t first_stored = 2;
+
+    POLYSPARSE_INLINE uint64_t lead(const Term&, int64_t, int64_t a) const { return mixed[a]; }
+    POLYSPARSE_INLINE uint64_t last_shift(const Term&) const { return 0; }
+    template <class Row, class Place>
+    POLYSPARSE_INLINE Place stored(const Row&, Place) const {
+        return hashed;
     }
 };
 
@@ -138,6 +155,10 @@ struct ToBuckets {
             }
             if (role.is_output) put(h, values, n - t);
         }
+    }
+
+    POLYSPARSE_INLINE void single(Place tail, int64_t n, uint64_t, Place) {
+        for (int64_t t = 0; t < n; t += lanes) put(tail.columns + t, tail.values + t, n - t);
     }
 
     /// Puts the first `count` outputs of a group, or all if it has fewer.

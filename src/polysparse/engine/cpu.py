@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -76,7 +77,9 @@ __all__ = [
     "fill_log_losses",
     "fill_probabilities",
     "filling_bytes",
+    "filling_dense_bytes",
     "gram",
+    "groups_are_distinct",
     "hash_tuples",
     "inspect",
     "keeping_threads",
@@ -101,10 +104,13 @@ __all__ = [
 
 
 @lru_cache(maxsize=16)
-def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
+def _native_basis(
+    basis: Basis, has_columns: bool = True, rows_are_distinct: bool = False
+) -> _kernels.Basis:
     """Return the kernels' counterpart of a basis.
 
-    With `has_columns=False` it only has the sizes of rows.
+    With `has_columns=False` it only has the sizes of rows. `rows_are_distinct`: every row has at
+    most one value of each group, and the basis has no powers.
     """
     ends = basis._degree_ends() if has_columns else [0] * (basis.highest + 1)
     native = _kernels.Basis(
@@ -116,10 +122,15 @@ def _native_basis(basis: Basis, has_columns: bool = True) -> _kernels.Basis:
         ends,
     )
     if basis._is_grouped:
-        native.set_groups(basis.groups.sizes.tolist(), basis._has_powers)
+        native.set_groups(basis.groups.sizes.tolist(), basis._has_powers, rows_are_distinct)
         if basis.terms is not None:
             native.set_terms([list(term) for term in basis.terms])
     return native
+
+
+def _rows_are_distinct(basis: Basis, x: CsrRows) -> bool:
+    """Return whether the sizes of rows are those of interactions, although there are groups."""
+    return x.has_distinct_groups and basis.terms is None and not basis._has_powers
 
 
 def _sizing_basis(columns: Columns) -> _kernels.Basis:
@@ -177,7 +188,10 @@ def unrank(basis: Basis, columns: Int64s) -> Int64s:
 
 
 def hash_tuples(function: HashFunction, tuples: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the columns that increasing tuples are hashed to, and the signs of their values."""
+    """Return the columns that increasing tuples are hashed to, and the signs of their values.
+
+    With groups that are not contiguous, tuples are places of features that are sorted by group.
+    """
     columns, signs = (np.empty(len(tuples), dtype=np.int64) for _ in range(2))
     _hasher(function).hash(tuples, columns, signs)
     return columns, signs
@@ -228,6 +242,12 @@ def count(columns: Columns, x: CsrRows) -> Int64s:
     return offsets
 
 
+def groups_are_distinct(basis: Basis, x: CsrRows, n_threads: int) -> bool:
+    """Return whether every row has at most one value of each group."""
+    native = _native_basis(basis, has_columns=False)
+    return _kernels.groups_are_distinct(native, x.indptr, x.indices, n_threads)
+
+
 def count_outputs(basis: Basis, x: CsrRows, n_threads: int) -> tuple[list[int], int]:
     """Return the outputs of each degree, and of the row that has the most, for grouped features.
 
@@ -250,7 +270,8 @@ def fill(columns: Columns, x: CsrRows, rows: slice, out: CsrArrays, n_threads: i
 def _fill_all(
     columns: Columns, offsets: NDArray[Any], x: CsrRows, out: CsrArrays, *how: int
 ) -> int:
-    basis, (indptr, indices, data) = _native_basis(columns.basis), out
+    basis = _native_basis(columns.basis, rows_are_distinct=_rows_are_distinct(columns.basis, x))
+    indptr, indices, data = out
     _kernels.fill_row_offsets(basis, offsets, x.indices, indptr, how[0])
     nnz = int(indptr[-1])
     filled = indptr, indices[:nnz], data[:nnz]
@@ -297,8 +318,62 @@ def filling_bytes(
 
 
 def fill_dense(columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int) -> None:
-    """Write every element of a dense expansion, which has all columns."""
-    _kernels.fill_dense(_native_basis(columns.basis), x, out, n_threads)
+    """Write every element of a dense expansion, which has all columns.
+
+    `out` is contiguous, in C or Fortran order.
+    """
+    if not columns.basis._is_grouped:
+        _kernels.fill_dense(_native_basis(columns.basis), x, out, n_threads)
+    elif out.size > 0:
+        _fill_dense_as_csr(columns, x, out, n_threads)
+
+
+def _fill_dense_as_csr(
+    columns: Columns, x: NDArray[Any], out: NDArray[Any], n_threads: int
+) -> None:
+    """Expand rows as CSR that stores zeros, too: the stored values are the dense result."""
+    n_features = x.shape[1]
+    step = _dense_rows_together(columns, len(x))
+    index_dtype = np.int32 if step * columns.n_columns <= thresholds.MAX_INT32 else np.int64
+    indptr = np.arange(step + 1) * n_features
+    indices = np.tile(np.arange(n_features), step)
+    filled_indptr = np.empty(step + 1, index_dtype)
+    filled_indices = np.empty(step * columns.n_columns, index_dtype)
+    for start in range(0, len(x), step):
+        part = x[start : start + step]
+        n = len(part)
+        rows = _StoredRows(part.shape, indptr[: n + 1], indices[: n * n_features], part.ravel())
+        block = out[start : start + step]
+        values = block.reshape(-1)  # a copy, unless rows are contiguous
+        filled = filled_indptr[: n + 1], filled_indices, values
+        _fill_all(columns, rows.indptr, rows, filled, n_threads, thresholds.TASK_OUTPUTS)
+        if not np.may_share_memory(values, block):
+            block[:] = values.reshape(block.shape)
+
+
+@dataclass(frozen=True)
+class _StoredRows:
+    """CSR rows that an engine reads."""
+
+    shape: tuple[int, ...]
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    data: NDArray[Any]
+
+
+def _dense_rows_together(columns: Columns, n_rows: int) -> int:
+    """Return how many dense rows are expanded as CSR at a time: at least one."""
+    longest = max(columns.n_columns, columns.basis.n_features, 1)
+    return max(1, min(n_rows, thresholds.DENSE_OUTPUTS // longest))
+
+
+def filling_dense_bytes(columns: Columns, n_rows: int, itemsize: int) -> int:
+    """Return how many bytes `fill_dense` takes besides its output; the itemsize is of values."""
+    if not columns.basis._is_grouped:
+        return 0
+    n_stored, n_outputs = columns.basis.n_features, columns.n_columns
+    of_row = n_stored * (8 + itemsize) + n_outputs * (8 + itemsize) + 16
+    return _dense_rows_together(columns, n_rows) * of_row
 
 
 # ------------------------------------------------------------------------------------- products

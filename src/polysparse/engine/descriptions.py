@@ -114,6 +114,11 @@ class CsrRows(Protocol):
         """The stored values."""
         ...
 
+    @property
+    def has_distinct_groups(self) -> bool:
+        """Whether every row is known to have at most one value of each group of features."""
+        ...
+
 
 class HashFunction(Protocol):
     """The parameters of a hash function of monomials; see `columns.spaces.HashedColumns`."""

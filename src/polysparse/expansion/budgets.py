@@ -125,13 +125,15 @@ def _smaller(planned: ExpansionPlan, limit: int) -> list[str]:
             degree,
             interaction_only=interaction_only,
             include_bias=basis.include_bias,
+            groups=basis.groups,
         )
         return replace(planned, columns=AllColumns(other_basis))
 
     smaller = {"float32 values": replace(planned, dtype=np.dtype(np.float32))}
-    if columns.is_exact:
+    is_grouped = basis._is_grouped  # then only outputs of the degrees of the basis were counted
+    if columns.is_exact and not is_grouped:
         smaller["interaction_only=True"] = other((low, high), True)
-    if columns.is_exact and high > 1:
+    if columns.is_exact and high > 1 and (not is_grouped or (basis.terms is None and low < high)):
         smaller[f"degree={high - 1}"] = other((min(low, high - 1), high - 1), interaction_only)
     if isinstance(columns, HashedColumns) and planned._working_bytes(1):
         fewer = planned

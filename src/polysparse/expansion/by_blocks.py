@@ -70,8 +70,18 @@ def _sparse_blocks(
             n_rows, most = blocks.size_of(rows)
             buffers = shared or buffers_for(n_rows, most)
             nnz = call(cpu.fill, columns, x, rows, buffers.rows(n_rows), n_threads)
+            if nnz < 0:
+                raise changed_error()
             shape = n_rows, columns.n_columns
             yield rows, buffers.wrap(shape, nnz, blocks.index_dtype, is_array=x.is_array)
+
+
+def changed_error() -> RuntimeError:
+    """Return the error to raise if X turns out to have changed."""
+    return RuntimeError(
+        "X has changed while it was expanded: its columns are no longer those that were checked. "
+        "Let no other thread write to X meanwhile, or give a copy."
+    )
 
 
 def _dense_blocks(

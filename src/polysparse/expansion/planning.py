@@ -131,16 +131,19 @@ class ExpansionPlan:
         """Return the memory that threads need besides the result.
 
         Which chosen or hashed columns a row has is known only once it is made, so threads have rows
-        and sums of their own.
+        and sums of their own. Dense rows with groups have indices while they are made.
         """
         if sum(self.nnz_by_degree.values()) > MAX_STORED:
             return 0
+        if not self.is_sparse:
+            return cpu.filling_dense_bytes(self.columns, self.n_rows, self.dtype.itemsize)
         rows = self.profile.lengths
         return cpu.filling_bytes(self.columns, rows, self.dtype.itemsize, n_threads)
 
     def _working_bytes(self, n_threads: int) -> int:
         """Return `_filling_bytes`, or 0 if that is too little to count against a limit."""
-        needed = 0 if self.columns.is_exact else self._filling_bytes(n_threads)
+        is_in_place = self.columns.is_exact and self.is_sparse
+        needed = 0 if is_in_place else self._filling_bytes(n_threads)
         return needed if needed > thresholds.WORKING_GRANTED else 0
 
     def _require_countable(self) -> None:

@@ -13,7 +13,7 @@ from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import cpu
 from polysparse.expansion import budgets
 from polysparse.expansion.budgets import MemoryLimit
-from polysparse.expansion.by_blocks import count_stored, iter_expand_columns
+from polysparse.expansion.by_blocks import changed_error, count_stored, iter_expand_columns
 from polysparse.expansion.planning import ExpansionPlan, plan_expansion
 from polysparse.machine import threads_for
 from polysparse.matrix import output
@@ -77,6 +77,8 @@ def _fill_within(
     nnz = cpu.fill(planned.columns, x, rows, buffers.rows(planned.n_rows), n_threads)
     if nnz >= 0:
         return buffers, nnz
+    if most == planned.nnz:
+        raise changed_error()
     working, least = planned._working_bytes(n_threads), planned._working_bytes(1)
     needed = buffers.nbytes + buffers.indices.itemsize + buffers.data.itemsize
     if working == least:
@@ -128,9 +130,6 @@ def expand_densely(
     blocks = iter_expand_columns(columns, x, n_jobs=n_jobs, max_bytes=2**62, reuse=True)
     for rows, block in blocks:
         if block.nnz and not 0 <= block.indices.min() <= block.indices.max() < n_columns:
-            raise RuntimeError(  # SciPy would write anywhere
-                "X has changed while it was expanded: its columns are no longer those that were "
-                "checked. Let no other thread write to X meanwhile, or give a copy."
-            )
+            raise changed_error()  # SciPy would write anywhere
         block.toarray(out=out[rows])
     return out

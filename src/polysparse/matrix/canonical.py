@@ -35,7 +35,8 @@ class CanonicalCsr:
     indices: NDArray[Any]
     data: NDArray[Any]
     is_array: bool  # whether X is of SciPy's array family (csr_array), not its matrix family
-    sorted_for: FeatureGroups | None = None  # whose order the features are in, if it is not X's
+    sorted_for: FeatureGroups | None = None  # whose order the features are in
+    has_distinct_groups: bool = False  # whether every row has at most one value of each of these
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -52,21 +53,29 @@ class CanonicalCsr:
         if not basis._is_grouped:
             return self.profile
         x = self.sorted_by_group(basis)
+        if x.has_distinct_groups and basis.terms is None and not basis._has_powers:
+            return CountedProfile.of_interactions(self.profile, basis)
         counted, most = cpu.count_outputs(basis, x, threads_for(None, len(x.indices)))
         return CountedProfile(self.profile.lengths, tuple(counted), most)
 
     def sorted_by_group(self, basis: MonomialBasis) -> CanonicalCsr:
         """Return the matrix with the features of a basis sorted by group, so that they adjoin."""
         groups = basis.groups
-        if groups is None or groups.order is None or self.sorted_for == groups:
+        if groups is None or not basis._is_grouped or self.sorted_for == groups:
             return self
         if self.shape[1] != basis.n_features:
             return self  # refused by whoever plans the expansion
+        x = self if groups.order is None else self._sorted_by(groups)
+        is_distinct = cpu.groups_are_distinct(basis, x, threads_for(None, len(x.indices)))
+        return replace(x, sorted_for=groups, has_distinct_groups=is_distinct)
+
+    def _sorted_by(self, groups: FeatureGroups) -> CanonicalCsr:
+        assert groups.order is not None
         places = groups.places.astype(self.indices.dtype, copy=False)
         # indices may have changed since they were checked
         indices = places[np.minimum(self.indices, self.indices.dtype.type(self.shape[1] - 1))]
         arrays = _canonicalize(self.shape, (self.indptr, indices, self.data))
-        return CanonicalCsr(self.shape, *arrays, is_array=self.is_array, sorted_for=groups)
+        return CanonicalCsr(self.shape, *arrays, is_array=self.is_array)
 
     def as_sparse(self) -> CanonicalCsr:
         """Return self."""

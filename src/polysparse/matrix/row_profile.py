@@ -95,6 +95,13 @@ class CountedProfile(RowProfile):
     counted: tuple[int, ...] = ()
     most: int = 0
 
+    @classmethod
+    def of_interactions(cls, profile: RowProfile, basis: MonomialBasis) -> CountedProfile:
+        """Return the profile of rows with at most one value of each group, without powers."""
+        outputs = profile.outputs_by_degree(basis)
+        counted = tuple(outputs.get(d, 0) for d in range(basis.highest + 1))
+        return cls(profile.lengths, counted, profile.largest_row(basis))
+
     def is_exact(self, basis: MonomialBasis) -> bool:
         """Return True."""
         return True

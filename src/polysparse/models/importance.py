@@ -65,20 +65,21 @@ class GroupTuples:
         """Return the labels of each tuple; a feature of its own is called by its name."""
         return [tuple(self.groups.name_of(g, features) for g in each) for each in self.tuples]
 
-    def number(self, labels: Any, features: Sequence[str] | None) -> int:
+    def number(self, within: Any, features: Sequence[str] | None) -> int:
         """Return the number of a tuple, given its labels in any order, or joined by colons."""
         names = self.names(features)
-        if isinstance(labels, str):
-            by_name = {":".join(each): each for each in names}
-            labels = by_name.get(labels) or tuple(part.strip() for part in labels.split(":"))
-        wanted = sorted(map(str, labels))
-        for number, each in enumerate(names):
-            if sorted(each) == wanted:
-                return number
-        raise ValueError(
-            f"within={labels!r} is not a tuple of groups that the model has; importance() lists "
-            "them."
-        )
+        by_name = {":".join(each): number for number, each in enumerate(names)}
+        if isinstance(within, str) and within in by_name:
+            return by_name[within]
+        labels = within.split(":") if isinstance(within, str) else map(str, within)
+        by_labels = {tuple(sorted(each)): number for number, each in enumerate(names)}
+        number = by_labels.get(tuple(sorted(label.strip() for label in labels)))
+        if number is None:
+            raise ValueError(
+                f"within={within!r} is not a tuple of groups that the model has; importance() "
+                "lists them."
+            )
+        return number
 
 
 @dataclass(frozen=True)
