@@ -160,7 +160,7 @@ def test_what_groups_forbid_is_drawn_dashed_and_cannot_be_chosen(drawing, degree
     leads = {indices[0] for indices in cells}  # a layer that has no column is not drawn
     assert {t for t in everything if degree == 2 or t[0] in leads} == cells | forbidden
     for indices in forbidden:
-        with pytest.raises(ValueError, match="same group|twice"):
+        with pytest.raises(ValueError, match=r"same group|twice"):
             basis.rank(indices)
 
 
