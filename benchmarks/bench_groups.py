@@ -398,7 +398,7 @@ def reached(
         ratios = {row.name: row.throughput(GROUPED, PLAIN) for row in rows if row.has_target}
         worst = min(ratios, key=ratios.__getitem__)
         yield Reached(
-            f"{what} with groups against without, throughput per output: the slowest of one-hot rows",
+            f"{what} with groups against without, outputs per second: the slowest of one-hot rows",
             f"{TARGET_GROUPS:g}x",
             f"{ratios[worst]:.2f}x ({worst})",
             ratios[worst] >= TARGET_GROUPS,
