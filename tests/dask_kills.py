@@ -2,8 +2,9 @@
 
     python tests/dask_kills.py --kills 50 --seed 1
 
-Some or all workers get SIGKILL at a random moment of each fit. A kill counts if it came before the
-end of the fit. Exit status 1 if a fit took longer than LIMIT or found other coefficients.
+Some or all workers get SIGKILL at a random moment of each fit, or of two fits at once. A kill
+counts if it came before their end. Exit status 1 if a fit took longer than LIMIT or found other
+coefficients.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import dask
@@ -40,7 +41,7 @@ KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "1h"}
 def kill_in_fits(
     client: Client, fit: Callable[[], Any], rng: random.Random
 ) -> Iterator[tuple[Any, float, bool]]:
-    """Yield fitted models, the seconds that each took, and whether a kill came before its end."""
+    """Yield results of `fit`, the seconds that each took, and whether a kill came before that."""
     fit()  # workers import what they need
     start = time.monotonic()
     fit()
@@ -92,8 +93,8 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
         raise TimeoutError(f"a fit takes longer than {seconds:g} s") from None
 
 
-def survive(n_workers: int, n_kills: int, seed: int) -> list[float]:
-    """Fit until so many kills counted; return the seconds that those fits took."""
+def survive(n_workers: int, n_kills: int, seed: int, n_at_once: int = 1) -> list[float]:
+    """Run so many fits at once until so many kills counted; return the seconds that they took."""
     rng, X = random.Random(seed), random_csr(1600, 25, 0.3)
     rows, y = lazily(X, [200] * 8), classes_for(X, 2)
 
@@ -108,12 +109,16 @@ def survive(n_workers: int, n_kills: int, seed: int) -> list[float]:
         local_workers(folder, n_workers, silence_logs=logging.CRITICAL) as client,
     ):
 
-        def fit_on_cluster() -> Any:
+        def fit_on_cluster(_: int) -> Any:
             with client.as_current():
                 return fit()
 
-        for found, seconds, was_killed in kill_in_fits(client, fit_on_cluster, rng):
-            if found.coef_.tobytes() != wanted:
+        def fit_at_once() -> list[Any]:
+            with ThreadPoolExecutor(n_at_once) as pool:
+                return list(pool.map(fit_on_cluster, range(n_at_once)))
+
+        for found, seconds, was_killed in kill_in_fits(client, fit_at_once, rng):
+            if any(model.coef_.tobytes() != wanted for model in found):
                 raise AssertionError(f"other coefficients after {len(times)} kills")
             times += [seconds] * was_killed
             if len(times) == n_kills:
@@ -122,16 +127,16 @@ def survive(n_workers: int, n_kills: int, seed: int) -> list[float]:
 
 
 def main() -> int:
-    """Kill workers of a cluster of one and of one of two; print how long fits took."""
+    """Kill workers of clusters of one and of two; print how long fits took."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    for n_workers in (1, 2):
-        times = survive(n_workers, options.kills, options.seed)
+    for n_workers, n_at_once in ((1, 1), (2, 1), (2, 2)):
+        times = survive(n_workers, options.kills, options.seed, n_at_once)
         print(
-            f"{n_workers} Dask worker(s), {len(times)} kills: same bits; a fit took "
-            f"{np.median(times):.1f} s, at most {max(times):.1f} s",
+            f"{n_workers} Dask worker(s), {n_at_once} fit(s) at once, {len(times)} kills: same "
+            f"bits; it took {np.median(times):.1f} s, at most {max(times):.1f} s",
             flush=True,
         )
     return 0

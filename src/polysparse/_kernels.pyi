@@ -166,14 +166,16 @@ class SvmlightFault(enum.Enum):
 
     qid_unexpected = 6
 
-    index = 7
+    field = 7
 
-    value = 8
+    index = 8
+
+    value = 9
 
 class SvmlightText:
     """Lines that were counted; the text is not copied."""
 
-    def __init__(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: bool, qid: bool, n_threads: int) -> None: ...
+    def __init__(self, text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: bool, qid: bool, n_threads: int, fields: bool = False) -> None: ...
 
     @property
     def n_lines(self) -> int: ...
@@ -184,7 +186,7 @@ class SvmlightText:
     @property
     def n_stored(self) -> int: ...
 
-    def fill(self, row_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], qid: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[SvmlightFault, int, int, int]: ...
+    def fill(self, row_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], qid: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], fields: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')] | None = None) -> tuple[SvmlightFault, int, int, int]: ...
 
 SVMLIGHT_BYTES_PER_VALUE: int = 46
 

@@ -293,10 +293,23 @@ def test_vectors_without_features(spark, target):
 
 
 def test_a_warning_names_the_line_of_the_user(spark):
-    with pytest.warns(ConvergenceWarning, match="did not converge") as caught:
+    words = "did not converge in maxIter=1 iterations.* Raise maxIter or tol, or scale the features"
+    with pytest.warns(ConvergenceWarning, match=words) as caught:
         make("three", tol=0.0, maxIter=1).fit(frame(spark, "three"))
     ours = [each for each in caught if each.category is ConvergenceWarning]
     assert [each.filename for each in ours] == [__file__]
+
+
+def test_a_fit_that_rounding_ends(spark):
+    from pyspark.ml.linalg import Vectors
+
+    far = 1e6 + X[:30, :3].toarray()
+    rows = [(Vectors.dense(row), float(row[0]) % 7, 1.0) for row in far]
+    words = "so tol=.* with pyspark.ml.feature.StandardScaler.withMean=True., lower the degree"
+    with pytest.warns(ConvergenceWarning, match=words):
+        make("ridge", alpha=0.0, degree=3).fit(
+            spark.createDataFrame(rows, ["features", "label", "weight"])
+        )
 
 
 @pytest.mark.parametrize(

@@ -42,26 +42,31 @@ std::tuple<int64_t, int64_t, int64_t> skip(Text text, int64_t n_rows) {
     return {p - begin, passed.n_lines, passed.n_rows};
 }
 
-void init(SvmlightText* self, Text text, bool labels, bool qid, int64_t n_threads) {
+void init(SvmlightText* self, Text text, bool labels, bool qid, int64_t n_threads, bool fields) {
     const auto [begin, end] = lines_of(text);
     require(n_threads >= 1, "n_threads must be positive");
     const WithoutGil released;
-    new (self) SvmlightText(begin, end, {labels, qid}, n_threads);
+    new (self) SvmlightText(begin, end, {labels, qid, fields}, n_threads);
 }
 
 /// The first fault, its line from 0, and the bytes [begin, end) of the word at fault.
-std::tuple<SvmlightFault, int64_t, int64_t, int64_t> fill(
-    const SvmlightText& text, Array<int64_t> row_offsets, Array<int64_t> indices,
-    Array<double> values, Array<double> labels, Array<int64_t> qid) {
+std::tuple<SvmlightFault, int64_t, int64_t, int64_t> fill(const SvmlightText& text,
+                                                          Array<int64_t> row_offsets,
+                                                          Array<int64_t> indices,
+                                                          Array<double> values,
+                                                          Array<double> labels, Array<int64_t> qid,
+                                                          std::optional<Array<int64_t>> fields) {
     const auto [n_lines, n_rows, n_stored] = text.counts();
     require(size_of(row_offsets) == n_rows + 1 && size_of(indices) == n_stored &&
                 size_of(values) == n_stored && size_of(labels) == n_rows * text.layout().labels &&
-                size_of(qid) == n_rows * text.layout().qid,
+                size_of(qid) == n_rows * text.layout().qid &&
+                (fields ? size_of(*fields) : 0) == n_stored * text.layout().fields,
             "the output is not of the counted size");
     const WithoutGil released;
     row_offsets.data()[0] = 0;
-    const SvmlightReport report = text.fill(
-        {row_offsets.data() + 1, indices.data(), values.data(), labels.data(), qid.data()});
+    const SvmlightReport report =
+        text.fill({row_offsets.data() + 1, indices.data(), values.data(), labels.data(), qid.data(),
+                   fields ? fields->data() : nullptr});
     if (report.fault == SvmlightFault::none) return {report.fault, 0, 0, 0};
     return {report.fault, report.line, report.begin - text.begin(), report.end - text.begin()};
 }
@@ -94,17 +99,18 @@ void bind_text(nb::module_& m) {
         .value("qid", SvmlightFault::qid)
         .value("qid_missing", SvmlightFault::qid_missing)
         .value("qid_unexpected", SvmlightFault::qid_unexpected)
+        .value("field", SvmlightFault::field)
         .value("index", SvmlightFault::index)
         .value("value", SvmlightFault::value);
     nb::class_<SvmlightText>(m, "SvmlightText", "Lines that were counted; the text is not copied.")
         .def("__init__", &init, nb::arg("text").noconvert(), nb::arg("labels"), nb::arg("qid"),
-             nb::arg("n_threads"), nb::keep_alive<1, 2>())
+             nb::arg("n_threads"), nb::arg("fields") = false, nb::keep_alive<1, 2>())
         .def_prop_ro("n_lines", [](const SvmlightText& text) { return text.counts().n_lines; })
         .def_prop_ro("n_rows", [](const SvmlightText& text) { return text.counts().n_rows; })
         .def_prop_ro("n_stored", [](const SvmlightText& text) { return text.counts().n_stored; })
         .def("fill", &fill, nb::arg("row_offsets").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("values").noconvert(), nb::arg("labels").noconvert(),
-             nb::arg("qid").noconvert());
+             nb::arg("qid").noconvert(), nb::arg("fields").noconvert() = nb::none());
     m.attr("SVMLIGHT_BYTES_PER_VALUE") = svmlight_bytes_per_value;
     m.attr("SVMLIGHT_BYTES_PER_ROW") = svmlight_bytes_per_row;
     m.def("write_svmlight", &write, nb::arg("row_offsets").noconvert(),

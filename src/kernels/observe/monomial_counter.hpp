@@ -11,6 +11,7 @@
 // room.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,7 @@
 #include "observe/runs.hpp"
 #include "observe/transposed.hpp"
 #include "platform/processors.hpp"
+#include "platform/slabs.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
@@ -45,6 +47,37 @@ class Watch {
     int64_t most_;
     std::atomic<int64_t> n_found_{0};
     std::atomic<bool> is_full_{false}, is_stopped_{false};
+};
+
+/// Columns and counts as they are found. One check for both arrays: this is the innermost loop.
+template <class Count>
+class FoundColumns {
+  public:
+    int64_t size() const { return static_cast<int64_t>(size_); }
+
+    POLYSPARSE_INLINE void append(int64_t column, Count count) {
+        if (size_ == counts_.size()) grow();
+        columns_[size_] = column;
+        counts_[size_++] = count;
+    }
+
+    /// Takes all of them, to memory of an arena. Throws bad_alloc.
+    Chunk<Count> take(SlabArena& arena) {
+        Chunk<Count> all = Chunk<Count>::copy(columns_.data(), counts_.data(), size(), arena);
+        size_ = 0;
+        return all;
+    }
+
+  private:
+    POLYSPARSE_APART void grow() {
+        const size_t size = std::max<size_t>(2 * size_, 64);
+        columns_.resize(size);
+        counts_.resize(size);  // the last, because its size is that of both
+    }
+
+    std::vector<int64_t> columns_;
+    std::vector<Count> counts_;
+    size_t size_ = 0;  // how many are in use
 };
 
 /// Which stored values of a row may follow value t, without groups: those from t + gap on.
@@ -120,10 +153,7 @@ class MonomialCounter {
 
     /// Takes what was found of a degree since the last time.
     Chunk<Count> take(int64_t degree) {
-        Chunk<Count>& found = found_[degree];
-        Chunk<Count> all = Chunk<Count>::copy(found.columns.data(), found.counts.data(),
-                                              std::ssize(found.columns), *arena_);
-        found.clear();
+        Chunk<Count> all = found_[degree].take(*arena_);
         n_reported_ -= std::ssize(all.columns);
         return all;
     }
@@ -131,7 +161,7 @@ class MonomialCounter {
     /// Tells the watch what was found. Throws Over.
     void report() {
         int64_t n_found = 0;
-        for (const Chunk<Count>& found : found_) n_found += std::ssize(found.columns);
+        for (const FoundColumns<Count>& found : found_) n_found += found.size();
         watch_->add(n_found - std::exchange(n_reported_, n_found));
         n_steps_ = 0;
         if (should_stop_ != nullptr && (*should_stop_)()) watch_->stop();
@@ -221,10 +251,10 @@ class MonomialCounter {
     }
 
     template <class AnySpan>
-    void extend_last(int64_t k, const AnySpan* spans, int64_t n) {
+    POLYSPARSE_APART void extend_last(int64_t k, const AnySpan* spans, int64_t n) {
         count(spans, n);
         const uint64_t base = base_of(k);
-        Chunk<Count>& found = found_[k];
+        FoundColumns<Count>& found = found_[k];
         seen_.drain([&](uint32_t number) {
             const Count n_rows = std::exchange(n_rows_with_[number], 0);
             if (n_rows >= least_)
@@ -233,7 +263,7 @@ class MonomialCounter {
     }
 
     template <class AnySpan>
-    void open_level(int64_t k, const AnySpan* spans, int64_t n) {
+    POLYSPARSE_APART void open_level(int64_t k, const AnySpan* spans, int64_t n) {
         count(spans, n);
         const uint64_t base = base_of(k);
         const bool wanted = k >= basis_->lowest;
@@ -287,7 +317,7 @@ class MonomialCounter {
         if (k < basis_->lowest) return;
         const uint64_t base = base_of(k);
         const Column* const columns = &x_->columns[0];
-        Chunk<Count>& found = found_[k];
+        FoundColumns<Count>& found = found_[k];
         for (uint32_t t = begin; t < end; ++t)
             found.append(static_cast<int64_t>(base + columns[t]), 1);
     }
@@ -308,10 +338,10 @@ class MonomialCounter {
     std::vector<int64_t> prefix_;
     std::vector<int64_t> first_equal_;  // [m]: the first member of the prefix that equals member m
     std::vector<Level> levels_;
-    std::vector<uint32_t> rejected_;     // numbers of columns that are not extended
-    std::vector<uint32_t> next_in_row_;  // [degree]: the stored value to extend with next
-    std::vector<Chunk<Count>> found_;    // [degree]
-    SlabArena* arena_;                   // for what is taken
+    std::vector<uint32_t> rejected_;          // numbers of columns that are not extended
+    std::vector<uint32_t> next_in_row_;       // [degree]: the stored value to extend with next
+    std::vector<FoundColumns<Count>> found_;  // [degree]
+    SlabArena* arena_;                        // for what is taken
 };
 
 }  // namespace polysparse

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "platform/processors.hpp"
+
 namespace polysparse {
 
 /// Three levels of bits: a bit of a higher level says that 64 bits of the level below are not all
@@ -15,7 +17,7 @@ class NumberSet {
     explicit NumberSet(int64_t limit)
         : low_(limit / 64 + 1), middle_(low_.size() / 64 + 1), high_(middle_.size() / 64 + 1) {}
 
-    void insert(uint32_t number) {
+    POLYSPARSE_INLINE void insert(uint32_t number) {
         low_[number >> 6] |= uint64_t{1} << (number & 63);
         middle_[number >> 12] |= uint64_t{1} << ((number >> 6) & 63);
         high_[number >> 18] |= uint64_t{1} << ((number >> 12) & 63);

@@ -26,10 +26,6 @@ struct Chunk {
         return {{columns, columns + n, SlabAllocator<int64_t>(arena)},
                 {counts, counts + n, SlabAllocator<Count>(arena)}};
     }
-    void clear() {
-        columns.clear();
-        counts.clear();
-    }
     void append(int64_t column, Count count) {
         columns.push_back(column);
         counts.push_back(count);

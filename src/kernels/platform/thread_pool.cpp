@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "platform/spin.hpp"
+
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
@@ -23,15 +25,6 @@ int64_t this_process() {
 #else
     return 0;  // cannot fork
 #endif
-}
-
-using Clock = std::chrono::steady_clock;
-
-/// Spins for a moment until a condition holds: sleeping and waking up takes longer.
-template <class Condition>
-void spin_until(const Condition& condition) {
-    const auto end = Clock::now() + std::chrono::microseconds(50);
-    while (!condition() && Clock::now() < end) std::this_thread::yield();
 }
 
 /// How long an idle thread sleeps before it exits: there may be many pools, and few are in use.

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "expand/row_shape.hpp"
 #include "matrix/csr_view.hpp"
 #include "matrix/slots.hpp"
+#include "platform/spin.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
@@ -39,16 +42,25 @@ class Turns {
   public:
     /// Waits for the tasks before this one.
     void wait(int64_t task) {
-        for (int64_t now = turn_; now != task; now = turn_) turn_.wait(now);
+        const auto is_next = [&] { return turn_ == task; };
+        spin_until(is_next);
+        std::unique_lock lock(mutex_);
+        passed_.wait(lock, is_next);
     }
     /// The next task's turn.
     void pass() {
-        ++turn_;
-        turn_.notify_all();
+        {
+            const std::lock_guard lock(mutex_);
+            ++turn_;
+        }
+        passed_.notify_all();
     }
 
   private:
-    std::atomic<int64_t> turn_{0};
+    // Not std::atomic::wait, which can miss a wake-up in libstdc++ 12 where there are no futexes.
+    std::mutex mutex_;
+    std::condition_variable passed_;
+    std::atomic<int64_t> turn_{0};  // changes under the mutex, and is read without it first
 };
 
 /// Rows [first, last), or one part of a single row.

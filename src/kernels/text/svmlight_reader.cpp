@@ -24,7 +24,8 @@ POLYSPARSE_PER_PROCESSOR int64_t count_colons(const char* p, const char* end) {
 }
 
 /// Exact for text without a fault. If there is one, fill_lines still writes no more than was
-/// counted: it needs a colon for each pair, and the colon of a line's qid before its first pair.
+/// counted: it needs a colon for each pair (two with a field), and the colon of a line's qid before
+/// its first pair.
 SvmlightCounts count_lines(const char* begin, const char* end, SvmlightLayout layout) {
     SvmlightCounts counts;
     counts.n_stored = count_colons(begin, end);
@@ -41,27 +42,33 @@ SvmlightCounts count_lines(const char* begin, const char* end, SvmlightLayout la
         p = skip_line(p, end);
         counts.n_stored -= count_colons(comment, p);
     }
+    if (layout.fields) counts.n_stored /= 2;
     return counts;
 }
 
 /// Reads the pairs from p to the end of its line. Leaves p there, or at the word at fault.
+template <bool has_fields>
 POLYSPARSE_INLINE SvmlightFault read_pairs(const char*& p, SvmlightSlots& out) {
     while (true) {
         p = skip_blanks(p);
         if (at_line_end(p)) return SvmlightFault::none;
-        int64_t index;
+        int64_t field, index;
         double number;
-        const char* const value = read_index(p, index);
+        const char* const pair = has_fields ? read_index(p, field) : p;
+        if (pair == nullptr) return SvmlightFault::field;
+        const char* const value = read_index(pair, index);
         if (value == nullptr) return SvmlightFault::index;
         const char* const end = read_number(value, number);
         if (end == nullptr) return SvmlightFault::value;
         *out.indices++ = index;  // only now: a word without a colon has no slot
         *out.values++ = number;
+        if constexpr (has_fields) *out.fields++ = field;
         p = end;
     }
 }
 
 /// Reads the row whose first word is p. Leaves p at the end of the line, or at the word at fault.
+template <bool has_fields>
 POLYSPARSE_INLINE SvmlightFault read_row(const char*& p, SvmlightLayout layout,
                                          SvmlightSlots& out) {
     if (layout.labels) {
@@ -81,17 +88,18 @@ POLYSPARSE_INLINE SvmlightFault read_row(const char*& p, SvmlightLayout layout,
         ++out.qid;
         p = end;
     }
-    return read_pairs(p, out);
+    return read_pairs<has_fields>(p, out);
 }
 
 /// Fills what count_lines counted, up to the first fault. Row ends count from `first_index`. Does
 /// not allocate or throw.
+template <bool has_fields>
 SvmlightReport fill_lines(const char* p, const char* end, SvmlightLayout layout, SvmlightSlots out,
                           const int64_t* first_index) {
     for (int64_t line = 0; p != end; ++line, p = skip_line(p, end)) {
         p = skip_blanks(p);
         if (at_line_end(p)) continue;
-        const SvmlightFault fault = read_row(p, layout, out);
+        const SvmlightFault fault = read_row<has_fields>(p, layout, out);
         if (fault != SvmlightFault::none) return {fault, line, p, skip_word(p)};
         *out.row_ends++ = out.indices - first_index;
     }
@@ -147,10 +155,12 @@ SvmlightReport SvmlightText::fill(const SvmlightSlots& out) const {
     std::vector<SvmlightReport> reports(cuts_.size() - 1);
     for_each_piece([&](int64_t i) {
         const auto [n_lines, n_rows, n_stored] = before_[i];
-        const SvmlightSlots piece{out.row_ends + n_rows, out.indices + n_stored,
-                                  out.values + n_stored, out.labels + layout_.labels * n_rows,
-                                  out.qid + layout_.qid * n_rows};
-        reports[i] = fill_lines(cuts_[i], cuts_[i + 1], layout_, piece, out.indices);
+        const SvmlightSlots piece{
+            out.row_ends + n_rows,          out.indices + n_stored,
+            out.values + n_stored,          out.labels + layout_.labels * n_rows,
+            out.qid + layout_.qid * n_rows, out.fields + layout_.fields * n_stored};
+        const auto fill_piece = layout_.fields ? fill_lines<true> : fill_lines<false>;
+        reports[i] = fill_piece(cuts_[i], cuts_[i + 1], layout_, piece, out.indices);
         reports[i].line += n_lines;
     });
     for (const SvmlightReport& report : reports)

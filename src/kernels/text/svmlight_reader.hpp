@@ -2,6 +2,8 @@
 //
 //     [label] [qid:N] index:value index:value ... [# comment]
 //
+// In the libffm format, field:index:value stands in place of each pair.
+//
 // Text is empty or ends in '\n'; nothing past that newline is read. Cost: linear in the text, even
 // if it is malformed.
 #pragma once
@@ -16,12 +18,13 @@ namespace polysparse {
 struct SvmlightLayout {
     bool labels;
     bool qid;
+    bool fields = false;  // as in libffm; the format says so, not the first row
 };
 
 struct SvmlightCounts {
     int64_t n_lines = 0;
     int64_t n_rows = 0;    // lines that hold more than blanks and a comment
-    int64_t n_stored = 0;  // index:value pairs
+    int64_t n_stored = 0;  // index:value pairs, with or without fields
 };
 
 /// Which word of a line cannot be right.
@@ -33,7 +36,8 @@ enum class SvmlightFault {
     qid,               // not an integer
     qid_missing,
     qid_unexpected,
-    index,  // not a non-negative int64 and a colon
+    field,  // not a non-negative int64 and a colon
+    index,  // the same
     value   // not a number
 };
 
@@ -44,16 +48,17 @@ struct SvmlightReport {
     const char* end = nullptr;
 };
 
-/// Where the next row goes. `labels` and `qid` are touched only if the layout has them.
+/// Where the next row goes. `labels`, `qid` and `fields` are touched only if the layout has them.
 struct SvmlightSlots {
     int64_t* row_ends;
     int64_t* indices;
     double* values;
     double* labels;
     int64_t* qid;
+    int64_t* fields;  // beside the indices
 };
 
-/// The layout of the first row, or nothing if there is no row.
+/// The layout of the first row but for fields, or nothing if there is no row.
 std::optional<SvmlightLayout> find_layout(const char* p, const char* end);
 
 /// Moves p past the next n_rows rows, or to the end. Counts what was passed, except pairs.

@@ -342,7 +342,9 @@ def _fill_dense_as_csr(
     for start in range(0, len(x), step):
         part = x[start : start + step]
         n = len(part)
-        rows = _StoredRows(part.shape, indptr[: n + 1], indices[: n * n_features], part.ravel())
+        rows = _StoredRows(
+            (n, n_features), indptr[: n + 1], indices[: n * n_features], part.ravel()
+        )
         block = out[start : start + step]
         values = block.reshape(-1)  # a copy, unless rows are contiguous
         filled = filled_indptr[: n + 1], filled_indices, values
@@ -355,10 +357,11 @@ def _fill_dense_as_csr(
 class _StoredRows:
     """CSR rows that an engine reads."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int, int]
     indptr: NDArray[Any]
     indices: NDArray[Any]
     data: NDArray[Any]
+    has_distinct_groups: bool = False
 
 
 def _dense_rows_together(columns: Columns, n_rows: int) -> int:

@@ -36,6 +36,11 @@ class NarrowedSource(Source):
         return self.source.reason_for_base
 
     @property
+    def groups(self) -> list[str | None] | None:
+        groups = self.source.groups
+        return None if groups is None else groups[: self.n_features]
+
+    @property
     def notes(self) -> list[str]:
         return self.source.notes
 

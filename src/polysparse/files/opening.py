@@ -14,6 +14,7 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.files.description import columns_in, parse_json
 from polysparse.files.errors import FileFault, UnknownExtension, faults_of
 from polysparse.files.format import Format
+from polysparse.files.libffm import LibffmFormat
 from polysparse.files.matrix_market import MatrixMarketFormat
 from polysparse.files.npz import NpzFormat
 from polysparse.files.parquet import ParquetFormat
@@ -28,6 +29,7 @@ ENOUGH_FOR_ALL = 2**60  # a number of outputs for which every allowed thread is 
 
 FORMATS: tuple[Format, ...] = (
     SvmlightFormat(),
+    LibffmFormat(),
     NpzFormat(),
     MatrixMarketFormat(),
     ParquetFormat(),

@@ -81,6 +81,14 @@ class Source:
         return ""
 
     @property
+    def groups(self) -> list[str | None] | None:
+        """Label of the group of each feature, in formats that have groups; otherwise None.
+
+        A feature that does not occur is on its own: its label is None.
+        """
+        return None
+
+    @property
     def notes(self) -> list[str]:
         """Sentences that the user should read about the file."""
         return [] if self.summary.n_rows else [f"{self.path} has no rows."]

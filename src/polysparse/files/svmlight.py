@@ -37,13 +37,15 @@ class SvmlightSource(Source):
     """A matrix in svmlight text, plain or gzipped."""
 
     is_upper_bound = True
+    has_fields = False  # whether the text is libffm
 
     @cached_property
     def _scan(self) -> TextSummary:
         n_bytes = self.reading.line_bytes
-        options = {"block_bytes": min(BLOCK_BYTES, n_bytes), "line_bytes": n_bytes}
+        options: dict[str, Any] = {"block_bytes": min(BLOCK_BYTES, n_bytes), "line_bytes": n_bytes}
         with faults_of(self.path), open_text(self.place) as file:
-            return summarize(file, n_threads=self.reading.n_threads, **options)
+            options |= {"n_threads": self.reading.n_threads, "has_fields": self.has_fields}
+            return summarize(file, **options)
 
     @property
     def notes(self) -> list[str]:
@@ -110,6 +112,7 @@ class SvmlightSource(Source):
             "block_bytes": block_bytes,
             "line_bytes": self.reading.line_bytes,
             "n_threads": self.reading.n_threads,
+            "has_fields": self.has_fields,
         }
         with faults_of(self.path), open_text(self.place) as file:
             for text in iter_blocks(file, skip_rows=skip_rows, **options):

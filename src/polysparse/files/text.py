@@ -1,8 +1,9 @@
-"""Parse files in the svmlight (libsvm) format, in blocks of rows.
+"""Parse files in the svmlight (libsvm) and libffm formats, in blocks of rows.
 
 A row is a line: ``[label] [qid:N] index:value index:value ... [# comment]``. Lines with nothing but
 blanks and a comment are not rows. The first row determines whether rows have labels and a qid.
-Indices are returned as written; the caller decides whether they are 0-based or 1-based.
+Indices are returned as written; the caller decides whether they are 0-based or 1-based. In libffm
+text, field:index:value stands in place of every pair.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from polysparse.engine import cpu
 from polysparse.engine.cpu import SvmlightFault, SvmlightText
+from polysparse.files.field_table import FieldTable
 from polysparse.matrix.row_profile import RowProfile
 
 BLOCK_BYTES = 2**24
@@ -52,6 +55,8 @@ class TextBlock:
     data: NDArray[np.float64]
     labels: NDArray[np.float64] | None
     qid: NDArray[np.int64] | None
+    fields: NDArray[np.int64] | None  # beside the indices, in libffm text
+    line_of: Callable[[int], int]  # from a row to its line, from 1; valid until the next block
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class TextSummary:
     max_index: int
     has_labels: bool
     has_qid: bool
+    fields: NDArray[np.int64] | None = None  # of each index in libffm text, -1 if it is missing
 
 
 def open_text(path: str | os.PathLike[str]) -> BinaryIO:
@@ -84,6 +90,7 @@ def iter_blocks(
     n_threads: int = 1,
     skip_rows: int = 0,
     layout: tuple[bool, bool] | None = None,
+    has_fields: bool = False,
 ) -> Iterator[TextBlock]:
     """Yield the rows in order, in blocks of about `block_bytes` of text and at least one row.
 
@@ -91,13 +98,15 @@ def iter_blocks(
     lines may have any length.
 
     The arrays of a block take at most 8 times the memory of its text. That is reached if rows have
-    a label and nothing else; pairs take 16 bytes each, and so at most 4 times their text. The first
-    `skip_rows` rows are skipped without checking their content. `layout` states whether rows have
-    labels and a qid, if the file is a section of another one.
+    a label and nothing else; pairs take 16 bytes each, and so at most 4 times their text; with
+    fields, 24 bytes. The first `skip_rows` rows are skipped without checking their content.
+    `layout` states whether rows have labels and a qid, if the file is a section of another one.
+    `has_fields` states that the text is libffm.
     """
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     _require_at_least(0, skip_rows=skip_rows)
-    return _iter_blocks(_Lines(file, block_bytes, line_bytes), n_threads, skip_rows, layout)
+    lines = _Lines(file, block_bytes, line_bytes)
+    return _iter_blocks(lines, n_threads, skip_rows, layout, has_fields)
 
 
 def summarize(
@@ -106,22 +115,44 @@ def summarize(
     block_bytes: int = BLOCK_BYTES,
     line_bytes: int | None = None,
     n_threads: int = 1,
+    has_fields: bool = False,
 ) -> TextSummary:
-    """Read a file once, checking every line, and keep only its row lengths and index range."""
+    """Read a file once, checking every line, and keep only its row lengths and index range.
+
+    Of libffm text (`has_fields`), also keep the field of every index.
+    """
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     lines = _Lines(file, block_bytes, line_bytes)
     profile, lowest, highest, block = RowProfile(), [], [], None
-    for block in _iter_blocks(lines, n_threads, 0):
+    table = FieldTable()
+    for block in _iter_blocks(lines, n_threads, 0, None, has_fields):
         profile += RowProfile(cpu.count_row_lengths(block.indptr))
         if len(block.indices):
             lowest.append(int(block.indices.min()))
             highest.append(int(block.indices.max()))
+        if block.fields is not None:
+            _learn_fields(table, block, block.fields)
     return TextSummary(
         profile=profile,
         min_index=min(lowest, default=-1),
         max_index=max(highest, default=-1),
         has_labels=block is not None and block.labels is not None,
         has_qid=block is not None and block.qid is not None,
+        fields=table.fields if has_fields else None,
+    )
+
+
+def _learn_fields(table: FieldTable, block: TextBlock, fields: NDArray[np.int64]) -> None:
+    """Add the fields of a block to a table. SvmlightError if an index has two of them."""
+    where = table.add(block.indices, fields)
+    if where is None:
+        return
+    row = int(np.searchsorted(block.indptr, where, side="right")) - 1
+    index, field = int(block.indices[where]), int(fields[where])
+    raise SvmlightError(
+        f"index {index} is in field {field}, but was in field {table.fields[index]} before: an "
+        "index must be in one field only. Number features so that each field has its own indices.",
+        block.line_of(row),
     )
 
 
@@ -197,7 +228,11 @@ class _Lines:
 
 
 def _iter_blocks(
-    lines: _Lines, n_threads: int, skip_rows: int, layout: tuple[bool, bool] | None = None
+    lines: _Lines,
+    n_threads: int,
+    skip_rows: int,
+    layout: tuple[bool, bool] | None,
+    has_fields: bool,
 ) -> Iterator[TextBlock]:
     n_rows = 0  # passed so far
     for text in lines:
@@ -206,69 +241,103 @@ def _iter_blocks(
             begin, *passed = cpu.svmlight_skip(text, skip_rows - n_rows)
             n_rows, text = n_rows + passed[1], text[begin:]
             lines.n_lines += passed[0]
-        counted = SvmlightText(text, *(layout or (False, False)), n_threads)
+        counted = SvmlightText(text, *(layout or (False, False)), n_threads, has_fields)
         if layout and counted.n_rows:
-            yield _parse(text, counted, layout, lines.n_lines)
+            yield _parse(text, counted, (*layout, has_fields), lines.n_lines)
         lines.n_lines += counted.n_lines
         n_rows += counted.n_rows
 
 
 def _parse(
-    text: NDArray[np.uint8], counted: SvmlightText, layout: tuple[bool, bool], n_lines: int
+    text: NDArray[np.uint8], counted: SvmlightText, layout: tuple[bool, bool, bool], n_lines: int
 ) -> TextBlock:
     """Parse the rows of a chunk that `n_lines` lines of the file precede."""
-    has_labels, has_qid = layout
+    has_labels, has_qid, has_fields = layout
     indptr = np.empty(counted.n_rows + 1, np.int64)
     indices = np.empty(counted.n_stored, np.int64)
     data = np.empty(counted.n_stored, np.float64)
     labels = np.empty(counted.n_rows * has_labels, np.float64)
     qid = np.empty(counted.n_rows * has_qid, np.int64)
-    fault, line, begin, end = counted.fill(indptr, indices, data, labels, qid)
+    fields = np.empty(counted.n_stored, np.int64) if has_fields else None
+    fault, line, begin, end = counted.fill(indptr, indices, data, labels, qid, fields)
     if fault != SvmlightFault.none:
         word = text[begin : min(end, begin + _EXPLAINED)].tobytes()
-        raise SvmlightError(_explain(fault, word, end - begin), n_lines + line + 1)
+        words = _LIBFFM if has_fields else _SVMLIGHT
+        raise SvmlightError(_explain(fault, word, end - begin, words), n_lines + line + 1)
     return TextBlock(
-        indptr, indices, data, labels if has_labels else None, qid if has_qid else None
+        indptr,
+        indices,
+        data,
+        labels if has_labels else None,
+        qid if has_qid else None,
+        fields,
+        lambda row: n_lines + cpu.svmlight_skip(text, row + 1)[1],
     )
 
 
-def _explain(fault: SvmlightFault, word: bytes, n_bytes: int) -> str:
+@dataclass(frozen=True)
+class _Wording:
+    """What messages call the parts of a format."""
+
+    file: str
+    parts: tuple[str, ...]  # of a stored value, with colons between them
+    noun: str  # what these parts are together
+
+    @property
+    def stored(self) -> str:
+        return ":".join(self.parts)
+
+    def split(self, word: bytes) -> list[bytes]:
+        """Return the parts of a word; the last one may hold further colons."""
+        return word.split(b":", len(self.parts) - 1)
+
+
+_SVMLIGHT = _Wording("an svmlight", ("index", "value"), "a pair")
+_LIBFFM = _Wording("a libffm", ("field", "index", "value"), "a triple")
+
+
+def _explain(fault: SvmlightFault, word: bytes, n_bytes: int, words: _Wording) -> str:
     """Return why a word is not what was expected; `word` holds the first of its n_bytes bytes."""
     odd = next((byte for byte in word if byte < 0x20 or byte == 0x7F), None)
     if odd == 0x0D:
         return f"{_quote(word)} holds a carriage return (byte 0x0d) that no newline follows."
     if odd is not None:
-        return f"{_quote(word)} holds the byte {odd:#04x}: this is not an svmlight text file."
+        return f"{_quote(word)} holds the byte {odd:#04x}: this is not {words.file} text file."
     if len(word) < n_bytes:
-        return f"{_quote(word)}, of {n_bytes} bytes, is neither a number nor index:value."
-    return _EXPLAIN[fault](word)
+        return f"{_quote(word)}, of {n_bytes} bytes, is neither a number nor {words.stored}."
+    return _EXPLAIN[fault](word, words)
 
 
-def _explain_label(word: bytes) -> str:
+def _explain_label(word: bytes, words: _Wording) -> str:
     if b"," in word:
         return f"{_quote(word)} are several labels: only one for each row can be read."
     return f"label {_quote(word)} {_not_a_number(word)}"
 
 
-def _explain_index(word: bytes) -> str:
-    index, colon, _ = word.partition(b":")
-    if colon and index == b"qid":
-        return f"{_quote(word)} is out of place: a qid comes once, before all index:value pairs."
-    if not colon:
-        return f"{_quote(word)} is not a pair index:value."
-    if not index:
-        return f"{_quote(word)} has no index before its colon."
-    return f"index {_quote(index, marks='')} {_not_an_integer(index, 'index')}"
+def _explain_integer(word: bytes, words: _Wording, what: str) -> str:
+    """Return why the index or the field of a stored value cannot be read."""
+    parts = words.split(word)
+    if len(parts) > 1 and parts[0] == b"qid":
+        return (
+            f"{_quote(word)} is out of place: a qid comes once, before all {words.stored} "
+            f"{words.noun.split()[-1]}s."
+        )
+    if len(parts) < len(words.parts):
+        return f"{_quote(word)} is not {words.noun} {words.stored}."
+    place = words.parts.index(what)
+    if not parts[place]:
+        return f"{_quote(word)} has no {what} before its {'second ' * place}colon."
+    return f"{what} {_quote(parts[place], marks='')} {_not_an_integer(parts[place], what)}"
 
 
-def _explain_value(word: bytes) -> str:
-    value = word.partition(b":")[2]
+def _explain_value(word: bytes, words: _Wording) -> str:
+    value = words.split(word)[-1]
     if not value:
-        return f"{_quote(word)} has no value after its colon."
+        return f"{_quote(word)} has no value after its {'second ' * (words is _LIBFFM)}colon."
     return f"value {_quote(value)} of {_quote(word)} {_not_a_number(value)}"
 
 
-def _explain_qid(word: bytes) -> str:
+def _explain_qid(word: bytes, words: _Wording) -> str:
     qid = word.partition(b":")[2]
     return f"qid {_quote(qid)} {_not_an_integer(qid, 'qid')}"
 
@@ -286,6 +355,8 @@ def _not_an_integer(word: bytes, what: str) -> str:
         return "is not an integer."
     if what == "index" and word.startswith(b"-"):
         return "is negative: indices are 0-based or 1-based."
+    if what == "field" and word.startswith(b"-"):
+        return "is negative: fields are 0-based."
     return "is too large for an int64."
 
 
@@ -295,18 +366,21 @@ def _quote(word: bytes, marks: str = "'") -> str:
     return f"{marks}{text}{'...' if len(word) > _QUOTED else ''}{marks}"
 
 
-_EXPLAIN: dict[SvmlightFault, Callable[[bytes], str]] = {
+_EXPLAIN: dict[SvmlightFault, Callable[[bytes, _Wording], str]] = {
     SvmlightFault.label: _explain_label,
-    SvmlightFault.label_missing: lambda word: (
+    SvmlightFault.label_missing: lambda word, _: (
         f"begins with {_quote(word)} and so has no label, but the first row has one."
     ),
-    SvmlightFault.label_unexpected: lambda word: (
-        f"begins with {_quote(word)}, which is not index:value; the first row has no label."
+    SvmlightFault.label_unexpected: lambda word, words: (
+        f"begins with {_quote(word)}, which is not {words.stored}; the first row has no label."
     ),
     SvmlightFault.qid: _explain_qid,
-    SvmlightFault.qid_missing: lambda _: "has no qid, but the first row has one.",
-    SvmlightFault.qid_unexpected: lambda word: f"has {_quote(word)}, but the first row has no qid.",
-    SvmlightFault.index: _explain_index,
+    SvmlightFault.qid_missing: lambda *_: "has no qid, but the first row has one.",
+    SvmlightFault.qid_unexpected: lambda word, _: (
+        f"has {_quote(word)}, but the first row has no qid."
+    ),
+    SvmlightFault.field: partial(_explain_integer, what="field"),
+    SvmlightFault.index: partial(_explain_integer, what="index"),
     SvmlightFault.value: _explain_value,
 }
 

@@ -24,7 +24,11 @@ from polysparse.models.solution import Solution
 
 
 def fit(
-    model: Any, opener: Callable[[], AbstractContextManager[RowStore]], *, stacklevel: int
+    model: Any,
+    opener: Callable[[], AbstractContextManager[RowStore]],
+    *,
+    stacklevel: int,
+    wording: Callable[[str], str] = str,
 ) -> None:
     """Fit a model.
 
@@ -36,6 +40,8 @@ def fit(
         Returns a context manager of the rows. Called once the parameters are known to be valid.
     stacklevel : int
         Which caller a warning points to: 1 is the caller of this function.
+    wording : callable, optional
+        Returns a warning in the caller's terms, where these are not the parameters of the model.
     """
     model._require_parameters()
     last = model._forget()
@@ -64,7 +70,8 @@ def fit(
     model._set_solution(solution, loss)
     model.gap_ = solution.gap
     if solution.end != "converged":
-        warnings.warn(_explain(model, solution), ConvergenceWarning, stacklevel=stacklevel + 1)
+        message = wording(_explain(model, solution))
+        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
 def _group_variances(
@@ -92,13 +99,13 @@ def _explain(model: Any, solution: Solution) -> str:
     if solution.end == "max_iter":
         return (
             f"{name} did not converge in max_iter={model.max_iter} iterations: the objective, "
-            f"{solution.value:.6g}, {gap}. Raise max_iter or tol, or scale X."
+            f"{solution.value:.6g}, {gap}. Raise max_iter or tol, or scale the features."
         )
     return (
         f"{name} stopped where rounding errors prevent progress: the objective, "
-        f"{solution.value:.6g}, {gap}, so tol={model.tol} may not be met. Scale X and center it, "
-        "for example with sklearn.preprocessing.StandardScaler, lower the degree, or strengthen "
-        "the penalty."
+        f"{solution.value:.6g}, {gap}, so tol={model.tol} may not be met. Scale the features and "
+        "center them, for example with sklearn.preprocessing.StandardScaler, lower the degree, or "
+        "strengthen the penalty."
     )
 
 

@@ -1,4 +1,4 @@
-"""Errors of other packages as Spark's kind of error, which names params instead of arguments."""
+"""Messages of other packages in the terms of Spark: its kind of error, params, scalers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from pyspark.errors import IllegalArgumentException
 
 from polysparse.spark.param_table import TABLE
 
-_PARAMS = {spec.python_name: name for name, spec in TABLE.items()}
-_ARGUMENT = re.compile(rf"\b({'|'.join(_PARAMS)})\b")
+_TERMS = {
+    **{spec.python_name: name for name, spec in TABLE.items()},
+    "sklearn.preprocessing.MaxAbsScaler": "pyspark.ml.feature.MaxAbsScaler",
+    "sklearn.preprocessing.StandardScaler": "pyspark.ml.feature.StandardScaler(withMean=True)",
+}
+_TERM = re.compile(rf"\b({'|'.join(map(re.escape, _TERMS))})\b")
+
+
+def with_params(message: str) -> str:
+    """Return a message with params in place of the arguments in Python of the same meaning."""
+    return _TERM.sub(lambda match: _TERMS[match[1]], message)
 
 
 @contextmanager
@@ -20,5 +29,4 @@ def illegal_arguments() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        message = _ARGUMENT.sub(lambda match: _PARAMS[match[1]], str(error))
-        raise IllegalArgumentException(message) from None
+        raise IllegalArgumentException(with_params(str(error))) from None

@@ -13,7 +13,7 @@ from pyspark.sql.types import NumericType, StructType
 from polysparse.clusters.row_store import ClusterRows
 from polysparse.models.fitting import fit
 from polysparse.spark.cluster import SparkCluster
-from polysparse.spark.errors import illegal_arguments
+from polysparse.spark.errors import illegal_arguments, with_params
 from polysparse.spark.model_params import ModelParams
 from polysparse.spark.packing import pack
 from polysparse.spark.schema import feature_names, first_features, stated_features, vector_field
@@ -59,7 +59,7 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
             with SparkCluster(blocks, n_features) as cluster:
                 yield ClusterRows(cluster, cluster.rows, n_features, model.n_jobs)
 
-        fit(model, open_rows, stacklevel=4)
+        fit(model, open_rows, stacklevel=4, wording=with_params)
 
 
 def _weight_column(stage: ModelParams) -> str | None:

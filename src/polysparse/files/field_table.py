@@ -1,0 +1,46 @@
+"""FieldTable: the field of each index of libffm text."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.machine import require_memory
+
+FIELD_BYTES = 24  # of an index: its field, and those of the table that a longer one replaces
+
+
+class FieldTable:
+    """The field of each index that has occurred.
+
+    Attributes
+    ----------
+    fields : ndarray of int64
+        Field of each index, up to the largest one that occurred or further; -1 for one that did
+        not occur.
+    """
+
+    def __init__(self) -> None:
+        self.fields = np.empty(0, np.int64)
+
+    def add(self, indices: NDArray[np.int64], fields: NDArray[np.int64]) -> int | None:
+        """Learn the fields of indices; return the first place that contradicts an earlier one."""
+        self._reach(int(indices.max(initial=-1)) + 1)
+        unknown = np.flatnonzero(self.fields[indices] < 0)[::-1]  # so that the first one stays
+        self.fields[indices[unknown]] = fields[unknown]
+        wrong = np.flatnonzero(self.fields[indices] != fields)
+        return int(wrong[0]) if len(wrong) else None
+
+    def _reach(self, size: int) -> None:
+        """Make room for indices below `size`."""
+        have = len(self.fields)
+        if size <= have:
+            return
+        require_memory(
+            FIELD_BYTES * size,
+            f"The fields of indices up to {size - 1:,}",
+            "Number the features without gaps.",
+        )
+        longer = np.full(max(size, min(2 * have, size + 2**20)), -1, np.int64)
+        longer[:have] = self.fields
+        self.fields = longer
