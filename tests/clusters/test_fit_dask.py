@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 
 import dask.array as da
@@ -272,11 +273,11 @@ def test_fits_survive_one_kill_after_another(n_workers, n_at_once):
 def test_two_models_at_once_survive_the_loss_of_a_worker(tmp_path, monkeypatch):
     rows, targets, killed = lazily(X, SIZES["some"]), ("two", "ridge"), []
     both = threading.Barrier(len(targets), timeout=LIMIT)
-    with local_workers(tmp_path) as client:
+    with local_workers(tmp_path) as client, client.as_current():
 
-        def fit(target):
-            with client.as_current():
-                return make(target, tol=1e-6).fit(rows, TARGETS[target], WEIGHTS)
+        def fit(target, context):
+            model = make(target, tol=1e-6)
+            return within(LIMIT, partial(context.run, model.fit, rows, TARGETS[target], WEIGHTS))
 
         def kill_one():
             if both.wait() == 0:  # for one of the fits, while the other one goes on
@@ -285,7 +286,7 @@ def test_two_models_at_once_survive_the_loss_of_a_worker(tmp_path, monkeypatch):
 
         at_iteration(monkeypatch, 3, kill_one)
         with ThreadPoolExecutor(len(targets)) as pool:
-            found = list(pool.map(lambda target: within(LIMIT, partial(fit, target)), targets))
+            found = list(pool.map(fit, targets, [copy_context() for _ in targets]))
         monkeypatch.undo()
     assert len(killed) == 1
     for model, target in zip(found, targets, strict=True):
