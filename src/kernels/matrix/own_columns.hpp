@@ -59,6 +59,7 @@ class OwnColumns {
           last_(as_index(n_columns - 1)),
           order_(order),
           size_(std::max(longest, n_stored)),
+          n_sure_(std::max<int64_t>(size_ / std::max<int64_t>(longest, 1), 1)),
           columns_(std::make_unique_for_overwrite<Index[]>(size_)) {}
 
     /// Copies rows from `first` on, up to `last` or as many as there is room for. Returns the first
@@ -67,7 +68,7 @@ class OwnColumns {
     int64_t read(const CsrView<Value>& x, int64_t first, int64_t last) {
         return x.row_offsets.visit([&](const auto* row_offsets) {
             begin_ = row_offsets[first];
-            int64_t end = first + 1;
+            int64_t end = std::min(first + n_sure_, last);
             while (end < last && row_offsets[end + 1] - begin_ <= size_) ++end;
             const Index* const from = x.columns.template as<Index>() + begin_;
             copy_from(from, row_offsets[end] - begin_, least_, last_, columns_.get());
@@ -149,6 +150,7 @@ class OwnColumns {
     Index least_, last_;
     ColumnOrder order_;
     int64_t size_;
+    int64_t n_sure_;     // there is room for so many rows, however long they are
     int64_t begin_ = 0;  // the first stored value that was copied
     std::unique_ptr<Index[]> columns_;
 };
