@@ -12,7 +12,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "speed.md"
 SCRIPTS = [
-    f"bench_{name}.py" for name in ("core", "threads", "columns", "products", "models", "files")
+    f"bench_{name}.py"
+    for name in ("core", "threads", "columns", "groups", "products", "models", "files")
 ]
 
 

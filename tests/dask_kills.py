@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 import dask
@@ -109,13 +110,11 @@ def survive(n_workers: int, n_kills: int, seed: int, n_at_once: int = 1) -> list
         local_workers(folder, n_workers, silence_logs=logging.CRITICAL) as client,
     ):
 
-        def fit_on_cluster(_: int) -> Any:
-            with client.as_current():
-                return fit()
-
         def fit_at_once() -> list[Any]:
-            with ThreadPoolExecutor(n_at_once) as pool:
-                return list(pool.map(fit_on_cluster, range(n_at_once)))
+            with client.as_current(), ThreadPoolExecutor(n_at_once) as pool:
+                # Not as_current in each thread: it changes settings of the whole process.
+                contexts = [copy_context() for _ in range(n_at_once)]
+                return list(pool.map(lambda context: context.run(fit), contexts))
 
         for found, seconds, was_killed in kill_in_fits(client, fit_at_once, rng):
             if any(model.coef_.tobytes() != wanted for model in found):

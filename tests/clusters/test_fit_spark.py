@@ -303,11 +303,13 @@ def test_a_warning_names_the_line_of_the_user(spark):
 def test_a_fit_that_rounding_ends(spark):
     from pyspark.ml.linalg import Vectors
 
-    far = 1e6 + X[:30, :3].toarray()
-    rows = [(Vectors.dense(row), float(row[0]) % 7, 1.0) for row in far]
-    words = "so tol=.* with pyspark.ml.feature.StandardScaler.withMean=True., lower the degree"
+    far = zip(1e10 + X[:, :3].toarray(), TARGETS["ridge"].tolist(), strict=True)
+    rows = [(Vectors.dense(row), label, 1.0) for row, label in far]
+    words = (
+        "so tol=1e-06 may.* with pyspark.ml.feature.StandardScaler.withMean=True., lower the degree"
+    )
     with pytest.warns(ConvergenceWarning, match=words):
-        make("ridge", alpha=0.0, degree=3).fit(
+        make("ridge", degree=1, tol=1e-6).fit(
             spark.createDataFrame(rows, ["features", "label", "weight"])
         )
 

@@ -10,12 +10,17 @@ from browser import open_browser
 from polysparse import MonomialBasis
 
 DOCS = Path(__file__).parents[2] / "docs"
-SETTINGS = list(itertools.product((1, 2, 4, 7), (2, 3), ("powers", "interactions")))
-SETTINGS += [(12, 2, "powers"), (12, 2, "interactions")]
+KINDS = ("powers", "interactions")
+SETTINGS = list(itertools.product((1, 2, 4, 7), (2, 3), KINDS, [()]))
+SETTINGS += [(12, 2, kind, ()) for kind in KINDS]
+SIZES = [(2, 3), (1, 3, 1, 2), (7,), (4, 3), (1, 1, 2)]  # of the first groups of seven features
+SETTINGS += list(itertools.product([7], (2, 3), KINDS, SIZES))
 CELLS = """return [...document.querySelectorAll("[role=option]")].map((cell) => ({
   ...cell.dataset, text: cell.textContent, selected: cell.getAttribute("aria-selected"),
   before: cell.classList.contains("before"), tab: cell.getAttribute("tabindex"),
 }))"""
+FORBIDDEN = """return [...document.querySelectorAll("rect.forbidden")]
+  .map((cell) => cell.dataset.tuple)"""
 SET = """const [name, value, kind] = arguments;
 const input = document.querySelector(`#bijection [name=${name}]`);
 input.value = value;
@@ -52,10 +57,19 @@ def set_value(drawing, name, value, kind):
     drawing.execute_script(SET, name, str(value), kind)
 
 
-def settle(drawing, n_features, degree, kind):
-    for name, value in (("degree", degree), ("kind", kind), ("features", n_features)):
+def settle(drawing, n_features, degree, kind, sizes=()):
+    """Fill in the form, and return the basis that it describes."""
+    form = {"groups": "", "degree": degree, "kind": kind, "features": n_features}
+    for name, value in {**form, "groups": ", ".join(map(str, sizes))}.items():
         set_value(drawing, name, value, "change")
-    return MonomialBasis(n_features, degree, interaction_only=kind == "interactions")
+    labels = [f"g{g}" for g, size in enumerate(sizes) for _ in range(size)]
+    labels += [None] * (n_features - len(labels))
+    interaction_only = kind == "interactions"
+    return MonomialBasis(n_features, degree, interaction_only=interaction_only, groups=labels)
+
+
+def as_tuple(text):
+    return tuple(map(int, text.split(",")))
 
 
 def values(drawing):
@@ -72,24 +86,24 @@ def type_all(drawing, name, texts):
 
 def selected(drawing):
     (cell,) = [cell for cell in drawing.execute_script(CELLS) if cell["selected"] == "true"]
-    return tuple(map(int, cell["tuple"].split(","))), int(cell["column"])
+    return as_tuple(cell["tuple"]), int(cell["column"])
 
 
-@pytest.mark.parametrize(("n_features", "degree", "kind"), SETTINGS)
-def test_cells_are_the_columns_of_the_basis(drawing, n_features, degree, kind):
-    basis = settle(drawing, n_features, degree, kind)
+@pytest.mark.parametrize(("n_features", "degree", "kind", "sizes"), SETTINGS)
+def test_cells_are_the_columns_of_the_basis(drawing, n_features, degree, kind, sizes):
+    basis = settle(drawing, n_features, degree, kind, sizes)
     cells = drawing.execute_script(CELLS)
     wanted = basis.degree_slices.get(degree, slice(0, 0))
     assert [int(cell["column"]) for cell in cells] == list(range(wanted.start, wanted.stop))
     for cell in cells:
-        indices = tuple(map(int, cell["tuple"].split(",")))
+        indices = as_tuple(cell["tuple"])
         assert basis.rank(indices) == int(cell["column"])
         assert int(cell["rank"]) == int(cell["column"]) - wanted.start == int(cell["text"])
 
 
-@pytest.mark.parametrize(("n_features", "degree", "kind"), SETTINGS)
-def test_every_column_and_every_product_can_be_typed(drawing, n_features, degree, kind):
-    basis = settle(drawing, n_features, degree, kind)
+@pytest.mark.parametrize(("n_features", "degree", "kind", "sizes"), SETTINGS)
+def test_every_column_and_every_product_can_be_typed(drawing, n_features, degree, kind, sizes):
+    basis = settle(drawing, n_features, degree, kind, sizes)
     wanted = basis.degree_slices.get(degree, slice(0, 0))
     columns = range(wanted.start, wanted.stop)
     tuples = [basis.unrank(column) for column in columns]
@@ -116,6 +130,75 @@ def test_the_formula_is_filled_in(drawing):
     assert values(drawing)[2].splitlines()[1] == (
         "rank = C(5, 3) − 1 − C(4, 3) − C(2, 2) − C(0, 1) = 10 − 1 − 4 − 1 − 0 = 4"
     )
+
+    settle(drawing, 6, 2, "powers", (2, 3))
+    set_value(drawing, "tuple", "1,3", "input")
+    assert values(drawing)[2].splitlines() == [
+        "(1, 3) is x1 x3: rank 5, column 12.",
+        "groups: 0, 1",
+        "rank = E₂(0) − 1 − E₂(1) − E₁(2) − E₀(2) = 12 − 1 − 4 − 1 − 1 = 5",
+        "column = 7 of lower degrees + 5 = 12",
+    ]
+    set_value(drawing, "tuple", "0,2", "input")
+    assert values(drawing)[2].splitlines()[2] == (
+        "rank = E₂(0) − 1 − E₂(1) − E₁(1) − E₁(2) − 2·E₀(2) = 12 − 1 − 4 − 4 − 1 − 2·1 = 0"
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("degree", [2, 3])
+def test_what_groups_forbid_is_drawn_dashed_and_cannot_be_chosen(drawing, degree, kind):
+    plain = settle(drawing, 6, degree, kind)
+    assert drawing.execute_script(FORBIDDEN) == []
+    basis = settle(drawing, 6, degree, kind, (2, 3))
+    cells = {as_tuple(cell["tuple"]) for cell in drawing.execute_script(CELLS)}
+    forbidden = set(map(as_tuple, drawing.execute_script(FORBIDDEN)))
+    columns = plain.degree_slices[degree]
+    everything = {plain.unrank(c) for c in range(columns.start, columns.stop)}
+    assert cells | forbidden <= everything
+    assert not cells & forbidden
+    leads = {indices[0] for indices in cells}  # a layer that has no column is not drawn
+    assert {t for t in everything if degree == 2 or t[0] in leads} == cells | forbidden
+    for indices in forbidden:
+        with pytest.raises(ValueError, match=r"same group|twice"):
+            basis.rank(indices)
+
+
+def test_forbidden_products_say_why(drawing):
+    settle(drawing, 6, 2, "powers", (2, 3))
+    before = selected(drawing)
+    for typed, said in {
+        "0,1": "x0 and x1 are in the same group: they are not multiplied.",
+        "4,2": "x2 and x4 are in the same group: they are not multiplied.",
+        "3,3": "There are no powers of x3: it is in a group with others.",
+        "0,6": "Write 2 features from 0 to 5, like 0, 1.",
+    }.items():
+        set_value(drawing, "tuple", typed, "input")
+        assert values(drawing)[2] == said
+    assert selected(drawing) == before
+    for column, name in ((3, "x2"), (0, "1")):
+        set_value(drawing, "column", column, "input")
+        degree = int(column > 0)
+        said = f"Column {column} is {name}, of degree {degree}: not drawn here."
+        assert values(drawing)[2] == said
+
+
+@pytest.mark.parametrize(
+    ("typed", "degree", "features", "groups"),
+    [
+        ("4, 4", 2, "8", "4, 4"),  # more than there were
+        ("2 x 0", 2, "6", "2"),
+        ("9,9", 2, "12", "9, 3"),  # as many as can be read
+        ("5 5", 3, "7", "5, 2"),
+        ("none", 2, "6", ""),
+    ],
+)
+def test_sizes_of_groups_stay_where_they_can_be_read(drawing, typed, degree, features, groups):
+    settle(drawing, 6, degree, "powers")
+    set_value(drawing, "groups", typed, "change")
+    for name, kept in (("features", features), ("groups", groups)):
+        field = drawing.find_element("css selector", f"#bijection [name={name}]")
+        assert field.get_property("value") == kept
 
 
 def test_the_cells_before_the_chosen_one_are_shaded(drawing):
@@ -166,6 +249,24 @@ def test_the_mouse_and_the_keys_choose(drawing):
         assert selected(drawing)[0] == wanted
     cells = drawing.execute_script(CELLS)
     assert [c["tuple"] for c in cells if c["tab"] == "0"] == ["0,0"]  # one stop of the tab key
+
+
+def test_keys_pass_over_forbidden_cells(drawing):
+    from selenium.webdriver import ActionChains, Keys
+
+    settle(drawing, 5, 2, "powers", (1, 2, 1))
+    drawing.find_element("css selector", '[data-tuple="0,2"]').click()
+    for key, wanted in [
+        (Keys.ARROW_DOWN, (0, 2)),  # x1 x2 and x2^2 are forbidden
+        (Keys.ARROW_RIGHT, (0, 3)),
+        (Keys.ARROW_DOWN, (1, 3)),
+        (Keys.ARROW_LEFT, (0, 4)),
+        (Keys.HOME, (0, 0)),
+        (Keys.END, (4, 4)),
+        (Keys.ARROW_UP, (3, 4)),
+    ]:
+        ActionChains(drawing).send_keys(key).perform()
+        assert selected(drawing)[0] == wanted
 
 
 def test_features_stay_where_they_can_be_read(drawing):

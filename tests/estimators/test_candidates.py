@@ -6,6 +6,7 @@ from scipy import sparse
 
 import reference
 from csr_zoo import random_dense
+from groupings import GROUPINGS, all_terms
 from polysparse import HashedPolynomialFeatures
 
 X = sparse.csr_array(random_dense(25, 6, 0.3))
@@ -130,3 +131,20 @@ def test_a_name_of_two_features_is_refused():
     poly.feature_names_in_ = np.array(["a", "b", "a", "c", "d", "e"], dtype=object)
     with pytest.raises(ValueError, match=r"'a' names no single feature: .* has it more than once"):
         poly.column_of(("a", "b"))
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("terms", [False, True], ids=["groups", "terms"])
+def test_candidates_with_groups_are_the_products_that_occur(grouping, terms):
+    groups = grouping(6)
+    how = {"groups": groups, "terms": (all_terms(groups, 2) or None) if terms else None}
+    poly = HashedPolynomialFeatures(n_columns=2**20, **how).fit(X)
+    tuples = reference.monomials(6, **how)
+    stored = reference.expand(X.toarray(), **how)[1]
+    expected = {t: n for t, n in zip(tuples, stored.sum(axis=0).tolist(), strict=True) if n}
+    columns = np.unique(poly.column_of([t for t in tuples if t] or [()]))
+    every = np.union1d(columns, poly.column_of(()))
+    found = poly.candidates(X, every)
+    assert {c.features: c.n_rows for c in found} == expected
+    assert all((c.column, c.sign) == poly.column_of(c.features, return_sign=True) for c in found)
+    assert poly.collisions(X).n_monomials == len(expected)

@@ -65,6 +65,16 @@ void test_gram(const Basis& basis) {
     });
 }
 
+/// Rows of one value in each group and of several, so long that they are divided.
+void test_divided_rows() {
+    const std::vector<int64_t> pairs(30, 2), many(30, 20);
+    test_products<int32_t, int32_t, double>(make_grouped(pairs, 2, 3, true, false));
+    test_products<int32_t, int64_t, float>(make_grouped(pairs, 1, 2, true, true));
+    test_products<int32_t, int32_t, double>(make_grouped(many, 1, 2, false, true));
+    test_products<int32_t, int32_t, double>(
+        make_grouped({20, 1, 25, 15}, 2, 3, true, true, {{0, 2}, {0, 2, 3}}));
+}
+
 }  // namespace
 
 void test_apply() {
@@ -74,6 +84,11 @@ void test_apply() {
     test_products<int32_t, int64_t, float>(make_basis(60, 2, 3, true, false));
     for_each_basis({0, 1, 9}, 4, test_gram<int32_t, int32_t, double>);
     for_each_basis({8}, 3, test_gram<int64_t, int64_t, float>);
+    for_each_grouped_basis(4, test_products<int32_t, int32_t, double>);
+    for_each_grouped_basis(3, test_products<int64_t, int64_t, float>);
+    for_each_grouped_basis(4, test_gram<int32_t, int32_t, double>);
+    for_each_grouped_basis(3, test_gram<int64_t, int64_t, float>);
+    test_divided_rows();
 }
 
 }  // namespace polysparse::tests

@@ -80,6 +80,25 @@ def test_degrees(degree, interaction_only, to):
 
 
 @pytest.mark.parametrize("to", CHANGES)
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"groups": [3, 1, 4, 4]},
+        {"groups": [3, 1, 4, 4], "degree": (2, 4)},
+        {"groups": [3, 1, 4, 4], "degree": (3, 3), "interaction_only": True},
+        {"groups": [3, 1, 4, 4], "terms": ["g0:g2:g3", "g1:g3"]},
+        {"groups": [f"g{j % 3}" for j in range(12)]},
+    ],
+    ids=str,
+)
+def test_groups_and_terms(how, to):
+    X = matrix()[:, :12]
+    A = PolynomialOperator(X, **how, include_bias=False, n_jobs=2)
+    change(X, to)
+    use(A)
+
+
+@pytest.mark.parametrize("to", CHANGES)
 @pytest.mark.parametrize("degree", [2, 4])
 def test_observing_ends_in_the_basis(degree, to):
     X = matrix()

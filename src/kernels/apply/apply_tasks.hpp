@@ -19,36 +19,41 @@
 
 #include "apply/apply.hpp"
 #include "apply/chunks.hpp"
+#include "apply/grouped_nest.hpp"
 #include "apply/lead_parts.hpp"
 #include "apply/nest.hpp"
 #include "apply/sinks.hpp"
 #include "apply/strips.hpp"
+#include "apply/term_nest.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/own_columns.hpp"
 
 namespace polysparse {
 
 /// What one worker reads and walks rows with.
-template <class Index, class Value>
+template <class OfIndex, class SomeNest>
 struct Walker {
+    using Index = OfIndex;
     OwnColumns<Index> columns;
-    Nest<Index, Value> nest;
+    SomeNest nest;
 };
 
 /// One for each worker. Throws bad_alloc.
-template <class Index, class Value>
-std::vector<Walker<Index, Value>> walkers_for(const Basis& basis, const CsrView<Value>& x,
-                                              const Strips& strips, int64_t n_threads) {
+template <class SomeWalker, class Value>
+std::vector<SomeWalker> walkers_for(const Basis& basis, const CsrView<Value>& x,
+                                    const Strips& strips, int64_t n_threads) {
     // A tuple whose columns do not increase may be in front of its degree, by up to gap(degree). If
-    // the lowest degree has too few columns in front of it, no column may be so small.
-    const bool is_in_front = basis.gap(basis.lowest) > basis.include_bias;
+    // the lowest degree has too few columns in front of it, no column may be so small. With groups
+    // it may be anywhere.
+    const ColumnOrder order = basis.groups ? ColumnOrder::increasing : ColumnOrder::any;
+    const bool is_in_front = !basis.groups && basis.gap(basis.lowest) > basis.include_bias;
     const int64_t least = is_in_front ? basis.gap(basis.highest) : 0;
     const int64_t together = std::min(strips.stored_together(basis), x.row_offsets[x.n_rows]);
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
-    std::vector<Walker<Index, Value>> walkers;
+    std::vector<SomeWalker> walkers;
     for (int64_t worker = 0; worker < n_threads; ++worker)
         walkers.push_back(
-            {{least, basis.n_features, n_stored(largest), together}, {basis, largest}});
+            {{least, basis.n_features, n_stored(largest), together, order}, {basis, largest}});
     return walkers;
 }
 
@@ -117,9 +122,10 @@ inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offs
 }
 
 /// The products of one task, in the rows of `out` from the task's first on.
-template <bool is_one, class Index, class Value>
-void dot_rows(Walker<Index, Value>& walker, const CsrView<Value>& x, const RowTask& task,
+template <bool is_one, class SomeWalker, class Value>
+void dot_rows(SomeWalker& walker, const CsrView<Value>& x, const RowTask& task,
               VectorTable<const Value> coefficients, VectorTable<Value> out) {
+    using Index = typename SomeWalker::Index;
     const auto dot = [&](int64_t r, const Row<Index, Value>& row) POLYSPARSE_INLINE_LAMBDA {
         Value* const sums = out[r - task.first];
         std::fill_n(sums, is_one ? 1 : out.n_vectors, Value(0));
@@ -131,11 +137,12 @@ void dot_rows(Walker<Index, Value>& walker, const CsrView<Value>& x, const RowTa
 }
 
 /// The same for whole rows, strip by strip.
-template <bool is_one, class Index, class Value>
-void dot_strips(Walker<Index, Value>& walker, const CsrView<Value>& x, const Strips& strips,
+template <bool is_one, class SomeWalker, class Value>
+void dot_strips(SomeWalker& walker, const CsrView<Value>& x, const Strips& strips,
                 const RowTask& task, VectorTable<const Value> coefficients,
                 VectorTable<Value> out) {
     std::fill_n(out.values, (task.last - task.first) * out.n_vectors, Value(0));
+    using Index = typename SomeWalker::Index;
     const auto dot = [&](int64_t r, const LedRow<Index, Value>& part, bool is_first) {
         Value* const sums = out[r - task.first];
         walker.nest.walk(part, is_first, ToDot<Value, is_one>{coefficients, sums});
@@ -143,7 +150,7 @@ void dot_strips(Walker<Index, Value>& walker, const CsrView<Value>& x, const Str
     strips.walk(x, walker.columns, task.first, task.last, 0, x.n_columns, dot);
 }
 
-template <class Index, bool is_one, class Value>
+template <class SomeWalker, bool is_one, class Value>
 bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> coefficients,
              VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     const int64_t k = out.n_vectors;
@@ -152,10 +159,10 @@ bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Valu
     // A strip is read once for all rows of a task. Results depend on parts, but not on tasks.
     const int64_t share = std::clamp(effort.n_outputs / (4 * effort.n_threads),
                                      std::min(part, worth_a_task), part * strips.count());
+    const Basis sizing = sizing_basis(basis, x.row_offsets, x.n_rows);
     const std::vector<RowTask> tasks =
-        cut_rows(basis, x.row_offsets, x.n_rows, effort.n_outputs, share, part);
-    std::vector<Walker<Index, Value>> walkers =
-        walkers_for<Index>(basis, x, strips, effort.n_threads);
+        cut_rows(sizing, x.row_offsets, x.n_rows, effort.n_outputs, share, part);
+    std::vector<SomeWalker> walkers = walkers_for<SomeWalker>(basis, x, strips, effort.n_threads);
     std::vector<Value> parts(tasks.size() * k);  // of tasks that are parts of a row
     const auto dot_task = [&](int64_t worker, int64_t number) {
         const RowTask& task = tasks[number];
@@ -186,10 +193,11 @@ struct ScatterTask {
     int64_t low, high;
 };
 
-template <bool is_one, class Index, class Value>
-void scatter_rows(Walker<Index, Value>& walker, const CsrView<Value>& x, const Strips& strips,
+template <bool is_one, class SomeWalker, class Value>
+void scatter_rows(SomeWalker& walker, const CsrView<Value>& x, const Strips& strips,
                   const ScatterTask& task, VectorTable<const Value> weights,
                   VectorTable<Value> out) {
+    using Index = typename SomeWalker::Index;
     const auto scatter = [&](int64_t r, const LedRow<Index, Value>& part, bool is_first)
                              POLYSPARSE_INLINE_LAMBDA {
                                  walker.nest.walk(part, is_first && task.low == 0,
@@ -205,6 +213,7 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
                                   int64_t n_groups) {
     std::vector<int64_t> bounds{0};
     if (n_groups > 1 && x.n_rows > 0) {
+        const Basis sizing = sizing_basis(basis, x.row_offsets, x.n_rows);
         const int64_t per_row = x.row_offsets[x.n_rows] / std::max<int64_t>(x.n_rows, 1) + 1;
         const int64_t n_wanted = std::clamp<int64_t>(n_outputs >> 11, 64, 1024);
         const int64_t n_sampled = std::clamp<int64_t>(n_wanted / per_row, 1, x.n_rows);
@@ -216,7 +225,7 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
             for (int64_t a = 0; a < n; ++a) {
                 sample.emplace_back(
                     within(x.columns[begin + a], x.n_columns),
-                    static_cast<double>(size_led(basis, shape_of(x.row_offsets, r), a, a + 1)));
+                    static_cast<double>(size_led(sizing, shape_of(x.row_offsets, r), a, a + 1)));
                 total += sample.back().second;
             }
         }
@@ -233,7 +242,7 @@ std::vector<int64_t> divide_leads(const Basis& basis, const CsrView<Value>& x, i
     return bounds;
 }
 
-template <class Index, bool is_one, class Value>
+template <class SomeWalker, bool is_one, class Value>
 bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
                  VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     const int64_t n_columns = basis.n_columns(), n_threads = effort.n_threads, k = out.n_vectors;
@@ -253,7 +262,7 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
     };
 
     const Strips strips = strips_for(basis, x, effort.n_outputs, k);
-    std::vector<Walker<Index, Value>> walkers = walkers_for<Index>(basis, x, strips, n_threads);
+    std::vector<SomeWalker> walkers = walkers_for<SomeWalker>(basis, x, strips, n_threads);
     ChunkResults<Value> results(n_chunks, n_columns, out, n_threads);
     for (int64_t batch = 0; batch < n_batches; ++batch) {
         const auto scatter_task = [&](int64_t worker, int64_t task) {
@@ -270,29 +279,39 @@ bool scatter_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const 
 
 // ---------------------------------------------------------------------------------- any vectors
 
-/// Calls f with a value of the type of the columns, and whether there is one vector.
+/// Calls f with the type of the walkers, and whether there is one vector.
 template <class Value, class F>
-bool with_kinds(const CsrView<Value>& x, int64_t n_vectors, const F& f) {
+bool with_kinds(const Basis& basis, const CsrView<Value>& x, int64_t n_vectors, const F& f) {
     return x.columns.visit([&]<class Index>(const Index*) {
-        return n_vectors == 1 ? f(Index{}, std::true_type{}) : f(Index{}, std::false_type{});
+        const auto with_nest = [&]<class SomeNest>(std::type_identity<SomeNest>) {
+            const std::type_identity<Walker<Index, SomeNest>> walker;
+            return n_vectors == 1 ? f(walker, std::true_type{}) : f(walker, std::false_type{});
+        };
+        if (basis.terms) return with_nest(std::type_identity<TermNest<Index, Value>>{});
+        if (basis.groups) return with_nest(std::type_identity<GroupedNest<Index, Value>>{});
+        return with_nest(std::type_identity<Nest<Index, Value>>{});
     });
 }
 
 template <class Value>
 bool apply(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> coefficients,
            VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
-    return with_kinds(x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
-        return dot_all<Index, is_one>(basis, x, coefficients, out, effort, should_stop);
-    });
+    return with_kinds(basis, x, out.n_vectors,
+                      [&]<class SomeWalker>(std::type_identity<SomeWalker>, auto is_one) {
+                          return dot_all<SomeWalker, is_one>(basis, x, coefficients, out, effort,
+                                                             should_stop);
+                      });
 }
 
 template <class Value>
 bool apply_transposed(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
                       VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     if (basis.n_columns() == 0 || out.n_vectors == 0) return true;
-    return with_kinds(x, out.n_vectors, [&]<class Index>(Index, auto is_one) {
-        return scatter_all<Index, is_one>(basis, x, weights, out, effort, should_stop);
-    });
+    return with_kinds(basis, x, out.n_vectors,
+                      [&]<class SomeWalker>(std::type_identity<SomeWalker>, auto is_one) {
+                          return scatter_all<SomeWalker, is_one>(basis, x, weights, out, effort,
+                                                                 should_stop);
+                      });
 }
 
 }  // namespace polysparse

@@ -16,6 +16,22 @@ LedRow<Index, Value> led_by(Row<Index, Value> row, int64_t from, int64_t to) {
     return {{row.begin + from, row.n - from}, to - from, from};
 }
 
+/// A basis to share out the work of n rows by: the same one or, if there are groups, one without
+/// them. Its sizes of rows are then upper bounds, without the highest degrees if they would be too
+/// large to add up.
+inline Basis sizing_basis(const Basis& basis, const Indices& row_offsets, int64_t n_rows) {
+    Basis sizing = basis;
+    if (!basis.groups) return sizing;
+    sizing.groups = nullptr;
+    sizing.terms = nullptr;
+    const RowShape largest = largest_shape(row_offsets, n_rows);
+    while (sizing.highest > 1 && !is_countable(sizing, largest)) {
+        --sizing.highest;
+        sizing.lowest = std::min(sizing.lowest, sizing.highest);
+    }
+    return sizing;
+}
+
 /// How many outputs, but for the bias, a row's values [from, to) lead.
 inline int64_t size_led(const Basis& basis, RowShape shape, int64_t from, int64_t to) {
     return row_size(basis, rest_of(shape, from)) - row_size(basis, rest_of(shape, to));

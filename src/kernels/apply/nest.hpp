@@ -29,6 +29,10 @@ struct PairShifts {
     POLYSPARSE_INLINE int64_t operator()(int64_t a) const {
         return shift - static_cast<int64_t>(triangle(out_of_lanes(deepest - columns[a])));
     }
+    /// Those of the values from `first` on.
+    POLYSPARSE_INLINE PairShifts from(int64_t first) const {
+        return {columns + first, deepest, shift};
+    }
 };
 
 /// The same, where they are looked up.
@@ -39,119 +43,146 @@ struct KnownShifts {
     POLYSPARSE_INLINE int64_t operator()(int64_t a) const {
         return shift - static_cast<int64_t>(depths[a]);
     }
+    POLYSPARSE_INLINE KnownShifts from(int64_t first) const { return {depths + first, shift}; }
 };
 
-/// Walks rows, for one worker.
+// *Followers* of a row have
+//     followers.next(a)    the first value that may follow value a; all later ones may, too
+//     followers.last(d)    one past the last value that leads a d-tuple
+//     followers.pairs(row, first, last, shifts, scale, sink)
+//                          the pairs that values [first, last) lead, as runs: that of value a has
+//                          shift shifts(a)
+
+/// Values are followed by those that come `gap` later.
+struct GapFollowers {
+    int64_t gap, n;
+
+    POLYSPARSE_INLINE int64_t next(int64_t a) const { return a + gap; }
+    POLYSPARSE_INLINE int64_t last(int64_t d) const { return n - (d - 1) * gap; }
+
+    template <class Index, class Value, class Shifts, class Sink>
+    POLYSPARSE_INLINE void pairs(const Row<Index, Value>& row, int64_t first, int64_t last,
+                                 const Shifts& shifts, Value scale, const Sink& sink) const {
+        const Row<Index, Value> rest{row.begin + first, row.n - first};
+        sink.pairs(rest, last - first, gap, shifts.from(first), scale);
+    }
+};
+
+/// Walks the degrees above 1 of rows, for one worker.
 template <class Index, class Value>
-class Nest {
+class DeepNest {
   public:
-    /// For rows up to a shape, which only degrees above 2 need. The basis must outlive it. Throws
-    /// bad_alloc.
-    Nest(const Basis& basis, RowShape largest)
+    /// For rows up to a shape, of which depths are known for degrees from 2 on if has_depths. The
+    /// basis must outlive it. Throws bad_alloc.
+    DeepNest(const Basis& basis, RowShape largest, bool has_depths)
         : basis_(&basis),
-          gap_(basis.interaction_only),
-          width_(basis.highest > 2 ? n_stored(largest) : 0),
+          width_(has_depths ? n_stored(largest) : 0),
           depths_(width_ * std::max<int64_t>(basis.highest - 1, 0)),
           tame_(Tame::up_to(basis.highest)) {
         leads_.reserve(std::max<int64_t>(basis.highest, 0));
     }
 
-    /// All outputs that the first values of a row lead, and the bias if `has_bias`.
-    template <class Sink>
-    POLYSPARSE_INLINE void walk(const LedRow<Index, Value>& row, bool has_bias, const Sink& sink) {
-        const Basis& basis = *basis_;
-        if (has_bias && basis.include_bias) sink.bias();
-        if (basis.lowest <= 1 && basis.highest >= 1)
-            sink.run(row.begin, row.leads, shift_of(1), Value(1));
-        if (basis.lowest <= 2 && basis.highest >= 2) walk_pairs(row, sink);
-        if (basis.highest > 2) walk_longer(row, sink);
-    }
-
-  private:
-    /// Degrees above 2.
-    template <class Sink>
-    POLYSPARSE_APART void walk_longer(const LedRow<Index, Value>& row, const Sink& sink) {
-        const int64_t lowest = std::max<int64_t>(basis_->lowest, 3), highest = basis_->highest;
-        find_depths(std::integral_constant<int64_t, 2>{}, row);
-        find_depths(std::integral_constant<int64_t, 3>{}, row);
-        for (int64_t d = 4; d <= highest; ++d) find_depths(d, row);
-        // The whole row decides, so that its parts round alike, however it is divided.
-        const Value* const values = row.begin.values;
-        const bool is_tame = std::all_of(values - row.before, values + row.n, tame_);
-        for (int64_t d = lowest; d <= highest; ++d) {
-            const int64_t last = std::min(row.leads, row.n - basis_->gap(d));
-            if (is_tame)
-                walk_behind(d, row, 0, last, shift_of(d), Value(1), sink);
-            else
-                walk_one_by_one(d, row, 0, last, shift_of(d), sink);
-        }
-    }
-
-    /// If Degree is a compile-time constant its simplex numbers are written out. Distinct columns
-    /// are at least as many as the values before them, unless they have changed.
-    template <class Degree>
-    POLYSPARSE_INLINE void find_depths(Degree d, const Row<Index, Value>& row) {
-        uint64_t* const depths = depths_.data() + (d - 2) * width_;
-        const int64_t of_first = deepest(d);
-        for (int64_t a = 0; a < row.n; ++a) {
-            const int64_t column = std::max<int64_t>(row.begin.columns[a], gap_ * a);
-            depths[a] = simplex(d, out_of_lanes(of_first - column));
-        }
-    }
+    /// What the values of a row take from the columns of the d-tuples they lead, for who walks the
+    /// row to write. Needs: has_depths.
+    uint64_t* depths(int64_t d) { return depths_.data() + (d - 2) * width_; }
 
     // What has the inner loops is called apart, and compiled for each generation of processors.
 
-    template <class Sink>
-    POLYSPARSE_PER_PROCESSOR void walk_pairs(const LedRow<Index, Value>& row,
-                                             const Sink& sink) const {
-        sink.pairs(row, std::min(row.leads, row.n - gap_), gap_,
-                   PairShifts<Index>{row.begin.columns, deepest(2), shift_of(2)}, Value(1));
+    /// The pairs that the first values of a row lead.
+    template <class Followers, class Shifts, class Sink>
+    POLYSPARSE_PER_PROCESSOR void walk_pairs(const LedRow<Index, Value>& row, Followers followers,
+                                             Shifts shifts, const Sink& sink) const {
+        followers.pairs(row, 0, std::min(row.leads, followers.last(2)), shifts, Value(1), sink);
     }
 
+    /// The longer tuples. Needs: depths.
+    template <class Followers, class Sink>
+    POLYSPARSE_APART void walk_longer(const LedRow<Index, Value>& row, Followers followers,
+                                      const Sink& sink) {
+        const bool is_tame = this->is_tame(row);
+        for (int64_t d = std::max<int64_t>(basis_->lowest, 3); d <= basis_->highest; ++d) {
+            const int64_t last = std::min(row.leads, followers.last(d));
+            if (is_tame)
+                walk_behind(d, row, followers, 0, last, shift_of(d), Value(1), sink);
+            else
+                walk_one_by_one(d, row, followers, 0, last, shift_of(d), sink);
+        }
+    }
+
+    /// From the last column of a d-tuple to its output column, if no lead took anything from it.
+    int64_t shift_of(int64_t d) const {
+        return static_cast<int64_t>(basis_->degree_end[d]) - basis_->n_features;
+    }
+
+    /// Whether products of leads may be made before they are multiplied with the last value. The
+    /// whole row decides, so that its parts round alike, however it is divided.
+    bool is_tame(const LedRow<Index, Value>& row) const {
+        const Value* const values = row.begin.values;
+        return std::all_of(values - row.before, values + row.n, tame_);
+    }
+
+    /// Leads of an output that is made by itself: none overflows before the whole does.
+    class Leads {
+      public:
+        void reserve(int64_t n) { values_.reserve(n); }
+        void push(Value value) { values_.push_back(value); }
+        void pop() { values_.pop_back(); }
+
+        /// The output that ends with value t of a row.
+        template <class Sink>
+        void put(const Row<Index, Value>& row, int64_t t, int64_t shift, const Sink& sink) const {
+            Value value = row.scale(t);
+            for (size_t i = values_.size(); i > 0; --i) value = values_[i - 1] * value;
+            const ConstSlots<Index, Value> last_one{row.begin.columns + t, &value};
+            sink.run(last_one, 1, shift, Value(1));
+        }
+
+      private:
+        std::vector<Value> values_;
+    };
+
+    Leads& leads() { return leads_; }
+
+  private:
     /// The triples that values [a, last) lead, behind leads that shift and scale them.
-    template <class Sink>
-    POLYSPARSE_PER_PROCESSOR void walk_triples(const Row<Index, Value>& row, int64_t a,
-                                               int64_t last, int64_t shift, Value scale,
+    template <class Followers, class Sink>
+    POLYSPARSE_PER_PROCESSOR void walk_triples(const Row<Index, Value>& row, Followers followers,
+                                               int64_t a, int64_t last, int64_t shift, Value scale,
                                                const Sink& sink) const {
         const uint64_t* const of_pairs = depths_.data();
         const uint64_t* const of_triples = of_pairs + width_;
         for (; a < last; ++a) {
-            const int64_t next = a + gap_;
-            const Row<Index, Value> rest{row.begin + next, row.n - next};
-            const KnownShifts shifts{of_pairs + next, shift - static_cast<int64_t>(of_triples[a])};
-            sink.pairs(rest, rest.n - gap_, gap_, shifts, scale * row.scale(a));
+            const KnownShifts shifts{of_pairs, shift - static_cast<int64_t>(of_triples[a])};
+            followers.pairs(row, followers.next(a), followers.last(2), shifts, scale * row.scale(a),
+                            sink);
         }
     }
 
     /// The same for d-tuples, d > 2.
-    template <class Sink>
-    void walk_behind(int64_t d, const Row<Index, Value>& row, int64_t a, int64_t last,
-                     int64_t shift, Value scale, const Sink& sink) const {
-        if (d == 3) return walk_triples(row, a, last, shift, scale, sink);
+    template <class Followers, class Sink>
+    void walk_behind(int64_t d, const Row<Index, Value>& row, Followers followers, int64_t a,
+                     int64_t last, int64_t shift, Value scale, const Sink& sink) const {
+        if (d == 3) return walk_triples(row, followers, a, last, shift, scale, sink);
         const uint64_t* const depths = depths_.data() + (d - 2) * width_;
         for (; a < last; ++a)
-            walk_behind(d - 1, row, a + gap_, row.n - basis_->gap(d - 1),
+            walk_behind(d - 1, row, followers, followers.next(a), followers.last(d - 1),
                         shift - static_cast<int64_t>(depths[a]), scale * row.scale(a), sink);
     }
 
     /// The same, d > 1, output by output, where a product of leads might overflow and the whole
     /// might not.
-    template <class Sink>
-    void walk_one_by_one(int64_t d, const Row<Index, Value>& row, int64_t a, int64_t last,
-                         int64_t shift, const Sink& sink) {
+    template <class Followers, class Sink>
+    void walk_one_by_one(int64_t d, const Row<Index, Value>& row, Followers followers, int64_t a,
+                         int64_t last, int64_t shift, const Sink& sink) {
         for (; a < last; ++a) {
-            const int64_t next = a + gap_;
+            const int64_t next = followers.next(a);
             const int64_t next_shift = shift - static_cast<int64_t>(depths_[(d - 2) * width_ + a]);
-            leads_.push_back(row.scale(a));
+            leads_.push(row.scale(a));
             if (d > 2)
-                walk_one_by_one(d - 1, row, next, row.n - basis_->gap(d - 1), next_shift, sink);
-            for (int64_t t = next; d == 2 && t < row.n; ++t) {
-                Value value = row.scale(t);
-                for (size_t i = leads_.size(); i > 0; --i) value = leads_[i - 1] * value;
-                const ConstSlots<Index, Value> last_one{row.begin.columns + t, &value};
-                sink.run(last_one, 1, next_shift, Value(1));
-            }
-            leads_.pop_back();
+                walk_one_by_one(d - 1, row, followers, next, followers.last(d - 1), next_shift,
+                                sink);
+            for (int64_t t = next; d == 2 && t < row.n; ++t) leads_.put(row, t, next_shift, sink);
+            leads_.pop();
         }
     }
 
@@ -170,19 +201,65 @@ class Nest {
         }
     };
 
-    /// From the last column of a d-tuple to its output column, if no lead took anything from it.
-    int64_t shift_of(int64_t d) const {
-        return static_cast<int64_t>(basis_->degree_end[d]) - basis_->n_features;
+    const Basis* basis_;
+    int64_t width_;
+    std::vector<uint64_t> depths_;
+    Tame tame_;
+    Leads leads_;
+};
+
+/// Walks rows, for one worker.
+template <class Index, class Value>
+class Nest {
+  public:
+    /// For rows up to a shape, which only degrees above 2 need. The basis must outlive it. Throws
+    /// bad_alloc.
+    Nest(const Basis& basis, RowShape largest)
+        : basis_(&basis), gap_(basis.interaction_only), deep_(basis, largest, basis.highest > 2) {}
+
+    /// All outputs that the first values of a row lead, and the bias if `has_bias`.
+    template <class Sink>
+    POLYSPARSE_INLINE void walk(const LedRow<Index, Value>& row, bool has_bias, const Sink& sink) {
+        const Basis& basis = *basis_;
+        if (has_bias && basis.include_bias) sink.bias();
+        if (basis.lowest <= 1 && basis.highest >= 1)
+            sink.run(row.begin, row.leads, deep_.shift_of(1), Value(1));
+        const GapFollowers followers{gap_, row.n};
+        if (basis.lowest <= 2 && basis.highest >= 2)
+            deep_.walk_pairs(row, followers,
+                             PairShifts<Index>{row.begin.columns, deepest(2), deep_.shift_of(2)},
+                             sink);
+        if (basis.highest > 2) {
+            find_all_depths(row);
+            deep_.walk_longer(row, followers, sink);
+        }
     }
+
+  private:
+    POLYSPARSE_APART void find_all_depths(const Row<Index, Value>& row) {
+        find_depths(std::integral_constant<int64_t, 2>{}, row);
+        find_depths(std::integral_constant<int64_t, 3>{}, row);
+        for (int64_t d = 4; d <= basis_->highest; ++d) find_depths(d, row);
+    }
+
+    /// If Degree is a compile-time constant its simplex numbers are written out. Distinct columns
+    /// are at least as many as the values before them, unless they have changed.
+    template <class Degree>
+    POLYSPARSE_INLINE void find_depths(Degree d, const Row<Index, Value>& row) {
+        uint64_t* const depths = deep_.depths(d);
+        const int64_t of_first = deepest(d);
+        for (int64_t a = 0; a < row.n; ++a) {
+            const int64_t column = std::max<int64_t>(row.begin.columns[a], gap_ * a);
+            depths[a] = simplex(d, out_of_lanes(of_first - column));
+        }
+    }
+
     /// The depth of the first feature, as the first of a d-tuple.
     int64_t deepest(int64_t d) const { return basis_->n_features - 1 - basis_->gap(d); }
 
     const Basis* basis_;
     int64_t gap_;  // from a value to those that may follow it
-    int64_t width_;
-    std::vector<uint64_t> depths_;  // what values take from columns of the d-tuples they lead
-    Tame tame_;
-    std::vector<Value> leads_;  // of the outputs that are walked one by one
+    DeepNest<Index, Value> deep_;
 };
 
 }  // namespace polysparse

@@ -86,6 +86,15 @@ class Strips {
 
     /// How many columns of the basis are led by feature j or a later one.
     static int64_t led_from(const Basis& basis, int64_t j) {
+        if (basis.groups) {
+            if (j == basis.n_features) return 0;
+            if (basis.terms)
+                return static_cast<int64_t>(basis.terms->count_led_from(*basis.groups, j));
+            uint64_t count = 0;
+            for (int64_t d = basis.lowest; d <= basis.highest; ++d)
+                count += basis.groups->count_led_from(d, j);
+            return static_cast<int64_t>(count);
+        }
         return row_size(basis, rest_of(dense_shape(basis), j));
     }
 

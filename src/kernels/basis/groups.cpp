@@ -90,4 +90,14 @@ int64_t TermTable::unrank(int64_t column, int64_t* tuple) const {
     return static_cast<int64_t>(term.members.size());
 }
 
+uint64_t TermTable::count_led_from(const GroupTable& groups, int64_t feature) const {
+    uint64_t count = 0;
+    for (const Term& term : terms_) {
+        const Term::Member& lead = term.members.front();
+        const int64_t end = lead.start + groups.size(lead.group);
+        count += static_cast<uint64_t>(end - std::clamp(feature, lead.start, end)) * lead.stride;
+    }
+    return count;
+}
+
 }  // namespace polysparse

@@ -44,6 +44,11 @@ class GroupTable {
         return d < 2 || depths_.empty() ? nullptr : depths_.data() + (d - 2) * n_features();
     }
 
+    /// How many d-tuples are led by this feature or one after it.
+    uint64_t count_led_from(int64_t d, int64_t feature) const {
+        return depth(d, feature) + count_from(d - 1, next(group_of(feature)));
+    }
+
     /// The feature that leads the d-tuple which has `rest` d-tuples behind it. Needs: there is one,
     /// led by a member of group `first` or a later one.
     int64_t leading(int64_t d, uint64_t rest, int64_t first) const;
@@ -91,6 +96,9 @@ class TermTable {
     /// The column of an increasing tuple, or -1 if no term has its groups.
     int64_t rank(const GroupTable& groups, const int64_t* tuple, int64_t k) const;
     int64_t unrank(int64_t column, int64_t* tuple) const;
+
+    /// How many columns are led by this feature or one after it.
+    uint64_t count_led_from(const GroupTable& groups, int64_t feature) const;
 
   private:
     std::vector<Term> terms_;

@@ -11,6 +11,7 @@ void py_fill_gram(const Basis& basis, In x_offsets, In x_columns, In x_values, I
                   In z_columns, In z_values, int64_t n_columns, bool is_symmetric, Out out,
                   int64_t n_threads) {
     require(n_columns < int64_t{1} << 31 && n_threads >= 1, "malformed CSR arrays");
+    require(!basis.groups || n_columns == basis.n_features, "groups of other features");
     with_csr(x_offsets, x_columns, x_values, n_columns, [&]<class Value>(const CsrView<Value>& x) {
         require(size_of(z_offsets) > 0 && z_columns.size() == z_values.size(),
                 "malformed CSR arrays");

@@ -127,8 +127,21 @@ struct DistinctRows {
     }
 };
 
-/// Reads rows, for one worker. Their columns are copied and brought into range, because they may
-/// change while they are read: a row's groups must be those of the columns that are walked.
+/// next[a]: the first of n increasing columns that may follow column a.
+template <class Index>
+void find_next(const GroupTable& groups, const Index* columns, int64_t n, int64_t* next) {
+    int64_t group_behind = groups.n_groups(), next_behind = n;
+    for (int64_t a = n - 1; a >= 0; --a) {
+        const int64_t group = groups.group_of(columns[a]);
+        if (group != group_behind) next_behind = a + 1;
+        next[a] = groups.has_powers(group) ? a : next_behind;
+        group_behind = group;
+    }
+}
+
+/// Reads rows, for one worker. Their columns are copied, because they may change while they are
+/// read: a row's groups must be those of the columns that are walked. Columns that do not increase
+/// are replaced, because the tuples of others may have no output column.
 template <class Index>
 class GroupedRows {
   public:
@@ -149,11 +162,9 @@ class GroupedRows {
     /// The row, with its groups. It is valid until the next one is read.
     template <class AnyIndex, class Value>
     GroupedRow<Index, Value> read(const Row<AnyIndex, Value>& row) {
-        for (int64_t a = 0; a < row.n; ++a)
-            columns_[a] = static_cast<Index>(
-                within(static_cast<int64_t>(row.begin.columns[a]), basis_->n_features));
+        copy_increasing(row.begin.columns, row.n, basis_->n_features, columns_.get());
         std::fill_n(columns_.get() + row.n, lanes, Index(0));
-        find_next(row.n);
+        find_next(*basis_->groups, columns_.get(), row.n, next_.get());
         count(row.n);
         find_firsts(row.n);
         return {{{columns_.get(), row.begin.values}, row.n},
@@ -162,17 +173,6 @@ class GroupedRows {
 
   private:
     static int64_t n_degrees(const Basis& basis) { return std::max<int64_t>(basis.highest, 1) + 1; }
-
-    void find_next(int64_t n) {
-        const GroupTable& groups = *basis_->groups;
-        int64_t group_behind = groups.n_groups(), next_behind = n;
-        for (int64_t a = n - 1; a >= 0; --a) {
-            const int64_t group = groups.group_of(columns_[a]);
-            if (group != group_behind) next_behind = a + 1;
-            next_[a] = groups.has_powers(group) ? a : next_behind;
-            group_behind = group;
-        }
-    }
 
     /// Numbers of tuples that are not needed may overflow.
     void count(int64_t n) {

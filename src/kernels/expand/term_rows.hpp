@@ -128,45 +128,62 @@ POLYSPARSE_INLINE void walk_row(const Basis& basis, const TermRow<Index, Value>&
     }
 }
 
-/// Reads rows, for one worker, as GroupedRows do.
-template <class Index>
-class TermRows {
+/// Where the values of a row's groups are, for one worker.
+class TermSlices {
   public:
-    TermRows(const Basis& basis, RowShape largest)
-        : basis_(&basis),
-          columns_(std::make_unique<Index[]>(n_stored(largest) + lanes)),
-          slices_(basis.terms->n_slots()) {}
+    /// The basis must outlive it. Throws bad_alloc.
+    explicit TermSlices(const Basis& basis)
+        : groups_(basis.groups.get()), terms_(basis.terms.get()), slices_(terms_->n_slots()) {}
 
-    static uint64_t bytes(const Basis& basis, RowShape largest) {
-        return (n_stored(largest) + lanes) * sizeof(Index) +
-               basis.terms->n_slots() * sizeof(RowSlice);
-    }
+    static uint64_t bytes(const Basis& basis) { return basis.terms->n_slots() * sizeof(RowSlice); }
 
-    template <class AnyIndex, class Value>
-    TermRow<Index, Value> read(const Row<AnyIndex, Value>& row) {
-        const GroupTable& groups = *basis_->groups;
+    /// The slices of n increasing columns. They are valid until the next call.
+    template <class Index>
+    TermShape find(const Index* columns, int64_t n) {
         std::fill(slices_.begin(), slices_.end(), RowSlice{0, 0});
         int64_t group_before = -1, slot = -1;
-        for (int64_t a = 0; a < row.n; ++a) {
-            const int64_t column =
-                within(static_cast<int64_t>(row.begin.columns[a]), basis_->n_features);
-            columns_[a] = static_cast<Index>(column);
-            const int64_t group = groups.group_of(column);
+        for (int64_t a = 0; a < n; ++a) {
+            const int64_t group = groups_->group_of(columns[a]);
             if (group != group_before) {
-                slot = basis_->terms->slot_of(group);
+                slot = terms_->slot_of(group);
                 if (slot >= 0) slices_[slot] = {a, a};
                 group_before = group;
             }
             if (slot >= 0) slices_[slot].end = a + 1;
         }
-        std::fill_n(columns_.get() + row.n, lanes, Index(0));
-        return {{{columns_.get(), row.begin.values}, row.n}, {basis_->terms.get(), slices_.data()}};
+        return {terms_, slices_.data()};
     }
 
   private:
-    const Basis* basis_;
-    std::unique_ptr<Index[]> columns_;
+    const GroupTable* groups_;
+    const TermTable* terms_;
     std::vector<RowSlice> slices_;
+};
+
+/// Reads rows, for one worker, as GroupedRows do.
+template <class Index>
+class TermRows {
+  public:
+    TermRows(const Basis& basis, RowShape largest)
+        : n_features_(basis.n_features),
+          columns_(std::make_unique<Index[]>(n_stored(largest) + lanes)),
+          slices_(basis) {}
+
+    static uint64_t bytes(const Basis& basis, RowShape largest) {
+        return (n_stored(largest) + lanes) * sizeof(Index) + TermSlices::bytes(basis);
+    }
+
+    template <class AnyIndex, class Value>
+    TermRow<Index, Value> read(const Row<AnyIndex, Value>& row) {
+        copy_increasing(row.begin.columns, row.n, n_features_, columns_.get());
+        std::fill_n(columns_.get() + row.n, lanes, Index(0));
+        return {{{columns_.get(), row.begin.values}, row.n}, slices_.find(columns_.get(), row.n)};
+    }
+
+  private:
+    int64_t n_features_;
+    std::unique_ptr<Index[]> columns_;
+    TermSlices slices_;
 };
 
 }  // namespace polysparse

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <type_traits>
 
 #include "matrix/csr_view.hpp"
@@ -41,18 +42,24 @@ POLYSPARSE_PER_PROCESSOR void copy_increasing(const Index* columns, int64_t n, i
     for (int64_t t = 0; t < n; ++t) to[t] = static_cast<Column>(t);
 }
 
+/// Whether the columns of a copied row may be in any order, or increase.
+enum class ColumnOrder { any, increasing };
+
 /// Copies of the columns of a few rows at a time, each below n_columns. Value number p of a row has
-/// column p or a later one; from number `least` on, column `least` or a later one. They need not
-/// increase.
+/// column p or a later one; from number `least` on, column `least` or a later one. Unless they may
+/// be in any order, a row whose columns do not increase has 0, 1, ... instead.
 template <class Index>
 class OwnColumns {
   public:
     /// For rows of up to `longest` stored values; `n_stored` of them at a time, or one row. Throws
     /// bad_alloc.
-    OwnColumns(int64_t least, int64_t n_columns, int64_t longest, int64_t n_stored)
+    OwnColumns(int64_t least, int64_t n_columns, int64_t longest, int64_t n_stored,
+               ColumnOrder order = ColumnOrder::any)
         : least_(as_index(least)),
           last_(as_index(n_columns - 1)),
+          order_(order),
           size_(std::max(longest, n_stored)),
+          n_sure_(std::max<int64_t>(size_ / std::max<int64_t>(longest, 1), 1)),
           columns_(std::make_unique_for_overwrite<Index[]>(size_)) {}
 
     /// Copies rows from `first` on, up to `last` or as many as there is room for. Returns the first
@@ -61,7 +68,7 @@ class OwnColumns {
     int64_t read(const CsrView<Value>& x, int64_t first, int64_t last) {
         return x.row_offsets.visit([&](const auto* row_offsets) {
             begin_ = row_offsets[first];
-            int64_t end = first + 1;
+            int64_t end = std::min(first + n_sure_, last);
             while (end < last && row_offsets[end + 1] - begin_ <= size_) ++end;
             const Index* const from = x.columns.template as<Index>() + begin_;
             copy_from(from, row_offsets[end] - begin_, least_, last_, columns_.get());
@@ -71,6 +78,7 @@ class OwnColumns {
                     if (place < row_offsets[r + 1] - begin_)
                         columns_[place] = between(p, from[place], last_);
                 }
+            if (order_ == ColumnOrder::increasing) replace_changed(row_offsets, first, end);
             return end;
         });
     }
@@ -111,8 +119,38 @@ class OwnColumns {
         for (int64_t t = 0; t < n; ++t) to[t] = between(least, columns[t], last);
     }
 
+    /// How many of n columns are not larger than the one before.
+    POLYSPARSE_PER_PROCESSOR static int64_t count_down(const Index* columns, int64_t n) {
+        Unsigned n_down = 0;  // as wide as the columns, so that lanes are as many
+        for (int64_t t = 1; t < n; ++t) n_down += columns[t] <= columns[t - 1];
+        return static_cast<int64_t>(n_down);
+    }
+
+    /// Replaces the rows among [first, end), which are copied, whose columns do not increase. All
+    /// of them are looked at together: columns may fall from one row to the next, nowhere else.
+    template <class Offset>
+    void replace_changed(const Offset* row_offsets, int64_t first, int64_t end) {
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // from here on, the copy is read
+        Index* const columns = columns_.get();
+        const auto start_of = [&](int64_t r) -> int64_t { return row_offsets[r] - begin_; };
+        int64_t n_down = 0;
+        for (int64_t r = first + 1; r < end; ++r) {
+            const int64_t start = start_of(r);
+            if (start > 0 && start < start_of(r + 1))
+                n_down += columns[start] <= columns[start - 1];
+        }
+        if (count_down(columns, start_of(end)) == n_down) return;
+        for (int64_t r = first; r < end; ++r) {
+            Index* const row = columns + start_of(r);
+            const int64_t n = start_of(r + 1) - start_of(r);
+            if (count_down(row, n) > 0) std::iota(row, row + n, Index(0));
+        }
+    }
+
     Index least_, last_;
+    ColumnOrder order_;
     int64_t size_;
+    int64_t n_sure_;     // there is room for so many rows, however long they are
     int64_t begin_ = 0;  // the first stored value that was copied
     std::unique_ptr<Index[]> columns_;
 };

@@ -462,7 +462,8 @@ class Expansion:
 def gram(columns: Columns, x: CsrRows, z: CsrRows, out: NDArray[Any], n_threads: int) -> None:
     """Write the inner products of the expanded rows of x and z, for all columns of a basis.
 
-    Both may have fewer columns than the basis has features, if none is missing that both store.
+    Both may have fewer columns than the basis has features, if none is missing that both store, and
+    the basis has no groups.
     """
     _kernels.fill_gram(
         _native_basis(columns.basis),

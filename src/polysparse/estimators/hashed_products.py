@@ -85,25 +85,38 @@ def iter_products(
     space: HashedColumns, x: CanonicalCsr, n_jobs: int | None
 ) -> Iterator[HashedProducts]:
     """Yield all products that occur in x, some at a time, in the order of the basis."""
-    # Renumbered from 0, the features that occur have a basis small enough to be counted.
-    features, numbers = np.unique(x.indices, return_inverse=True)
-    compact = replace(x, shape=(x.shape[0], len(features)), indices=numbers.astype(np.int64))
-    basis = MonomialBasis(**{**space.basis.as_dict(), "n_features": len(features)})
+    basis, counted, features = _countable(space.basis, x)
     if basis.n_columns > MAX_COLUMNS:
         raise ValueError(
             f"X has {len(features):,} features that occur: they have more products of degree "
             f"{basis.max_degree} than can be counted. Give fewer rows."
         )
     tally = ColumnTally(basis)
-    tally.count(compact, n_jobs)
+    tally.count(counted, n_jobs)
     observed, counts = tally.chosen(1, None)
-    features = features.astype(np.int64)
     step = max(1, 2**22 // max(1, basis.highest))
     for start in range(0, len(observed), step):
         part = slice(start, start + step)
         tuples = basis.unrank(observed[part])
         tuples = np.ascontiguousarray(np.where(tuples >= 0, features[tuples], -1))
-        yield HashedProducts(tuples, counts[part], *cpu.hash_tuples(space, tuples))
+        places = space.basis._as_increasing(tuples)[0] if basis._is_grouped else tuples
+        yield HashedProducts(tuples, counts[part], *cpu.hash_tuples(space, places))
+
+
+def _countable(
+    basis: MonomialBasis, x: CanonicalCsr
+) -> tuple[MonomialBasis, CanonicalCsr, NDArray[np.int64]]:
+    """Return a basis of the features that occur, x in their numbers, and these features.
+
+    Renumbered from 0, they have a basis small enough to be counted. With groups nothing is
+    renumbered: a group that is left with a single member would allow its powers.
+    """
+    if basis._is_grouped:
+        return basis, x, np.arange(basis.n_features)
+    features, numbers = np.unique(x.indices, return_inverse=True)
+    compact = replace(x, shape=(x.shape[0], len(features)), indices=numbers.astype(np.int64))
+    few = MonomialBasis(**{**basis.as_dict(), "n_features": len(features)})
+    return few, compact, features.astype(np.int64)
 
 
 def list_candidates(

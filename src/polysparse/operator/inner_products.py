@@ -33,7 +33,9 @@ def gram(
     out = output.allocate(shape, x.dtype)
     if columns.kind == "all":
         n_threads = threads_for(n_jobs, shape[0] * len(z.data))
-        cpu.gram(columns, *_with_few_columns(x, z), out, n_threads)
+        if not columns.basis._is_grouped:  # otherwise the group of each column is needed
+            x, z = _with_few_columns(x, z)
+        cpu.gram(columns, x, z, out, n_threads)
         return out
     for rows, x_block in _blocks(columns, x, n_jobs):
         for other_rows, z_block in _blocks(columns, z, n_jobs):

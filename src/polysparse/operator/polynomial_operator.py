@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polysparse.basis.degrees import Degree
+from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.arguments import (
     DEGREE,
     INCLUDE_BIAS,
     INTERACTION_ONLY,
     as_column_space,
+    groups_or_names,
 )
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import dispatch
@@ -55,7 +57,7 @@ class PolynomialOperator(PlainVectorOperator):
         operator is used: the values and indices of a CSR matrix are read where they are. If they
         change, results are wrong, but no memory outside of the arrays is read or written. For a CSR
         matrix on a GPU, the operator is a LinearOperator of CuPy, with the same methods.
-    degree, interaction_only, include_bias, columns
+    degree, interaction_only, include_bias, groups, terms, columns
         As in `expand`: the operator has the columns of what that returns, in the same order. An
         array, an ObservedPolynomialFeatures or a HashedPolynomialFeatures given as `columns` keeps
         the vectors short.
@@ -112,6 +114,12 @@ class PolynomialOperator(PlainVectorOperator):
     >>> A.T @ np.array([1.0, 2.0])
     array([ 3., 10.,  2.,  3., 50.,  0.,  0.,  4.,  6.,  9.])
 
+    Two variables of two levels each, of which only pairs of different variables are multiplied:
+
+    >>> A = PolynomialOperator(np.eye(4)[[0, 1]] + np.eye(4)[[2, 3]], groups=[2, 2])
+    >>> A.column_sums()
+    array([2., 1., 1., 1., 1., 1., 0., 0., 1.])
+
     The heaviest direction of all pairs of 300 features, without the 45,451 columns:
 
     >>> from scipy.sparse.linalg import svds
@@ -128,6 +136,8 @@ class PolynomialOperator(PlainVectorOperator):
         *,
         interaction_only: bool = INTERACTION_ONLY,
         include_bias: bool = INCLUDE_BIAS,
+        groups: Any = None,
+        terms: Any = None,
         columns: Any = None,
         dtype: Any = None,
         n_jobs: int | None = None,
@@ -140,6 +150,8 @@ class PolynomialOperator(PlainVectorOperator):
             degree=degree,
             interaction_only=interaction_only,
             include_bias=include_bias,
+            groups=groups_or_names(groups, terms, getattr(X, "columns", None)),
+            terms=terms,
         )
         self._set(space, x, n_jobs)
 
@@ -162,7 +174,7 @@ class PolynomialOperator(PlainVectorOperator):
         columns.require_indexable()
         self.columns = columns
         self.n_jobs = n_jobs
-        self._x = x
+        self._x = x = x.sorted_by_group(columns.basis)
         self._products = Products(columns, x, n_jobs)
         super().__init__(x.dtype, (x.shape[0], columns.n_columns))
 
@@ -173,7 +185,8 @@ class PolynomialOperator(PlainVectorOperator):
         most = "at most " if planned.is_upper_bound else ""
         return (
             f"<{self.shape[0]}x{self.shape[1]} PolynomialOperator with dtype={self.dtype}, "
-            f"degree={degree}{', interaction_only=True' if basis.interaction_only else ''}, "
+            f"degree={degree}{', interaction_only=True' if basis.interaction_only else ''}"
+            f"{_count_groups(basis)}, "
             f"{self.columns.kind} columns; built, the matrix would need "
             f"{most}{format_bytes(planned.nbytes)}>"
         )
@@ -316,6 +329,7 @@ class PolynomialOperator(PlainVectorOperator):
         """
         z = self._x if Z is None else _as_csr(Z, self.dtype, self.n_jobs)
         require_features(z.shape[1], self._x.shape[1])
+        z = z.sorted_by_group(self.columns.basis)
         return inner_products.gram(self.columns, self._x, z, self.n_jobs)
 
     # ----------------------------------------------------------------------------- for a look
@@ -378,6 +392,12 @@ class PolynomialOperator(PlainVectorOperator):
         return expand_columns(
             self.columns, x, n_jobs=self.n_jobs, max_bytes="available", ways_out=WAYS_OUT
         )
+
+
+def _count_groups(basis: MonomialBasis) -> str:
+    """Return how many groups and terms a basis has, if it has any, for a line of text."""
+    counts = "" if basis.groups is None else f", {basis.groups.n_groups} groups"
+    return counts if basis.terms is None else f"{counts}, {len(basis.terms)} terms"
 
 
 def _as_csr(X: Any, dtype: Any, n_jobs: int | None) -> CanonicalCsr:

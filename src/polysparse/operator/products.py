@@ -26,7 +26,7 @@ class Products:
 
     def __init__(self, columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> None:
         self.columns = columns
-        self.x = x
+        self.x = x = x.sorted_by_group(columns.basis)
         self.n_jobs = n_jobs
         self._expansion = cpu.Expansion(columns, x)
 
@@ -37,7 +37,8 @@ class Products:
         Those are counted, too, that are not chosen, and those that are merged. MemoryError is
         raised if there are more than can be counted.
         """
-        n_outputs = self.x.profile.outputs(self.columns.basis)
+        basis = self.columns.basis
+        n_outputs = self.x.profile_for(basis).outputs(basis)
         require_countable(n_outputs)
         return n_outputs
 
