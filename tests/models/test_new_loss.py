@@ -32,6 +32,8 @@ class HuberRegression(RegressorMixin, PolynomialModel):
         super().__init__(
             degree=2,
             interaction_only=False,
+            groups=None,
+            terms=None,
             columns="all",
             feature_names=None,
             fit_intercept=fit_intercept,

@@ -59,7 +59,12 @@ def test_any_number_of_the_heaviest_is_the_beginning_of_all(seed):
 
 def test_terms_have_names_weights_and_counts():
     table = terms_with([5, 0, 1, -7, 0, 2], [9, 8, 7, 6, 5, 4], interaction_only=True).top(3)
-    assert table == {"name": ["x0 x1", "x0", "x1 x2"], "weight": [-7, 5, 2], "rows": [6, 9, 4]}
+    assert table == {
+        "name": ["x0 x1", "x0", "x1 x2"],
+        "weight": [-7, 5, 2],
+        "rows": [6, 9, 4],
+        "features": [("x0", "x1"), ("x0",), ("x1", "x2")],
+    }
 
 
 @pytest.mark.parametrize("columns", NAMED)
@@ -100,7 +105,7 @@ def test_only_the_terms_that_are_shown_are_named(monkeypatch):
 
 def test_several_classes_have_a_column_for_the_class():
     table = fitted("three").top_terms(7)
-    assert list(table) == ["class", "name", "weight", "rows"]
+    assert list(table) == ["class", "name", "weight", "rows", "features"]
     assert set(table["class"]) <= {0, 10, 20}
     model = fitted("three")
     names = model.column_space_.basis.names().tolist()
@@ -109,7 +114,7 @@ def test_several_classes_have_a_column_for_the_class():
 
 
 def test_two_classes_need_none():
-    assert list(fitted("binary").top_terms()) == ["name", "weight", "rows"]
+    assert list(fitted("binary").top_terms()) == ["name", "weight", "rows", "features"]
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, "many", None, True])

@@ -20,15 +20,17 @@ def contribution_table(
     """Return the columns of a table of the n largest contributions to each score of each row."""
     row, score, column, value = _largest(terms, x, n, n_jobs)
     weights = terms.weights[score, column]
-    return {
+    table = {
         "row": row.tolist(),
         **terms.rows_of(score),
         "name": terms.names(column, sep),
         "contribution": (value * weights).tolist(),
         "value": value.tolist(),
         "weight": weights.tolist(),
-        "features": terms.members(column),
     }
+    if terms.columns.kind != "hashed":
+        table["features"] = terms.members(column)
+    return table
 
 
 def _largest(

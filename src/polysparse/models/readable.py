@@ -59,7 +59,8 @@ class ReadableMixin:
             - `name`, the product of features;
             - `weight`, its coefficient;
             - `rows`, in how many rows of the training data it is not zero;
-            - `features`, the features of the product as a tuple.
+            - `features`, the features of the product as a tuple; not for hashed columns, unless X
+              is given.
 
             If columns are hashed and X is given, `name` lists the products in X that share the
             column, the most frequent first. `weight` and `rows` are those of the first one, with

@@ -73,9 +73,7 @@ class Terms:
         return self.columns.basis.unrank(ranks)
 
     def members(self, columns: NDArray[np.int64]) -> list[tuple[str, ...]]:
-        """Return the names of the features in each column; none if it is hashed."""
-        if isinstance(self.columns, HashedColumns):
-            return [()] * len(columns)
+        """Return the names of the features in columns that are not hashed."""
         return members_of_tuples(self.tuples(columns), self.features)
 
     def top(
@@ -93,7 +91,8 @@ class Terms:
         """
         row, column = self.heaviest(n, among)
         weights = self.weights[row, column]
-        names, members, counts = self.names(column, sep), self.members(column), None
+        names, counts = self.names(column, sep), None
+        members = None if isinstance(self.columns, HashedColumns) else self.members(column)
         if self.counts is not None:
             counts = self.counts[column]
         elif x is not None and isinstance(self.columns, HashedColumns):
@@ -105,7 +104,7 @@ class Terms:
         table = self.rows_of(row) | {"name": names, "weight": weights.tolist()}
         if counts is not None:
             table["rows"] = counts.tolist()
-        return table | {"features": members}
+        return table if members is None else table | {"features": members}
 
     def rows_of(self, row: NDArray[np.int64]) -> dict[str, list[Any]]:
         """Return the column of a table that tells the class or target; none if there is one."""
