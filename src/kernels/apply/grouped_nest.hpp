@@ -26,9 +26,9 @@ struct GroupFollowers {
     POLYSPARSE_INLINE int64_t next(int64_t a) const { return nexts[a]; }
     POLYSPARSE_INLINE int64_t last(int64_t d) const { return lasts[d]; }
 
-    template <class Index, class Value, class Shifts, class Sink>
+    template <class Index, class Value, class Sink>
     POLYSPARSE_INLINE void pairs(const Row<Index, Value>& row, int64_t first, int64_t last,
-                                 const Shifts& shifts, Value scale, const Sink& sink) const {
+                                 KnownShifts shifts, Value scale, const Sink& sink) const {
         for (int64_t a = first; a < last; ++a)
             sink.run(row.begin + nexts[a], row.n - nexts[a], shifts(a), scale * row.scale(a));
     }
@@ -64,9 +64,21 @@ class GroupedNest {
     template <class Followers, class Sink>
     POLYSPARSE_INLINE void walk_deep(const LedRow<Index, Value>& row, Followers followers,
                                      const Sink& sink) {
-        const KnownShifts shifts{deep_.depths(2), deep_.shift_of(2)};
-        if (basis_->lowest <= 2) deep_.walk_pairs(row, followers, shifts, sink);
-        if (basis_->highest > 2) deep_.walk_longer(row, followers, sink);
+        if (basis_->lowest <= 2) walk_pairs(row, followers, sink);
+        if (basis_->highest > 2) walk_longer(row, followers, sink);
+    }
+
+    template <class Followers, class Sink>
+    POLYSPARSE_PER_PROCESSOR void walk_pairs(const LedRow<Index, Value>& row, Followers followers,
+                                             const Sink& sink) const {
+        followers.pairs(row, 0, std::min(row.leads, followers.last(2)),
+                        KnownShifts{deep_.depths(2), deep_.shift_of(2)}, Value(1), sink);
+    }
+
+    template <class Followers, class Sink>
+    POLYSPARSE_APART void walk_longer(const LedRow<Index, Value>& row, Followers followers,
+                                      const Sink& sink) {
+        deep_.walk(row, followers, sink);
     }
 
     /// Whether no group has two values or powers. The whole row decides, so that its parts round
