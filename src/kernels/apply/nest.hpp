@@ -29,10 +29,6 @@ struct PairShifts {
     POLYSPARSE_INLINE int64_t operator()(int64_t a) const {
         return shift - static_cast<int64_t>(triangle(out_of_lanes(deepest - columns[a])));
     }
-    /// Those of the values from `first` on.
-    POLYSPARSE_INLINE PairShifts from(int64_t first) const {
-        return {columns + first, deepest, shift};
-    }
 };
 
 /// The same, where they are looked up.
@@ -43,6 +39,7 @@ struct KnownShifts {
     POLYSPARSE_INLINE int64_t operator()(int64_t a) const {
         return shift - static_cast<int64_t>(depths[a]);
     }
+    /// Those of the values from `first` on.
     POLYSPARSE_INLINE KnownShifts from(int64_t first) const { return {depths + first, shift}; }
 };
 
@@ -60,15 +57,15 @@ struct GapFollowers {
     POLYSPARSE_INLINE int64_t next(int64_t a) const { return a + gap; }
     POLYSPARSE_INLINE int64_t last(int64_t d) const { return n - (d - 1) * gap; }
 
-    template <class Index, class Value, class Shifts, class Sink>
+    template <class Index, class Value, class Sink>
     POLYSPARSE_INLINE void pairs(const Row<Index, Value>& row, int64_t first, int64_t last,
-                                 const Shifts& shifts, Value scale, const Sink& sink) const {
+                                 KnownShifts shifts, Value scale, const Sink& sink) const {
         const Row<Index, Value> rest{row.begin + first, row.n - first};
         sink.pairs(rest, last - first, gap, shifts.from(first), scale);
     }
 };
 
-/// Walks the degrees above 1 of rows, for one worker.
+/// Walks the degrees above 2 of rows, for one worker.
 template <class Index, class Value>
 class DeepNest {
   public:
@@ -85,20 +82,12 @@ class DeepNest {
     /// What the values of a row take from the columns of the d-tuples they lead, for who walks the
     /// row to write. Needs: has_depths.
     uint64_t* depths(int64_t d) { return depths_.data() + (d - 2) * width_; }
+    const uint64_t* depths(int64_t d) const { return depths_.data() + (d - 2) * width_; }
 
-    // What has the inner loops is called apart, and compiled for each generation of processors.
-
-    /// The pairs that the first values of a row lead.
-    template <class Followers, class Shifts, class Sink>
-    POLYSPARSE_PER_PROCESSOR void walk_pairs(const LedRow<Index, Value>& row, Followers followers,
-                                             Shifts shifts, const Sink& sink) const {
-        followers.pairs(row, 0, std::min(row.leads, followers.last(2)), shifts, Value(1), sink);
-    }
-
-    /// The longer tuples. Needs: depths.
+    /// All tuples of more than two that the first values of a row lead. Needs: depths.
     template <class Followers, class Sink>
-    POLYSPARSE_APART void walk_longer(const LedRow<Index, Value>& row, Followers followers,
-                                      const Sink& sink) {
+    POLYSPARSE_INLINE void walk(const LedRow<Index, Value>& row, Followers followers,
+                                const Sink& sink) {
         const bool is_tame = this->is_tame(row);
         for (int64_t d = std::max<int64_t>(basis_->lowest, 3); d <= basis_->highest; ++d) {
             const int64_t last = std::min(row.leads, followers.last(d));
@@ -144,6 +133,8 @@ class DeepNest {
     Leads& leads() { return leads_; }
 
   private:
+    // What has the inner loops is called apart, and compiled for each generation of processors.
+
     /// The triples that values [a, last) lead, behind leads that shift and scale them.
     template <class Followers, class Sink>
     POLYSPARSE_PER_PROCESSOR void walk_triples(const Row<Index, Value>& row, Followers followers,
@@ -224,22 +215,24 @@ class Nest {
         if (has_bias && basis.include_bias) sink.bias();
         if (basis.lowest <= 1 && basis.highest >= 1)
             sink.run(row.begin, row.leads, deep_.shift_of(1), Value(1));
-        const GapFollowers followers{gap_, row.n};
-        if (basis.lowest <= 2 && basis.highest >= 2)
-            deep_.walk_pairs(row, followers,
-                             PairShifts<Index>{row.begin.columns, deepest(2), deep_.shift_of(2)},
-                             sink);
-        if (basis.highest > 2) {
-            find_all_depths(row);
-            deep_.walk_longer(row, followers, sink);
-        }
+        if (basis.lowest <= 2 && basis.highest >= 2) walk_pairs(row, sink);
+        if (basis.highest > 2) walk_longer(row, sink);
     }
 
   private:
-    POLYSPARSE_APART void find_all_depths(const Row<Index, Value>& row) {
+    template <class Sink>
+    POLYSPARSE_PER_PROCESSOR void walk_pairs(const LedRow<Index, Value>& row,
+                                             const Sink& sink) const {
+        sink.pairs(row, std::min(row.leads, row.n - gap_), gap_,
+                   PairShifts<Index>{row.begin.columns, deepest(2), deep_.shift_of(2)}, Value(1));
+    }
+
+    template <class Sink>
+    POLYSPARSE_APART void walk_longer(const LedRow<Index, Value>& row, const Sink& sink) {
         find_depths(std::integral_constant<int64_t, 2>{}, row);
         find_depths(std::integral_constant<int64_t, 3>{}, row);
         for (int64_t d = 4; d <= basis_->highest; ++d) find_depths(d, row);
+        deep_.walk(row, GapFollowers{gap_, row.n}, sink);
     }
 
     /// If Degree is a compile-time constant its simplex numbers are written out. Distinct columns

@@ -128,7 +128,7 @@ class OwnColumns {
     /// Replaces the rows among [first, end), which are copied, whose columns do not increase. All
     /// of them are looked at together: columns may fall from one row to the next, nowhere else.
     template <class Offset>
-    void replace_changed(const Offset* row_offsets, int64_t first, int64_t end) {
+    POLYSPARSE_APART void replace_changed(const Offset* row_offsets, int64_t first, int64_t end) {
         std::atomic_signal_fence(std::memory_order_seq_cst);  // from here on, the copy is read
         Index* const columns = columns_.get();
         const auto start_of = [&](int64_t r) -> int64_t { return row_offsets[r] - begin_; };
