@@ -34,6 +34,18 @@ struct GroupFollowers {
     }
 };
 
+/// What a lead takes from the column of a pair, looked up by its feature.
+template <class Index>
+struct FeatureShifts {
+    const Index* columns;
+    const uint64_t* depths;  // [feature]
+    int64_t shift;
+
+    POLYSPARSE_INLINE int64_t operator()(int64_t a) const {
+        return shift - static_cast<int64_t>(depths[columns[a]]);
+    }
+};
+
 /// Walks rows with increasing columns, for one worker.
 template <class Index, class Value>
 class GroupedNest {
@@ -53,19 +65,25 @@ class GroupedNest {
         if (basis.lowest <= 1 && basis.highest >= 1)
             sink.run(row.begin, row.leads, deep_.shift_of(1), Value(1));
         if (basis.highest < 2) return;
-        for (int64_t d = 2; d <= basis.highest; ++d) find_depths(d, row);
-        if (has_one_each(row))
-            walk_deep(row, GapFollowers{1, row.n}, sink);
-        else
-            walk_deep(row, find_followers(row), sink);
+        if (has_one_each(row)) {
+            const uint64_t* const depths = basis.groups->depths(2);
+            if (basis.lowest <= 2 && depths != nullptr) walk_known_pairs(row, depths, sink);
+            if (basis.highest == 2 && depths != nullptr) return;
+            walk_deep(row, GapFollowers{1, row.n}, depths == nullptr, sink);
+        } else {
+            walk_deep(row, find_followers(row), true, sink);
+        }
     }
 
   private:
-    template <class Followers, class Sink>
-    POLYSPARSE_INLINE void walk_deep(const LedRow<Index, Value>& row, Followers followers,
-                                     const Sink& sink) {
-        if (basis_->lowest <= 2) walk_pairs(row, followers, sink);
-        if (basis_->highest > 2) walk_longer(row, followers, sink);
+    // What has the inner loops is called apart, and compiled for each generation of processors.
+
+    /// The pairs of a row with one value in each group, whose depths are those of all features.
+    template <class Sink>
+    POLYSPARSE_PER_PROCESSOR void walk_known_pairs(const LedRow<Index, Value>& row,
+                                                   const uint64_t* depths, const Sink& sink) const {
+        sink.pairs(row, std::min(row.leads, row.n - 1), 1,
+                   FeatureShifts<Index>{row.begin.columns, depths, deep_.shift_of(2)}, Value(1));
     }
 
     template <class Followers, class Sink>
@@ -75,10 +93,13 @@ class GroupedNest {
                         KnownShifts{deep_.depths(2), deep_.shift_of(2)}, Value(1), sink);
     }
 
+    /// Degrees above 2, and pairs if `has_pairs`.
     template <class Followers, class Sink>
-    POLYSPARSE_APART void walk_longer(const LedRow<Index, Value>& row, Followers followers,
-                                      const Sink& sink) {
-        deep_.walk(row, followers, sink);
+    POLYSPARSE_APART void walk_deep(const LedRow<Index, Value>& row, Followers followers,
+                                    bool has_pairs, const Sink& sink) {
+        for (int64_t d = 2; d <= basis_->highest; ++d) find_depths(d, row);
+        if (has_pairs && basis_->lowest <= 2) walk_pairs(row, followers, sink);
+        if (basis_->highest > 2) deep_.walk(row, followers, sink);
     }
 
     /// Whether no group has two values or powers. The whole row decides, so that its parts round
