@@ -44,6 +44,7 @@ STATEMENTS = [
     "polysparse.expand(X, columns='hashed', **given)",
     "polysparse.iter_expand(X, **given)",
     "polysparse.plan(X, **given)",
+    "PolynomialOperator(X, **given)",
     "PolynomialOperator(X, columns=PolynomialFeatures(**given).fit(here))",
     "PolynomialFeatures(**given).fit(here).transform(X)",
     "HashedPolynomialFeatures(**given).transform(X)",
