@@ -35,6 +35,8 @@ rng = np.random.default_rng(0)
 for name in ("clicks", "train", "test"):
     X = (rng.random((300, 100)) < 0.2).astype(float)
     dump_svmlight_file(X, (X[:, 0] * X[:, 1] > 0).astype(int), f"{name}.svmlight")
+with open("labels.txt", "w") as labels:
+    labels.write("user\n" * 50 + "item\n" * 30 + "hour\n" * 20)
 END
     grep '^    polysparse ' "$root/$page" >commands
     sh -eu commands >output 2>&1 || { cat output && exit 1; }

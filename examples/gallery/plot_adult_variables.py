@@ -82,8 +82,8 @@ model = PolynomialLogisticRegression(
 train, test = slice(0, 15_000), slice(15_000, n_people)
 pipeline = make_pipeline(encoder, model).fit(people[train], income[train])
 
-plain = MonomialBasis(len(groups), interaction_only=True, include_bias=False)
-print(f"{len(groups)} columns, {plain.n_columns:,} terms, {model.coef_.size:,} of them possible")
+n_all = MonomialBasis(len(groups), interaction_only=True, include_bias=False).n_columns
+print(f"{len(groups)} columns, {model.coef_.size:,} terms; {n_all:,} without groups")
 
 # %%
 # Pairs explain what single variables cannot:
@@ -110,7 +110,8 @@ plt.show()
 # %%
 # Which levels matter in a pair? ``within`` selects its terms.
 
-model.top_terms(6, within="education:occupation").round(2)[["name", "weight", "rows"]]
+top = model.top_terms(6, within="education:occupation")
+top[["name", "weight", "rows"]].round(2)
 
 # %%
 # And for one person, the terms that contribute most to the score:

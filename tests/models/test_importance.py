@@ -133,6 +133,17 @@ def test_heat_map():
     pyplot.close(figure)
 
 
+def test_a_heat_map_has_no_grid():
+    mpl = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from matplotlib.figure import Figure
+
+    model = PolynomialRidge(groups=interleaved(5)).fit(X, TARGETS["ridge"])
+    with mpl.rc_context({"axes.grid": True}):
+        ax = model.plot_importance(ax=Figure().subplots())
+    lines = [*ax.get_xgridlines(), *ax.get_ygridlines()]
+    assert not any(line.get_visible() for line in lines)
+
+
 @pytest.mark.parametrize("target", ["ridge", "binary", "three"])
 @pytest.mark.parametrize("columns", ["all", "observed"])
 def test_contributions_add_up_to_scores(target, columns):

@@ -140,5 +140,6 @@ def draw_importance(table: dict[str, list[Any]], ax: Any = None, make_figure: An
             color="white" if is_dark else "0.2",
         )
     ax.spines[:].set_visible(False)
+    ax.grid(False)  # a style may have turned it on
     ax.tick_params(length=0)
     return ax
