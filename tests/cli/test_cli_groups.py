@@ -317,7 +317,10 @@ class TestTermsByGroup:
         expected = load_model(model).top_terms(within="a:b", sep=" * ")
         assert found["name"] == list(expected["name"])
         error = refused(capsys, 1, "terms", model, "--within", "a:nope")
-        assert "--within='a:nope' is not a tuple of groups that the model has; --by group lists them" in error
+        assert (
+            "--within='a:nope' is not a tuple of groups that the model has; --by group lists them"
+            in error
+        )
 
     def test_a_heat_map(self, model, tmp_path, capsys):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -6,7 +6,7 @@ this module for its first task, so it does not import scikit-learn, which takes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,11 @@ def count_classes(data: DataBlock) -> tuple[Any, ...]:
     if fault is not None:
         return (ClassWeights(classes[:1], sums[:1], fault),)
     return (ClassWeights(classes, sums),)
+
+
+def sort_features(data: DataBlock, basis: MonomialBasis) -> DataBlock:
+    """Return the rows with the features of a basis sorted by group."""
+    return replace(data, x=data.x.sorted_by_group(basis))
 
 
 def encode_targets(data: DataBlock, loss: Loss) -> EncodedTargets:

@@ -71,7 +71,13 @@ class ClusterRows:
         return tally  # type: ignore[no-any-return]
 
     def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
-        """Encode y for a loss, and send the columns to the workers."""
+        """Encode y for a loss, and send the columns to the workers.
+
+        If groups of features are not contiguous, features are sorted once, not in every pass.
+        """
+        groups = columns.basis.groups
+        if groups is not None and groups.order is not None:
+            self.data = self.cluster.keep(data_blocks.sort_features, self.data, basis=columns.basis)
         self._encoded = self.cluster.keep(data_blocks.encode_targets, self.data, loss=loss)
         self._shared = {"columns": self.cluster.share(columns), "n_jobs": self.n_jobs}
 

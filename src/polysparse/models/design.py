@@ -23,9 +23,9 @@ class Design:
 
     def __init__(self, columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> None:
         self.columns = columns
-        self.x = x
+        self.x = x.sorted_by_group(columns.basis)
         self.n_jobs = n_jobs
-        self.products = Products(columns, x, n_jobs)
+        self.products = Products(columns, self.x, n_jobs)
 
     def apply(self, coefficients: NDArray[Any]) -> NDArray[Any]:
         """Return the expansion times coefficients, of shape (n_columns,) or (n_columns, k)."""
