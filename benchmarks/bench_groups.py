@@ -422,7 +422,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only one case, without formulaic")
     parser.add_argument(
-        "--slow", action="store_true", help="formulaic with 1,000 x 1,000 levels: 15 minutes"
+        "--slow", action="store_true", help="formulaic with 1,000 x 1,000 levels, too: minutes"
     )
     parser.add_argument("--repeats", type=int, default=5, help="rounds of which the best counts")
     parser.add_argument("--markdown", action="store_true", help="tables for a README")

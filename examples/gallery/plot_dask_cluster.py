@@ -53,7 +53,7 @@ print(f"{poly.n_output_features_:,} of {XP.shape[1]:,} columns are kept")
 # %%
 # Dask tells which worker did what, and when.
 
-STEPS = {"count_block": "count a block", "merge": "join counts", "transform": "transform a block"}
+STEPS = {"count_block": "count a block", "sum": "join counts", "transform": "transform a block"}
 COLORS = dict(zip([*STEPS.values(), "make a block"], ("C0", "C3", "C1", "0.75"), strict=True))
 spans = [
     (task["worker"], STEPS.get(key_split(task["key"]), "make a block"), span["start"], span["stop"])

@@ -20,7 +20,7 @@ class TermNest {
   public:
     /// The basis must outlive it. Throws bad_alloc.
     TermNest(const Basis& basis, RowShape largest)
-        : basis_(&basis), slices_(basis), deep_(basis, largest, false) {}
+        : basis_(&basis), slices_(basis, largest), deep_(basis, largest, false) {}
 
     /// All outputs that the first values of a row lead, and the bias if `has_bias`.
     template <class Sink>

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "basis/basis.hpp"
+#include "expand/row_groups.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/csr_view.hpp"
 #include "matrix/own_columns.hpp"
@@ -148,6 +149,7 @@ class GroupedRows {
     /// For rows up to a shape. The basis must outlive it. Throws bad_alloc.
     GroupedRows(const Basis& basis, RowShape largest)
         : basis_(&basis),
+          groups_(basis, largest),
           width_(n_stored(largest) + 1),
           columns_(std::make_unique<Index[]>(width_ + lanes)),
           next_(std::make_unique_for_overwrite<int64_t[]>(width_)),
@@ -156,7 +158,8 @@ class GroupedRows {
 
     static uint64_t bytes(const Basis& basis, RowShape largest) {
         const uint64_t width = n_stored(largest) + 1;
-        return (width + lanes) * sizeof(Index) + width * sizeof(int64_t) * (n_degrees(basis) + 1);
+        return RowGroups::bytes(largest) + (width + lanes) * sizeof(Index) +
+               width * sizeof(int64_t) * (n_degrees(basis) + 1);
     }
 
     /// The row, with its groups. It is valid until the next one is read.
@@ -164,9 +167,11 @@ class GroupedRows {
     GroupedRow<Index, Value> read(const Row<AnyIndex, Value>& row) {
         copy_increasing(row.begin.columns, row.n, basis_->n_features, columns_.get());
         std::fill_n(columns_.get() + row.n, lanes, Index(0));
-        find_next(*basis_->groups, columns_.get(), row.n, next_.get());
-        count(row.n);
-        find_firsts(row.n);
+        if (groups_.read(columns_.get(), row.n)) {
+            find_next(*basis_->groups, columns_.get(), row.n, next_.get());
+            count(row.n);
+            find_firsts(row.n);
+        }
         return {{{columns_.get(), row.begin.values}, row.n},
                 {row.n, next_.get(), counts_.get(), firsts_.get(), width_}};
     }
@@ -202,6 +207,7 @@ class GroupedRows {
     }
 
     const Basis* basis_;
+    RowGroups groups_;
     int64_t width_;
     std::unique_ptr<Index[]> columns_;
     std::unique_ptr<int64_t[]> next_, counts_, firsts_;

@@ -21,6 +21,8 @@ class RowGroups {
           n_features_(basis.n_features),
           groups_(n_stored(largest)) {}
 
+    static uint64_t bytes(RowShape largest) { return n_stored(largest) * sizeof(int32_t); }
+
     /// Reads a row of n columns, which are brought into range. Returns whether its groups are not
     /// those of the row before.
     template <class Index>

@@ -13,6 +13,7 @@
 
 #include "basis/basis.hpp"
 #include "expand/layout.hpp"
+#include "expand/row_groups.hpp"
 #include "expand/row_shape.hpp"
 #include "expand/walk.hpp"
 #include "matrix/csr_view.hpp"
@@ -31,6 +32,7 @@ struct RowSlice {
 struct TermShape {
     const TermTable* table;
     const RowSlice* slices;  // [slot of a group]
+    int64_t n_outputs;       // of all terms
 
     RowSlice slice(const Term::Member& member) const { return slices[member.slot]; }
     int64_t size(const Term& term) const {
@@ -56,9 +58,7 @@ inline int64_t degree_size(const Basis& basis, int64_t d, const TermShape& shape
     return size;
 }
 inline int64_t row_size(const Basis& basis, const TermShape& shape) {
-    int64_t size = basis.include_bias;
-    for (const Term& term : basis.terms->terms()) size += shape.size(term);
-    return size;
+    return basis.include_bias + shape.n_outputs;
 }
 
 /// Keys of the walk: a tuple is known by its output column. A lead adds its place within its group
@@ -131,33 +131,42 @@ POLYSPARSE_INLINE void walk_row(const Basis& basis, const TermRow<Index, Value>&
 /// Where the values of a row's groups are, for one worker.
 class TermSlices {
   public:
-    /// The basis must outlive it. Throws bad_alloc.
-    explicit TermSlices(const Basis& basis)
-        : groups_(basis.groups.get()), terms_(basis.terms.get()), slices_(terms_->n_slots()) {}
+    /// For rows up to a shape. The basis must outlive it. Throws bad_alloc.
+    TermSlices(const Basis& basis, RowShape largest)
+        : groups_(basis, largest), terms_(basis.terms.get()), slices_(terms_->n_slots()) {}
 
-    static uint64_t bytes(const Basis& basis) { return basis.terms->n_slots() * sizeof(RowSlice); }
+    static uint64_t bytes(const Basis& basis, RowShape largest) {
+        return RowGroups::bytes(largest) + basis.terms->n_slots() * sizeof(RowSlice);
+    }
 
     /// The slices of n increasing columns. They are valid until the next call.
     template <class Index>
     TermShape find(const Index* columns, int64_t n) {
-        std::fill(slices_.begin(), slices_.end(), RowSlice{0, 0});
-        int64_t group_before = -1, slot = -1;
-        for (int64_t a = 0; a < n; ++a) {
-            const int64_t group = groups_->group_of(columns[a]);
-            if (group != group_before) {
-                slot = terms_->slot_of(group);
-                if (slot >= 0) slices_[slot] = {a, a};
-                group_before = group;
-            }
-            if (slot >= 0) slices_[slot].end = a + 1;
-        }
-        return {terms_, slices_.data()};
+        if (groups_.read(columns, n)) find_slices(n);
+        return {terms_, slices_.data(), n_outputs_};
     }
 
   private:
-    const GroupTable* groups_;
+    void find_slices(int64_t n) {
+        std::fill(slices_.begin(), slices_.end(), RowSlice{0, 0});
+        int64_t group_before = -1, slot = -1;
+        for (int64_t a = 0; a < n; ++a) {
+            if (groups_[a] != group_before) {
+                group_before = groups_[a];
+                slot = terms_->slot_of(group_before);
+                if (slot >= 0) slices_[slot] = {a, a};
+            }
+            if (slot >= 0) slices_[slot].end = a + 1;
+        }
+        const TermShape shape{terms_, slices_.data(), 0};
+        n_outputs_ = 0;
+        for (const Term& term : terms_->terms()) n_outputs_ += shape.size(term);
+    }
+
+    RowGroups groups_;
     const TermTable* terms_;
     std::vector<RowSlice> slices_;
+    int64_t n_outputs_ = 0;
 };
 
 /// Reads rows, for one worker, as GroupedRows do.
@@ -167,10 +176,10 @@ class TermRows {
     TermRows(const Basis& basis, RowShape largest)
         : n_features_(basis.n_features),
           columns_(std::make_unique<Index[]>(n_stored(largest) + lanes)),
-          slices_(basis) {}
+          slices_(basis, largest) {}
 
     static uint64_t bytes(const Basis& basis, RowShape largest) {
-        return (n_stored(largest) + lanes) * sizeof(Index) + TermSlices::bytes(basis);
+        return (n_stored(largest) + lanes) * sizeof(Index) + TermSlices::bytes(basis, largest);
     }
 
     template <class AnyIndex, class Value>
