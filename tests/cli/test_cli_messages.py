@@ -99,7 +99,9 @@ def error_of(capsys, *arguments, code=1):
     return error
 
 
-@pytest.mark.parametrize("content", [gzip.compress(GOOD * 99)[:-9], b"\x1f\x8bjunk" * 9])
+@pytest.mark.parametrize(
+    "content", [gzip.compress(GOOD * 99)[:-9], b"\x1f\x8bjunk" * 9], ids=["cut off", "not gzip"]
+)
 def test_the_file_is_named_once(content, tmp_path, capsys):
     (tmp_path / "in.svm.gz").write_bytes(content)
     error = error_of(capsys, "plan", tmp_path / "in.svm.gz")

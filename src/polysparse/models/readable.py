@@ -138,7 +138,7 @@ class ReadableMixin:
         >>> rng = np.random.default_rng(0)
         >>> codes = rng.integers(0, 3, (500, 2))
         >>> X = np.hstack([np.eye(3)[codes[:, 0]], np.eye(3)[codes[:, 1]]])
-        >>> y = 2.0 * (codes[:, 0] == 1) * (codes[:, 1] == 2) - (codes[:, 1] == 0)
+        >>> y = 3.0 * (codes[:, 0] == codes[:, 1]) + (codes[:, 1] == 0)
         >>> model = PolynomialRidge(groups={"color": 3, "size": 3}).fit(X, y)
         >>> list(model.importance()["name"])
         ['color:size', 'size', 'color']
