@@ -36,7 +36,7 @@ class CanonicalCsr:
     data: NDArray[Any]
     is_array: bool  # whether X is of SciPy's array family (csr_array), not its matrix family
     sorted_for: FeatureGroups | None = None  # whose order the features are in
-    has_distinct_groups: bool = False  # whether every row has at most one value of each of these
+    has_distinct_groups: bool = False  # whether every row is known to have one value of each at most
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -66,7 +66,8 @@ class CanonicalCsr:
         if self.shape[1] != basis.n_features:
             return self  # refused by whoever plans the expansion
         x = self if groups.order is None else self._sorted_by(groups)
-        is_distinct = cpu.groups_are_distinct(basis, x, threads_for(None, len(x.indices)))
+        n_threads = threads_for(None, len(x.indices))
+        is_distinct = basis.terms is None and cpu.groups_are_distinct(basis, x, n_threads)
         return replace(x, sorted_for=groups, has_distinct_groups=is_distinct)
 
     def _sorted_by(self, groups: FeatureGroups) -> CanonicalCsr:
