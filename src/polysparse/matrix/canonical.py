@@ -36,7 +36,7 @@ class CanonicalCsr:
     data: NDArray[Any]
     is_array: bool  # whether X is of SciPy's array family (csr_array), not its matrix family
     sorted_for: FeatureGroups | None = None  # whose order the features are in
-    has_distinct_groups: bool = False  # whether every row is known to have one value of each at most
+    has_distinct_groups: bool = False  # whether no row has two values of a group, if known
 
     @property
     def dtype(self) -> np.dtype[Any]:
