@@ -10,6 +10,8 @@ from checks import DEGREES, bits
 from csr_zoo import ZOO, random_dense
 from groupings import GROUPINGS, all_terms, interleaved
 from looping import loop_over
+from polysparse import _kernels
+from polysparse.engine import cpu
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid|underflow)")
 
@@ -76,3 +78,45 @@ def test_one_long_row_is_divided(small_tasks):
     dense = random_dense(1, 30, 0.9)
     how = {"degree": 3, "groups": interleaved(30)}
     assert_is_reference(polysparse.expand(sparse.csr_array(dense), n_jobs=4, **how), dense, **how)
+
+
+def test_columns_that_change_after_the_plan_are_refused(monkeypatch):
+    n_rows, n = 1_000, 60
+    X = sparse.csr_array(np.tile(np.repeat([1.0, 0.0], [n, n]), (n_rows, 1)))
+    groups = ["one"] * n + [None] * n  # all values of a row are in one group, at first
+    fill = cpu.fill
+
+    def changed(*arguments):
+        X.indices[:] = np.tile(np.arange(n, 2 * n, dtype=X.indices.dtype), n_rows)
+        return fill(*arguments)
+
+    monkeypatch.setattr(cpu, "fill", changed)
+    with pytest.raises(RuntimeError, match="X has changed while it was expanded"):
+        polysparse.expand(X, 6, groups=groups, interaction_only=True, n_jobs=2)
+
+
+def test_offsets_never_fall_and_totals_that_do_not_fit_are_told():
+    native = _kernels.Basis(300, 1, 5, True, False, [0] * 6)
+    native.set_groups([1] * 300, False, False)
+    offsets = np.arange(0, 10 * 300 + 1, 300, dtype=np.int32)
+    columns = np.tile(np.arange(300, dtype=np.int32), 10)
+    out = np.empty(11, np.int32)
+    assert not _kernels.fill_row_offsets(native, offsets, columns, out, 3)
+    assert out[0] == 0
+    assert (np.diff(out) >= 0).all()
+    assert _kernels.fill_row_offsets(native, offsets, columns, np.empty(11, np.int64), 3)
+
+
+@pytest.mark.parametrize(
+    "how", [{"terms": ["w:a:b:c"]}, {"degree": (4, 4)}], ids=["terms", "groups"]
+)
+@pytest.mark.parametrize("columns", [None, "hashed", "observed"])
+def test_long_rows_take_memory_for_what_groups_allow(how, columns):
+    n = 3_000  # has 4.5e9 triples
+    X = sparse.csr_array(np.ones((2, n + 3)))
+    groups = {"w": n, "a": 1, "b": 1, "c": 1}
+    out = polysparse.expand(
+        X, groups=groups, include_bias=False, interaction_only=True, columns=columns, **how
+    )
+    assert out.sum() == 2 * n or columns == "hashed"
+    assert out.nnz <= 2 * n

@@ -80,17 +80,18 @@ inline int64_t row_at(const Indices& row_offsets, int64_t n_rows, double share) 
     return largest_where(0, n_rows, [&](int64_t r) { return row_offsets[r] <= stored; });
 }
 
-/// Cuts rows into tasks of about `share` outputs, and a row that is much larger than `part` outputs
-/// into parts of about that.
+/// Cuts rows into tasks of about `share` outputs and, if it can_divide rows, a row that is much
+/// larger than `part` outputs into parts of about that.
 inline std::vector<RowTask> cut_rows(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                                     int64_t n_outputs, int64_t share, int64_t part) {
+                                     int64_t n_outputs, int64_t share, int64_t part,
+                                     bool can_divide) {
     std::vector<RowTask> tasks;
     int64_t first = 0;
     const auto end_task = [&](int64_t last) {
         if (first < last) tasks.push_back({first, last, 0, 0, false});
         first = std::max(first, last);
     };
-    if (row_size(basis, largest_shape(row_offsets, n_rows)) <= 4 * part) {
+    if (!can_divide || row_size(basis, largest_shape(row_offsets, n_rows)) <= 4 * part) {
         const int64_t n_tasks = n_outputs / share + 1;
         for (int64_t task = 1; task < n_tasks; ++task)
             end_task(row_at(row_offsets, n_rows, static_cast<double>(task) / n_tasks));
@@ -161,7 +162,7 @@ bool dot_all(const Basis& basis, const CsrView<Value>& x, VectorTable<const Valu
                                      std::min(part, worth_a_task), part * strips.count());
     const Basis sizing = sizing_basis(basis, x.row_offsets, x.n_rows);
     const std::vector<RowTask> tasks =
-        cut_rows(sizing, x.row_offsets, x.n_rows, effort.n_outputs, share, part);
+        cut_rows(sizing, x.row_offsets, x.n_rows, effort.n_outputs, share, part, !basis.terms);
     std::vector<SomeWalker> walkers = walkers_for<SomeWalker>(basis, x, strips, effort.n_threads);
     std::vector<Value> parts(tasks.size() * k);  // of tasks that are parts of a row
     const auto dot_task = [&](int64_t worker, int64_t number) {

@@ -28,6 +28,30 @@ GroupTable::GroupTable(const std::vector<int64_t>& sizes, bool has_powers, int64
         for (int64_t j = 0; j < n_features(); ++j) depths_.push_back(find_depth(d, j));
 }
 
+namespace {
+
+/// a * b, or the limit if that is less. Needs: a up to the limit.
+int64_t multiply_up_to(int64_t limit, int64_t a, int64_t b) {
+    return b > 0 && a > limit / b ? limit : a * b;
+}
+
+}  // namespace
+
+int64_t GroupTable::most_tuples(int64_t d, int64_t n, int64_t limit) const {
+    std::vector<int64_t> counts(d + 1);
+    counts[0] = 1;
+    const auto add = [&](int64_t e, int64_t size) {
+        counts[e] = std::min(limit, counts[e] + multiply_up_to(limit, counts[e - 1], size));
+    };
+    for (int64_t g = 0; g < n_groups(); ++g) {
+        if (has_powers(g))
+            for (int64_t e = 1; e <= d; ++e) add(e, 1);
+        else
+            for (int64_t e = d; e >= 1; --e) add(e, std::min(n, size(g)));
+    }
+    return counts[d];
+}
+
 int64_t GroupTable::leading(int64_t d, uint64_t rest, int64_t first) const {
     // E_d falls from group to group, so the first group with no more than `rest` behind it leads.
     const int64_t last = n_groups() - 1;
@@ -57,6 +81,19 @@ TermTable::TermTable(const GroupTable& groups, const std::vector<std::vector<int
         // Modulo 2^64: hashed columns need no numbers of columns.
         first_column = static_cast<int64_t>(static_cast<uint64_t>(first_column) + n_columns);
     }
+}
+
+int64_t TermTable::most_tails(const GroupTable& groups, int64_t d, int64_t n, int64_t limit) const {
+    int64_t most = 0;
+    for (const Term& term : terms_) {
+        const auto k = static_cast<int64_t>(term.members.size());
+        if (k <= d) continue;
+        int64_t size = 1;
+        for (int64_t m = k - d; m < k; ++m)
+            size = multiply_up_to(limit, size, std::min(n, groups.size(term.members[m].group)));
+        most = std::max(most, size);
+    }
+    return most;
 }
 
 int64_t TermTable::rank(const GroupTable& groups, const int64_t* tuple, int64_t k) const {

@@ -49,6 +49,9 @@ class GroupTable {
         return depth(d, feature) + count_from(d - 1, next(group_of(feature)));
     }
 
+    /// No row of n values has more d-tuples, up to a limit: E_d with groups of at most n features.
+    int64_t most_tuples(int64_t d, int64_t n, int64_t limit) const;
+
     /// The feature that leads the d-tuple which has `rest` d-tuples behind it. Needs: there is one,
     /// led by a member of group `first` or a later one.
     int64_t leading(int64_t d, uint64_t rest, int64_t first) const;
@@ -92,6 +95,10 @@ class TermTable {
     int64_t n_slots() const { return n_slots_; }
     /// The number of a group among these, or -1 if no term has it.
     int64_t slot_of(int64_t group) const { return slots_[group]; }
+
+    /// No row of n values has more tuples of the last d groups of a term, and of others before
+    /// them, up to a limit.
+    int64_t most_tails(const GroupTable& groups, int64_t d, int64_t n, int64_t limit) const;
 
     /// The column of an increasing tuple, or -1 if no term has its groups.
     int64_t rank(const GroupTable& groups, const int64_t* tuple, int64_t k) const;

@@ -25,6 +25,7 @@ void init(Basis* self, int64_t n_features, int64_t lowest, int64_t highest, bool
 void set_groups(Basis& basis, const std::vector<int64_t>& sizes, bool has_powers,
                 bool rows_are_distinct) {
     require(!rows_are_distinct || basis.interaction_only, "rows are not distinct");
+    require(basis.highest >= 0, "groups of no degree");
     int64_t n_features = 0;
     for (const int64_t size : sizes) {
         require(size >= 0 && size <= basis.n_features - n_features, "groups of too many features");
@@ -38,10 +39,11 @@ void set_groups(Basis& basis, const std::vector<int64_t>& sizes, bool has_powers
 
 /// Chooses the monomials of a basis with groups: terms are increasing groups.
 void set_terms(Basis& basis, const std::vector<std::vector<int64_t>>& terms) {
-    require(basis.groups != nullptr, "terms need groups");
+    require(basis.groups != nullptr && !basis.rows_are_distinct, "terms need groups");
     for (const std::vector<int64_t>& term : terms)
         require(!term.empty() && is_rising(term.data(), static_cast<int64_t>(term.size())) &&
-                    term.front() >= 0 && term.back() < basis.groups->n_groups(),
+                    term.front() >= 0 && term.back() < basis.groups->n_groups() &&
+                    static_cast<int64_t>(term.size()) <= basis.highest,
                 "terms are not of groups");
     basis.terms = std::make_shared<TermTable>(*basis.groups, terms, basis.include_bias);
 }

@@ -27,13 +27,14 @@ bool are_within(In row_offsets, In columns) {
            indices_of(row_offsets)[n_rows] <= size_of(columns);
 }
 
-void py_fill_row_offsets(const Basis& basis, In row_offsets, In columns, Out out_offsets,
+bool py_fill_row_offsets(const Basis& basis, In row_offsets, In columns, Out out_offsets,
                          int64_t n_threads) {
     require(row_offsets.size() > 0 && out_offsets.size() == row_offsets.size() && n_threads >= 1,
             "row offsets of unequal length");
     require(!basis.groups || are_within(row_offsets, columns), "malformed CSR arrays");
-    fill_row_offsets(basis, indices_of(row_offsets), size_of(row_offsets) - 1, indices_of(columns),
-                     indices_of(out_offsets), n_threads);
+    const WithoutGil released;
+    return fill_row_offsets(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
+                            indices_of(columns), indices_of(out_offsets), n_threads);
 }
 
 bool py_groups_are_distinct(const Basis& basis, In row_offsets, In columns, int64_t n_threads) {
@@ -85,7 +86,8 @@ void py_fill_dense(const Basis& basis, InTable x, OutTable out, int64_t n_thread
                 (out.stride(0) == 1 || out.stride(1) == 1 || out.size() == 0),
             "malformed dense arrays");
     if (out.size() == 0) return;
-    require(static_cast<int64_t>(out.shape(1)) == basis.n_columns(), "malformed dense arrays");
+    require(static_cast<int64_t>(out.shape(1)) == basis.n_columns() && !basis.groups,
+            "malformed dense arrays");
     with_value(x.dtype(), [&]<class Value>(Value) {
         const DenseView<const Value> from{static_cast<const Value*>(x.data()), x.stride(0),
                                           x.stride(1)};

@@ -53,9 +53,20 @@ struct BufferSizes {
     int64_t total() const { return even + odd; }
 };
 
+/// No row up to a shape has more tuples of degree d that must be stored, where there are groups.
+/// Too large to allocate if they cannot be counted.
+inline int64_t most_stored(const Basis& basis, int64_t d, RowShape shape) {
+    constexpr int64_t few = int64_t{1} << 12;  // not worth a look at the groups
+    const int64_t all = countable_degree_size(basis, d, shape);
+    if (d < 2 || all <= few) return all;
+    const int64_t n = n_stored(shape);
+    if (basis.terms)
+        return std::min(all, basis.terms->most_tails(*basis.groups, d, n, uncountable));
+    return std::min(all, basis.groups->most_tuples(d, n, uncountable));
+}
+
 /// For rows up to a shape. A P_1 that is stored has space even if no other degree is made from it.
-/// Terms are made each by itself, from tuples that stay in the buffers. With groups, sizes are
-/// upper bounds, too large to allocate if they cannot be counted.
+/// Terms are made each by itself, from tuples that stay in the buffers.
 template <class Keys, class Sink>
 BufferSizes buffers_for(const Basis& basis, RowShape shape) {
     const int64_t last = Sink::holds_degrees && !basis.terms
@@ -64,8 +75,8 @@ BufferSizes buffers_for(const Basis& basis, RowShape shape) {
     BufferSizes buffers;
     for (int64_t d = Keys::first_stored; d <= last; ++d) {
         int64_t& size = d % 2 == 0 ? buffers.even : buffers.odd;
-        size = std::max(size, basis.groups ? countable_degree_size(basis, d, shape)
-                                           : degree_size(basis, d, shape));
+        size = std::max(size,
+                        basis.groups ? most_stored(basis, d, shape) : degree_size(basis, d, shape));
     }
     return buffers;
 }

@@ -1,6 +1,7 @@
 #include "expand/row_offsets.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "expand/grouped_rows.hpp"
@@ -165,29 +166,32 @@ POLYSPARSE_PER_PROCESSOR int64_t count_neighbors(const Basis& basis, const Offse
     return n_equal;
 }
 
-/// Writes the sums of sizes. Each part of the rows has a copy of size_of, which gives them.
+/// Writes the sums of sizes, which never fall. Each part of the rows has a copy of size_of, which
+/// gives them; every size is found once, because it may be another one the next time. False if the
+/// total does not fit.
 template <class Offset, class Sizes>
-void sum_sizes(int64_t n_rows, Offset* out, int64_t n_threads, const Sizes& size_of) {
+bool sum_sizes(int64_t n_rows, Offset* out, int64_t n_threads, const Sizes& size_of) {
+    constexpr int64_t most =
+        std::min<int64_t>(OutputCounts::most, std::numeric_limits<Offset>::max());
     const EqualRanges ranges(n_rows, n_threads);
     std::vector<int64_t> before(ranges.size() + 1);  // outputs before each range
     std::vector<Sizes> sizes(ranges.size(), size_of);
-    const auto sum_up = [&](int64_t i, int64_t begin, int64_t end, int64_t total, const auto& put) {
-        for (int64_t r = begin; r < end; ++r) {
-            total += sizes[i](r);
-            put(r, total);
-        }
-        return total;
-    };
-    if (ranges.size() > 1)
-        ranges.run([&](int64_t i, int64_t begin, int64_t end) {
-            before[i + 1] = sum_up(i, begin, end, 0, [](int64_t, int64_t) {});
-        });
-    std::partial_sum(before.begin(), before.end(), before.begin());
     out[0] = 0;
     ranges.run([&](int64_t i, int64_t begin, int64_t end) {
-        sum_up(i, begin, end, before[i],
-               [&](int64_t r, int64_t total) { out[r + 1] = static_cast<Offset>(total); });
+        int64_t total = 0;
+        for (int64_t r = begin; r < end; ++r) {
+            total = add_up(total, sizes[i](r));
+            out[r + 1] = static_cast<Offset>(std::min(total, most));
+        }
+        before[i + 1] = total;
     });
+    std::partial_sum(before.begin(), before.end(), before.begin(), add_up);
+    if (ranges.size() > 1)
+        ranges.run([&](int64_t i, int64_t begin, int64_t end) {
+            for (int64_t r = begin; i > 0 && r < end; ++r)
+                out[r + 1] = static_cast<Offset>(std::min(before[i] + out[r + 1], most));
+        });
+    return before.back() <= most;
 }
 
 }  // namespace
@@ -197,17 +201,18 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
     return row_offsets.visit([&](const auto* offsets) { return count_lengths(offsets, n_rows); });
 }
 
-void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
+bool fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
                       const Indices& columns, const OutIndices& out_offsets, int64_t n_threads) {
-    row_offsets.visit([&]<class Offset>(const Offset* offsets) {
-        out_offsets.visit([&](auto* out) {
+    return row_offsets.visit([&]<class Offset>(const Offset* offsets) {
+        return out_offsets.visit([&](auto* out) {
             if (!basis.groups || basis.rows_are_distinct)
                 return sum_sizes(n_rows, out, n_threads,
                                  [offsets, size_of = RowSizes(basis)](int64_t r) mutable {
                                      return size_of(shape_of(offsets, r));
                                  });
-            columns.visit([&]<class Column>(const Column* columns) {
-                sum_sizes(n_rows, out, n_threads, GroupedSizes(basis, offsets, n_rows, columns));
+            return columns.visit([&]<class Column>(const Column* columns) {
+                return sum_sizes(n_rows, out, n_threads,
+                                 GroupedSizes(basis, offsets, n_rows, columns));
             });
         });
     });

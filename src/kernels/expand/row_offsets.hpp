@@ -15,10 +15,9 @@ namespace polysparse {
 std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_offsets,
                                                            int64_t n_rows);
 
-/// out_offsets[r] = outputs of all rows before r. Needs: the total fits the type of out_offsets.
-/// Every part of the rows is summed by itself, and then written. The columns are read only if
-/// features are in groups.
-void fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
+/// out_offsets[r] = outputs of all rows before r. They never fall. False if the total does not fit
+/// the type of out_offsets. The columns are read only if features are in groups.
+bool fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
                       const Indices& columns, const OutIndices& out_offsets, int64_t n_threads);
 
 /// Whether every row has at most one value of each group. Needs: groups, and increasing columns.

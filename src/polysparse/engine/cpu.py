@@ -272,8 +272,11 @@ def _fill_all(
 ) -> int:
     basis = _native_basis(columns.basis, rows_are_distinct=_rows_are_distinct(columns.basis, x))
     indptr, indices, data = out
-    _kernels.fill_row_offsets(basis, offsets, x.indices, indptr, how[0])
+    if not _kernels.fill_row_offsets(basis, offsets, x.indices, indptr, how[0]):
+        return -1
     nnz = int(indptr[-1])
+    if nnz > len(indices):
+        return -1
     filled = indptr, indices[:nnz], data[:nnz]
     _kernels.fill(basis, offsets, x.indices, x.data, x.shape[1], *filled, *how)
     return nnz
