@@ -225,6 +225,11 @@ def test_outputs_of_several_variables_are_refused():
         groups_from(make_pipeline(StandardScaler(), FunctionTransformer(np.exp)).fit(NUMBERS))
 
 
+def test_no_outputs_have_no_groups():
+    encoder = ColumnTransformer([("levels", OneHotEncoder(), [])]).fit(frame())
+    assert groups_from(encoder) == []
+
+
 def test_a_transformer_that_is_not_fitted_is_refused():
     from sklearn.exceptions import NotFittedError
 

@@ -104,7 +104,7 @@ def _sources(transformer: Any, n_features: int, n_outputs: int | None = None) ->
 def _count_outputs(transformer: Any) -> int | None:
     """Return the number of output features, or None if it is not known."""
     if isinstance(transformer, ColumnTransformer):
-        return max((outputs.stop for outputs in transformer.output_indices_.values()), default=0)
+        return max((outputs.stop for outputs in _slices(transformer).values()), default=0)
     try:
         return len(transformer.get_feature_names_out())
     except (AttributeError, ValueError):  # no names, or not all of its parts have names
@@ -152,15 +152,22 @@ def _of_union(union: FeatureUnion, n_features: int) -> Sources:
 def _of_columns(columns: ColumnTransformer, n_features: int) -> Sources:
     """Return the sources of all transformers, each of which has some of the features."""
     names = _input_names(columns)
+    slices = _slices(columns)
     found = np.full(_count_outputs(columns) or 0, -1)
     for name, transformer, chosen in columns.transformers_:
-        outputs = columns.output_indices_.get(name, slice(0, 0))
+        outputs = slices.get(name, slice(0, 0))
         n_outputs = outputs.stop - outputs.start
         if n_outputs > 0:
             features = _as_numbers(chosen, names)
             sources = _sources(transformer, len(features), n_outputs)
             found[outputs] = [features[j] for j in sources]
     return [int(j) for j in found]
+
+
+def _slices(columns: ColumnTransformer) -> dict[str, slice]:
+    """Return the outputs of each transformer; a ColumnTransformer without outputs has none."""
+    slices: dict[str, slice] = getattr(columns, "output_indices_", {})
+    return slices
 
 
 def _as_numbers(chosen: Any, names: Sequence[str]) -> list[int]:
