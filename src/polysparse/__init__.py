@@ -9,7 +9,7 @@ ObservedPolynomialFeatures
 HashedPolynomialFeatures
     A fixed number of columns, and nothing to learn.
 InteractionTransformer
-    Encodes variables, each in its own way, and multiplies them.
+    Encode variables and generate their interactions.
 
 Models for scikit-learn, on expansions that are never built:
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
@@ -14,9 +15,10 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
 
-from polysparse import groups_from
+from polysparse import InteractionTransformer, groups_from
 
 TEXTS = np.array(
     [["m", "a"], ["f", "b"], ["f", "c"], ["f", "c"], ["m", "c"], ["f", "c"]], dtype=object
@@ -139,11 +141,93 @@ def test_column_transformers_are_nested():
     assert groups_from(outer.fit(frame())) == ["city"] * 4 + ["age"] + ["sex"] * 2
 
 
+@pytest.mark.parametrize("kind", ["Index", "Series", "booleans", "array", "objects"])
+def test_columns_are_selected_by_any_sequence(kind):
+    pd = pytest.importorskip("pandas")
+    data = frame()
+    chosen = {
+        "Index": data.columns[:2],
+        "Series": pd.Series(["sex", "city"]),
+        "booleans": pd.Series([True, True, False, False], dtype="boolean"),
+        "array": np.array(["sex", "city"]),
+        "objects": np.array([0, 1], dtype=object),
+    }[kind]
+    encoder = ColumnTransformer([("levels", OneHotEncoder(), ["sex", "city"])]).fit(data)
+    (name, fitted, _) = encoder.transformers_[0]
+    encoder.transformers_[0] = (name, fitted, chosen)  # some versions refuse some of them in fit
+    assert groups_from(encoder) == ["sex"] * 2 + ["city"] * 4
+
+
+def test_columns_may_be_an_index():
+    data = frame()
+    encoder = ColumnTransformer([("levels", OneHotEncoder(), data.columns[:2])]).fit(data)
+    assert groups_from(encoder) == ["sex"] * 2 + ["city"] * 4
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_target_encoders_have_an_output_for_each_class(n_classes):
+    data = frame()[["sex", "city"]].rename(columns={"city": "sex_2"})
+    encoder = TargetEncoder().fit(data, np.arange(30) % n_classes)
+    n_each = 1 if n_classes == 2 else 3
+    assert groups_from(encoder) == ["sex"] * n_each + ["sex_2"] * n_each
+    columns = ColumnTransformer([("means", encoder, ["sex_2"])])
+    columns.fit(data, np.arange(30) % n_classes)
+    assert groups_from(columns) == ["sex_2"] * n_each
+
+
+class Doubled(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Has two outputs for each feature, against what it inherits."""
+
+    def __init__(self, names=None):
+        self.names = names
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        self.feature_names_in_ = np.array(X.columns, dtype=object)
+        return self
+
+    def transform(self, X):
+        return np.hstack([X, X])
+
+    def get_feature_names_out(self, input_features=None):
+        return super().get_feature_names_out() if self.names is None else np.array(self.names)
+
+
+def test_the_number_of_outputs_is_checked():
+    numbers = frame()[["age", "hours"]]
+    named = Doubled(["age_0", "hours_0", "age_1", "hours_1"]).fit(numbers)
+    assert groups_from(named) == ["age", "hours"] * 2
+    with pytest.raises(ValueError, match="'both', which is not named after one of its features"):
+        groups_from(Doubled(["age_0", "hours_0", "both"]).fit(numbers))
+    columns = ColumnTransformer([("twice", Doubled(), ["age", "hours"])]).fit(numbers)
+    with pytest.raises(ValueError, match="Doubled has 4 outputs but names 2"):
+        groups_from(columns)
+
+
+def test_names_that_fit_several_features_are_refused():
+    numbers = frame()[["age", "hours"]].rename(columns={"hours": "age_2"})
+    with pytest.raises(ValueError, match="'age_2', which may come from 'age' or 'age_2': rename"):
+        groups_from(Doubled(["age_1", "age_2", "age_2_1", "age_2_2"]).fit(numbers))
+    numbers.iloc[0] = np.nan
+    imputer = SimpleImputer(add_indicator=True).fit(numbers)  # all names are names of features
+    assert groups_from(imputer) == ["age", "age_2"] * 2
+
+
 def test_outputs_of_several_variables_are_refused():
-    with pytest.raises(ValueError, match="is not named after one of its features: give groups"):
-        groups_from(PolynomialFeatures().fit(NUMBERS))
+    data = frame()
+    interactions = InteractionTransformer([("levels", OneHotEncoder(), ["sex", "city"])])
+    for transformer in (PolynomialFeatures().fit(NUMBERS), interactions.fit(data)):
+        with pytest.raises(ValueError, match="come from several features: give groups"):
+            groups_from(transformer)
+    powers = ColumnTransformer([("powers", PolynomialFeatures(3), ["age"])]).fit(data)
+    assert groups_from(powers) == ["age"] * 4
     with pytest.raises(TypeError, match="does not name its output features"):
         groups_from(make_pipeline(StandardScaler(), FunctionTransformer(np.exp)).fit(NUMBERS))
+
+
+def test_no_outputs_have_no_groups():
+    encoder = ColumnTransformer([("levels", OneHotEncoder(), [])]).fit(frame())
+    assert groups_from(encoder) == []
 
 
 def test_a_transformer_that_is_not_fitted_is_refused():

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, SplineTransformer
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 
 import polysparse
 from polysparse import (
@@ -108,6 +110,81 @@ def test_unseen_levels_store_nothing():
     made = InteractionTransformer(encoders).fit(DATA)
     row = pd.DataFrame({"sex": ["f"], "city": ["elsewhere"], "age": [0.0]})
     assert made.transform(row).nnz == 1
+
+
+def test_columns_of_encoders_may_be_an_index():
+    listed = InteractionTransformer([("levels", OneHotEncoder(), ["sex", "city"])])
+    indexed = InteractionTransformer([("levels", OneHotEncoder(), DATA.columns[:2])])
+    assert (indexed.fit_transform(DATA) != listed.fit_transform(DATA)).nnz == 0
+    assert indexed.groups_ == ["sex"] * 2 + ["city"] * 3
+
+
+@pytest.mark.parametrize("is_pipeline", [False, True])
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_texts_interact(is_pipeline, output):
+    words = CountVectorizer()
+    data = DATA.assign(text=["red car", "blue car"] * 40)
+    encoders = [
+        ("words", make_pipeline(words, TfidfTransformer()) if is_pipeline else words, "text"),
+        ("levels", OneHotEncoder(), ["sex"]),
+        ("numbers", "passthrough", ["age"]),
+    ]
+    with config_context(transform_output=output):
+        made = InteractionTransformer(encoders, interaction_only=True).fit(data)
+    assert sparse.issparse(made.transform(data))
+    assert made.groups_ == ["text"] * 3 + ["sex"] * 2 + ["age"]
+    assert "blue sex_f" in made.get_feature_names_out()
+
+
+def test_output_settings_of_encoders_are_not_used():
+    encoders = ColumnTransformer([("levels", OneHotEncoder(sparse_output=False), ["sex", "city"])])
+    wanted = InteractionTransformer(encoders).fit_transform(DATA)
+    encoders.set_output(transform="pandas")
+    assert (InteractionTransformer(encoders).fit_transform(DATA) != wanted).nnz == 0
+
+
+def test_numbers_may_be_objects():
+    numbers = np.array([[1, 2.5], [0, 3]], dtype=object)
+    made = InteractionTransformer([("numbers", "passthrough", [0, 1])], interaction_only=True)
+    assert made.fit_transform(numbers).toarray().tolist() == [[1, 2.5, 2.5], [0, 3, 0]]
+    numbers[1, 0] = "red"
+    for refused in (made.transform, made.fit):
+        with pytest.raises(ValueError, match=r"must return numbers.*'red'.*OneHotEncoder"):
+            refused(numbers)
+
+
+@pytest.mark.parametrize(("n_jobs", "wanted"), [(None, 1), (2, 2)])
+def test_n_jobs_is_that_of_columns_unless_given(n_jobs, wanted):
+    columns = ObservedPolynomialFeatures(n_jobs=1)
+    made = InteractionTransformer(ENCODERS, columns=columns, n_jobs=n_jobs).fit(DATA)
+    assert made.features_.n_jobs == wanted
+
+
+def test_names_of_a_variable_that_is_encoded_twice_are_unambiguous():
+    encoders = [("plain", "passthrough", ["age"]), ("scaled", StandardScaler(), ["age"])]
+    made = InteractionTransformer(encoders).fit(DATA)
+    names = ["plain__age", "scaled__age"]
+    assert made.get_feature_names_out().tolist()[:2] == names
+    assert made.groups_ == ["age"] * 2
+    assert made.column_transformer_.verbose_feature_names_out is False
+    with pytest.raises(ValueError, match="feature_names_in_"):
+        made.get_feature_names_out(["sex", "city", "years"])
+
+
+@pytest.mark.parametrize("transformers", [[], None, OneHotEncoder(), [OneHotEncoder()]], ids=repr)
+def test_transformers_must_be_a_list_of_encoders(transformers):
+    with pytest.raises(ValueError, match="transformers must be a ColumnTransformer or a non-empty"):
+        InteractionTransformer(transformers).fit(DATA)
+
+
+@pytest.mark.parametrize(
+    "transformers",
+    [ColumnTransformer([]), [("none", OneHotEncoder(), [])], [("dropped", "drop", ["sex"])]],
+    ids=["no encoder", "no column", "dropped"],
+)
+def test_transformers_must_have_outputs(transformers):
+    with pytest.raises(ValueError, match="transformers have no output features"):
+        InteractionTransformer(transformers).fit(DATA)
 
 
 def test_what_is_wrong_is_refused():

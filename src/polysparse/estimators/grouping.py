@@ -10,8 +10,15 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, SplineTransformer
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    SplineTransformer,
+    TargetEncoder,
+)
 from sklearn.utils.validation import check_is_fitted
+
+_WAY_OUT = "give groups as a label for each feature."
 
 Sources = list[int]  # for each output of a transformer, the input feature that it comes from
 
@@ -25,10 +32,12 @@ def groups_from(transformer: Any) -> list[str]:
     Parameters
     ----------
     transformer : estimator
-        A fitted OneHotEncoder, KBinsDiscretizer, SplineTransformer, ColumnTransformer, Pipeline,
-        FeatureUnion or feature selector of scikit-learn, nested in any way; a transformer with one
-        output for each feature; or any other transformer whose `get_feature_names_out` begins or
-        ends with the names of its input features, as in "age_2" or "missingindicator_age".
+        A fitted OneHotEncoder, KBinsDiscretizer, SplineTransformer, TargetEncoder,
+        ColumnTransformer, Pipeline, FeatureUnion or feature selector of scikit-learn, nested in any
+        way; a transformer with one output for each feature; or any other transformer whose
+        `get_feature_names_out` begins or ends with the names of its input features, as in "age_2"
+        or "missingindicator_age". A ValueError is raised if a name fits several features, and if
+        outputs are interactions of several features.
 
     Returns
     -------
@@ -38,7 +47,7 @@ def groups_from(transformer: Any) -> list[str]:
 
     See Also
     --------
-    InteractionTransformer : Encodes variables, groups them and multiplies them in one step.
+    InteractionTransformer : Encode variables and generate their interactions.
 
     Examples
     --------
@@ -62,26 +71,44 @@ def _input_names(transformer: Any) -> list[str]:
     if n_features is None:
         raise TypeError(
             f"{type(transformer).__name__} has neither feature_names_in_ nor n_features_in_, so "
-            "the sources of its features are not known: give groups as a label for each feature."
+            f"the sources of its features are not known: {_WAY_OUT}"
         )
     return [f"x{j}" for j in range(n_features)]
 
 
-def _sources(transformer: Any, n_features: int) -> Sources:
-    """Return the input feature that each output comes from, for n input features."""
+def _sources(transformer: Any, n_features: int, n_outputs: int | None = None) -> Sources:
+    """Return the input feature that each output comes from, for n input features.
+
+    The number of outputs is checked, if it is given or the transformer names its outputs.
+    """
     if transformer is None or isinstance(transformer, str):
         return [] if transformer == "drop" else list(range(n_features))
-    for kind, find in _FINDERS:
-        if isinstance(transformer, kind):
-            return find(transformer, n_features)
-    if not hasattr(transformer, "get_feature_names_out"):
-        raise TypeError(
-            f"{type(transformer).__name__} does not name its output features, so their sources are "
-            "not known: give groups as a label for each feature."
+    if n_outputs is None:
+        n_outputs = _count_outputs(transformer)
+    find = next((find for kind, find in _FINDERS if isinstance(transformer, kind)), None)
+    if find is not None:
+        sources = find(transformer, n_features)
+        if n_outputs is None or len(sources) == n_outputs:
+            return sources
+    if n_features == 1 and n_outputs is not None:
+        return [0] * n_outputs
+    sources = _by_names(transformer)
+    if len(sources) != n_outputs:
+        raise ValueError(
+            f"{type(transformer).__name__} has {n_outputs} outputs but names {len(sources)}, so "
+            f"the sources of its outputs are not known: {_WAY_OUT}"
         )
-    if n_features == 1:
-        return [0] * len(transformer.get_feature_names_out())
-    return _by_names(transformer, n_features)
+    return sources
+
+
+def _count_outputs(transformer: Any) -> int | None:
+    """Return the number of output features, or None if it is not known."""
+    if isinstance(transformer, ColumnTransformer):
+        return max((outputs.stop for outputs in _slices(transformer).values()), default=0)
+    try:
+        return len(transformer.get_feature_names_out())
+    except (AttributeError, ValueError):  # no names, or not all of its parts have names
+        return None
 
 
 def _of_one_hot(encoder: OneHotEncoder, n_features: int) -> Sources:
@@ -99,9 +126,10 @@ def _of_bins(binner: KBinsDiscretizer, n_features: int) -> Sources:
     return _repeated([1] * n_features if binner.encode == "ordinal" else binner.n_bins_)
 
 
-def _of_splines(splines: SplineTransformer, n_features: int) -> Sources:
-    """Return sources where every feature has as many outputs."""
-    return _repeated([splines.n_features_out_ // n_features] * n_features)
+def _evenly(transformer: Any, n_features: int) -> Sources:
+    """Return sources where each feature has the same number of outputs."""
+    n_outputs = len(transformer.get_feature_names_out())
+    return _repeated([n_outputs // n_features] * n_features)
 
 
 def _repeated(sizes: Any) -> Sources:
@@ -124,53 +152,82 @@ def _of_union(union: FeatureUnion, n_features: int) -> Sources:
 def _of_columns(columns: ColumnTransformer, n_features: int) -> Sources:
     """Return the sources of all transformers, each of which has some of the features."""
     names = _input_names(columns)
-    n_outputs = max((outputs.stop for outputs in columns.output_indices_.values()), default=0)
-    found = np.full(n_outputs, -1)
+    slices = _slices(columns)
+    found = np.full(_count_outputs(columns) or 0, -1)
     for name, transformer, chosen in columns.transformers_:
-        outputs = columns.output_indices_.get(name, slice(0, 0))
-        if outputs.stop > outputs.start:
+        outputs = slices.get(name, slice(0, 0))
+        n_outputs = outputs.stop - outputs.start
+        if n_outputs > 0:
             features = _as_numbers(chosen, names)
-            found[outputs] = [features[j] for j in _sources(transformer, len(features))]
+            sources = _sources(transformer, len(features), n_outputs)
+            found[outputs] = [features[j] for j in sources]
     return [int(j) for j in found]
 
 
+def _slices(columns: ColumnTransformer) -> dict[str, slice]:
+    """Return the outputs of each transformer; a ColumnTransformer without outputs has none."""
+    slices: dict[str, slice] = getattr(columns, "output_indices_", {})
+    return slices
+
+
 def _as_numbers(chosen: Any, names: Sequence[str]) -> list[int]:
-    """Return the features that a ColumnTransformer was told to use, as numbers."""
+    """Return the features selected for a transformer, as numbers."""
     every = np.arange(len(names))
-    if isinstance(chosen, str):
-        return [names.index(chosen)]
-    if isinstance(chosen, slice) and isinstance(chosen.start or chosen.stop, str):
-        first = 0 if chosen.start is None else names.index(chosen.start)
-        last = len(names) - 1 if chosen.stop is None else names.index(chosen.stop)
-        return list(range(first, last + 1))
-    if isinstance(chosen, list | tuple | np.ndarray) and any(isinstance(c, str) for c in chosen):
-        return [names.index(str(c)) for c in chosen]
-    return [int(j) for j in np.atleast_1d(every[chosen])]
+    if isinstance(chosen, slice):
+        if isinstance(chosen.start or chosen.stop, str):
+            first = 0 if chosen.start is None else names.index(chosen.start)
+            last = len(names) - 1 if chosen.stop is None else names.index(chosen.stop)
+            chosen = slice(first, last + 1)
+        return [int(j) for j in every[chosen]]
+    listed = [chosen] if np.isscalar(chosen) else list(chosen)
+    if any(isinstance(each, str) for each in listed):
+        return [names.index(str(each)) for each in listed]
+    return [int(j) for j in every[np.array(listed)]]
 
 
-def _by_names(transformer: Any, n_features: int) -> Sources:
-    """Return the sources that the names of outputs tell: the longest input name that fits."""
+def _by_names(transformer: Any) -> Sources:
+    """Infer sources from output names: equal to input names, or each fitting a single one."""
+    kind = type(transformer).__name__
+    if not hasattr(transformer, "get_feature_names_out"):
+        raise TypeError(
+            f"{kind} does not name its output features, so their sources are not known: {_WAY_OUT}"
+        )
+    if hasattr(transformer, "interaction_only"):  # PolynomialFeatures, InteractionTransformer, ...
+        raise ValueError(f"{kind} has outputs that come from several features: {_WAY_OUT}")
     names = _input_names(transformer)
-    by_length = sorted(range(n_features), key=lambda j: -len(names[j]))
-    sources = []
-    for output in map(str, transformer.get_feature_names_out()):
-        for j in by_length:
-            name = names[j]
-            if output == name or output.startswith(f"{name}_") or output.endswith(f"_{name}"):
-                sources.append(j)
-                break
-        else:
-            raise ValueError(
-                f"{type(transformer).__name__} has the output {output!r}, which is not named after "
-                "one of its features: give groups as a label for each feature."
-            )
-    return sources
+    numbers = {name: j for j, name in enumerate(names)}
+    outputs = [str(output) for output in transformer.get_feature_names_out()]
+    plain = [output.removeprefix("missingindicator_") for output in outputs]
+    if all(name in numbers for name in plain):
+        return [numbers[name] for name in plain]
+    return [numbers[_named_after(output, names, kind)] for output in outputs]
+
+
+def _named_after(output: str, names: Sequence[str], kind: str) -> str:
+    """Return the only input name that an output begins or ends with."""
+    fitting = [
+        name
+        for name in names
+        if output == name or output.startswith(f"{name}_") or output.endswith(f"_{name}")
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise ValueError(
+            f"{kind} has the output {output!r}, which may come from {fitting[0]!r} or "
+            f"{fitting[1]!r}: rename these features, or {_WAY_OUT}"
+        )
+    raise ValueError(
+        f"{kind} has the output {output!r}, which is not named after one of its features: "
+        f"{_WAY_OUT}"
+    )
 
 
 _FINDERS: tuple[tuple[type, Callable[[Any, int], Sources]], ...] = (
     (OneHotEncoder, _of_one_hot),
     (KBinsDiscretizer, _of_bins),
-    (SplineTransformer, _of_splines),
+    (SplineTransformer, _evenly),
+    (TargetEncoder, _evenly),
     (Pipeline, _of_pipeline),
     (FeatureUnion, _of_union),
     (ColumnTransformer, _of_columns),

@@ -1,7 +1,9 @@
-"""InteractionTransformer: variables are encoded, and what they are encoded as is multiplied."""
+"""InteractionTransformer: encode variables, then generate their interactions."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -25,17 +27,19 @@ _KINDS = {
 
 
 class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Encode variables, each in its own way, and generate their interactions.
+    """Encode variables and generate their interactions.
 
     A ColumnTransformer whose outputs interact: categories become indicators, numbers become splines
-    or stay as they are, and then variables are multiplied with each other. What comes from the same
-    variable, such as two of its levels, is never multiplied. The result is sparse.
+    or stay as they are, and then variables are multiplied with each other. Features of the same
+    variable, such as two levels, do not interact. The result is sparse.
 
     Parameters
     ----------
     transformers : list of tuple (name, transformer, columns), or ColumnTransformer
         How variables are encoded, as in ColumnTransformer. Columns that are not listed are dropped;
-        for other settings pass a ColumnTransformer. It is cloned, not changed.
+        for other settings pass a ColumnTransformer. It is cloned, not changed. To tune settings of
+        encoders, as in GridSearchCV, pass a ColumnTransformer too: `get_params` does not include
+        those of encoders in a list.
     degree : int or tuple (min_degree, max_degree), default=2
         How many variables are multiplied. If a single int is given, it is the maximum.
     interaction_only : bool, default=False
@@ -48,12 +52,13 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
         "user:item", "user*hour" or "(a + b + c)**2", or tuples of names. Main effects are included
         only if they are named.
     columns : {"all", "observed", "hashed"} or transformer, default="all"
-        Which columns there are: all, those that occur in the data of `fit`, or 2**20 hashed ones. A
-        PolynomialFeatures, ObservedPolynomialFeatures or HashedPolynomialFeatures sets more of
-        this; its degree, interaction_only, include_bias, groups and terms are not used.
+        Which output columns to generate: all, those that occur in the data of `fit`, or 2**20
+        hashed ones. Pass a PolynomialFeatures, ObservedPolynomialFeatures or
+        HashedPolynomialFeatures to set other options, such as `min_count`; its degree,
+        interaction_only, include_bias, groups and terms are ignored.
     n_jobs : int, optional
-        Number of threads for the interactions. By default every core that this process may use, but
-        at most OMP_NUM_THREADS.
+        Number of threads for the interactions. By default the `n_jobs` of the transformer passed as
+        `columns`; else every core that this process may use, but at most OMP_NUM_THREADS.
 
     Attributes
     ----------
@@ -143,18 +148,32 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
 
     def _fit_encoders(self, X: Any, y: Any) -> Any:
         """Fit everything, and return X encoded."""
-        encoders = self.transformers
-        if not isinstance(encoders, ColumnTransformer):
-            encoders = ColumnTransformer(encoders, verbose_feature_names_out=False)
-        encoders = clone(encoders).set_params(sparse_threshold=1.0)
-        encoders.set_output(transform="default")
         for name in ("column_transformer_", "groups_", "features_"):
             self.__dict__.pop(name, None)
-        encoded = csr_matrix(encoders.fit_transform(X, y))
+        encoders = self._make_encoders()
+        encoded = _as_csr(encoders.fit_transform(X, y))
+        if encoded.shape[1] == 0:
+            raise ValueError(
+                f"transformers have no output features, got {self.transformers!r}: select at least "
+                "one column that is not dropped."
+            )
         groups = groups_from(encoders)
         features = self._make_features(groups).fit(encoded)
         self.column_transformer_, self.groups_, self.features_ = encoders, groups, features
         return encoded
+
+    def _make_encoders(self) -> ColumnTransformer:
+        """Return the ColumnTransformer that encodes variables, not fitted."""
+        encoders = self.transformers
+        if not isinstance(encoders, ColumnTransformer):
+            _check_transformers(encoders)
+            encoders = ColumnTransformer(encoders, verbose_feature_names_out=False)
+        encoders = clone(encoders).set_params(sparse_threshold=1.0)
+        for each in (encoders, *encoders.get_params().values()):
+            if hasattr(each, "set_output"):
+                with suppress(ValueError):  # parts such as CountVectorizer have no set_output
+                    each.set_output(transform="default")
+        return encoders
 
     def _make_features(self, groups: list[str]) -> Any:
         """Return the transformer that makes interactions, not fitted."""
@@ -167,13 +186,14 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
                 "ObservedPolynomialFeatures or HashedPolynomialFeatures of polysparse; got "
                 f"{self.columns!r}."
             )
-        return clone(columns).set_params(
+        features = clone(columns)
+        return features.set_params(
             degree=self.degree,
             interaction_only=self.interaction_only,
             include_bias=self.include_bias,
             groups=groups,
             terms=self.terms,
-            n_jobs=self.n_jobs,
+            n_jobs=features.n_jobs if self.n_jobs is None else self.n_jobs,
         )
 
     def transform(self, X: Any) -> Any:
@@ -190,7 +210,7 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
             The interactions, in CSR format.
         """
         check_is_fitted(self)
-        return self.features_.transform(csr_matrix(self.column_transformer_.transform(X)))
+        return self.features_.transform(_as_csr(self.column_transformer_.transform(X)))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Get output feature names for transformation.
@@ -203,14 +223,23 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
         Returns
         -------
         feature_names_out : ndarray of str objects
-            Names of the output columns, such as "education_Masters hours".
+            Names of the output columns, such as "education_Masters hours". If encoders have outputs
+            of the same name, names begin with the name of the encoder, as in "scaled__hours".
         """
         check_is_fitted(self)
-        encoded = self.column_transformer_.get_feature_names_out(input_features)
+        encoded = self._encoded_names(input_features)
         if isinstance(self.features_, HashedPolynomialFeatures):
             encoded = None
         names: NDArray[np.object_] = self.features_.get_feature_names_out(encoded)
         return names
+
+    def _encoded_names(self, input_features: ArrayLike | None) -> Any:
+        """Return the names of encoded features, with prefixes if names would be ambiguous."""
+        try:
+            return self.column_transformer_.get_feature_names_out(input_features)
+        except ValueError:  # names are not unique; or input_features is wrong, which raises again
+            encoders = copy(self.column_transformer_).set_params(verbose_feature_names_out=True)
+            return encoders.get_feature_names_out(input_features)
 
     @property
     def n_features_in_(self) -> int:
@@ -237,3 +266,27 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _check_transformers(transformers: Any) -> None:
+    """Raise ValueError unless transformers is a list as for ColumnTransformer, and not empty."""
+    is_list = isinstance(transformers, list | tuple) and len(transformers) > 0
+    if not is_list or any(not isinstance(t, list | tuple) or len(t) != 3 for t in transformers):
+        raise ValueError(
+            "transformers must be a ColumnTransformer or a non-empty list of tuples (name, "
+            'transformer, columns), such as [("levels", OneHotEncoder(), ["city"])]; got '
+            f"{transformers!r}."
+        )
+
+
+def _as_csr(encoded: Any) -> csr_matrix:
+    """Return encoded features in CSR format, as numbers."""
+    if encoded.dtype.kind in "OUS":
+        try:
+            encoded = encoded.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"transformers must return numbers, but a value is not a number ({error}): encode "
+                "categories, for example with OneHotEncoder."
+            ) from error
+    return csr_matrix(encoded)

@@ -14,7 +14,7 @@ class LibffmSource(SvmlightSource):
     """A matrix in libffm text, plain or gzipped, and the field of each of its features.
 
     The fields are learnt in the pass that finds the number of features. An index that is in two
-    fields is refused: a feature is known by its index alone.
+    fields is refused: features are identified by index only.
     """
 
     has_fields = True

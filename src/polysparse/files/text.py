@@ -3,7 +3,7 @@
 A row is a line: ``[label] [qid:N] index:value index:value ... [# comment]``. Lines with nothing but
 blanks and a comment are not rows. The first row determines whether rows have labels and a qid.
 Indices are returned as written; the caller decides whether they are 0-based or 1-based. In libffm
-text, field:index:value stands in place of every pair.
+text, each pair is field:index:value.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from polysparse.basis.monomial_basis import MonomialBasis
 
 
 def require_no_groups(basis: MonomialBasis) -> None:
-    """Raise ValueError if groups or terms leave monomials out, which no kernel here does."""
+    """Raise ValueError for groups or terms, which the GPU kernels do not support."""
     if basis._is_grouped:
         what = "groups" if basis.terms is None else "terms"
         raise ValueError(
