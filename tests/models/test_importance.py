@@ -220,6 +220,14 @@ def test_separators_and_members():
     assert basis.names([5, 6], ["a b", "c", "d", "e", "f"], sep="*").tolist() == ["a b^2", "a b*c"]
 
 
+@pytest.mark.parametrize("sep", [None, 3])
+def test_separators_are_strings(sep):
+    model = PolynomialRidge().fit(X, TARGETS["ridge"])
+    for call in (model.top_terms, lambda sep: model.contributions(X[:1], sep=sep)):
+        with pytest.raises(TypeError, match=f"sep must be a string; got {sep}"):
+            call(sep=sep)
+
+
 def test_heat_map():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     model = PolynomialRidge(3, degree=3, groups=some_alone(5)).fit(X, TARGETS["ridge"])
@@ -232,6 +240,12 @@ def test_heat_map():
     drawn = sum(share for groups, share in shares.items() if len(groups) <= 2)
     assert np.nansum(shown) == pytest.approx(100 * drawn)
     pyplot.close(figure)
+
+
+def test_a_heat_map_needs_groups_or_pairs():
+    model = PolynomialRidge(terms=["x0:x1:x2"]).fit(X, TARGETS["ridge"])
+    with pytest.raises(ValueError, match=r"have three or more: list them with importance\(\)"):
+        model.plot_importance()
 
 
 def test_a_heat_map_has_no_grid():
