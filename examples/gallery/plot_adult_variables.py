@@ -2,7 +2,7 @@
 Which variables interact?
 =========================
 
-A census table goes in, a heat map of variables comes out. Every variable is encoded as several
+From a census table to a heat map of interacting variables. Every variable is encoded as several
 columns, and a logistic regression has a term for each pair of columns of different variables.
 :meth:`~polysparse.PolynomialLogisticRegression.importance` adds up the terms of each pair of
 variables, so that you read "education with occupation" instead of thousands of pairs of levels.
@@ -54,14 +54,14 @@ people["hours"] = np.round(np.clip(rng.normal(40, 11, n_people), 1, 99))
 pay = rng.normal(size=(7, 12))
 marriage = np.array([[0.5, -0.9, 0.3, 0.4, -0.3], [-0.5, 0.9, -0.3, -0.4, 0.3]])
 middle = 1 - ((people["age"] - 45) / 17) ** 2
-planted = {
+simulated = {
     "education": 0.4 * (codes["education"] - 2.0),
     "hours": (people["hours"] - 40) / 15,
     "age:hours": np.clip(middle, -1.5, 1) * np.tanh((people["hours"] - 40) / 8) * 1.5,
     "education:occupation": 1.2 * pay[codes["education"], codes["occupation"]],
     "marital:sex": 1.3 * marriage[codes["sex"], codes["marital"]],
 }
-score = sum(planted.values()) - 1.0
+score = sum(simulated.values()) - 1.0
 income = np.where(score + rng.logistic(size=n_people) > 0, ">50K", "<=50K")
 people.head(3)
 
@@ -94,9 +94,9 @@ for name, fitted in (("single variables", single), ("pairs, too", pipeline)):
     print(f"{name:16} accuracy {fitted.score(people[test], income[test]):.3f}")
 
 # %%
-# The importance of a pair of variables is the variance of what its terms add to the score. Single
-# variables have less than was planted: regularization spreads their effects over all pairs that
-# they are in.
+# The importance of a pair of variables is the variance of its contribution to the score. Main
+# effects are smaller than in the simulation: regularization spreads them over all pairs that the
+# variables are in.
 
 importance = model.importance()
 importance[["name", "variance", "share"]].head(8).round(3)
@@ -120,10 +120,10 @@ one = encoder.transform(people[test])[:1]
 model.contributions(one, 4)[["name", "contribution"]].round(2)
 
 # %%
-# The model found what was planted: the pairs with the largest importance are the three that
-# determine income.
+# The model recovered the simulated interactions: the pairs with the largest importance are the
+# three that determine income.
 
 pairs = [name for name, members in zip(importance["name"], importance["groups"], strict=True)
          if len(members) == 2]  # fmt: skip
-print("planted:", *sorted(name for name in planted if ":" in name))
-print("found:  ", *sorted(pairs[:3]))
+print("simulated:", *sorted(name for name in simulated if ":" in name))
+print("found:    ", *sorted(pairs[:3]))

@@ -289,6 +289,22 @@ def test_names_refuse_the_wrong_number_of_features():
         MonomialBasis(3).names(input_features=["a", "b"])
 
 
+@pytest.mark.parametrize(
+    ("features", "sep"),
+    [(["a", "2"], "^"), (["ab", "a", "b"], ""), (["xa", "x", "ab", "b"], "aa")],
+)
+def test_names_that_a_separator_makes_equal_are_refused(features, sep):
+    names = MonomialBasis(len(features), 3)._names_that_may_clash(None, features, sep)[0]
+    assert len(set(names)) < len(names)
+    with pytest.raises(ValueError, match="are both named"):
+        MonomialBasis(len(features), 3).names(input_features=features, sep=sep)
+
+
+def test_features_of_the_same_name_are_not_a_power():
+    basis = MonomialBasis(3, interaction_only=True, groups=list("abc"))
+    assert basis.names([4], input_features=["a", "a", "b"]).tolist() == ["a a"]
+
+
 def test_names_that_clash_are_refused():
     basis = MonomialBasis(3, 2)
     with pytest.raises(ValueError, match="columns 3 and 5 are both named 'a b'"):

@@ -335,9 +335,16 @@ class TestTermsByGroup:
         plain = tmp_path / "plain.npz"
         run("fit", data, "-o", plain, "--model", "ridge", "--quiet")
         error = refused(capsys, 1, "terms", plain, "--by", "group")
-        assert "only if the model was fitted with groups or terms" in error
-        assert "give --data IN, the rows to compute it on" in error
+        assert "needs a model fitted with --groups or --terms" in error
+        assert "give --data IN" in error
         assert "x0" in printed(capsys, "terms", plain, "--by", "group", "--data", data)
-        run("fit", data, "-o", plain, "--force", "--quiet", "--hashed", 50, "--groups", "4,5")
-        error = refused(capsys, 1, "terms", plain, "--by", "group")
-        assert "columns of this model are hashed" in error
+
+    @pytest.mark.parametrize("flags", [["--by", "group"], ["--within", "a"]])
+    def test_hashed_columns(self, data, labels, tmp_path, capsys, flags):
+        path = tmp_path / "hashed.npz"
+        how = ["--groups", labels, "--hashed", 64]
+        run("fit", data, "-o", path, "--model", "ridge", "--quiet", *how)
+        error = refused(capsys, 1, "terms", path, *flags)
+        assert "hashed.npz has hashed columns" in error
+        assert "fit the model without --hashed" in error
+        assert "columns=" not in error

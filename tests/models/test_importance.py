@@ -84,11 +84,97 @@ def test_importance_is_saved(tmp_path):
 
 def test_without_groups_rows_are_needed_and_features_are_groups():
     model = PolynomialRidge(feature_names=NAMES).fit(X, TARGETS["ridge"])
-    with pytest.raises(ValueError, match="give X, the rows to compute it on"):
+    with pytest.raises(ValueError, match=r"needs a model fitted with groups or terms .* Pass X"):
         model.importance()
     names = list(model.importance(X)["name"])
     assert len(names) == 5 + 15
     assert {"age", "age:age", "age:dose"} <= set(names)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("integer_weights", [True, False])
+def test_importance_of_contributions_far_from_zero(integer_weights):
+    rng = np.random.default_rng(0)
+    x, codes = rng.normal(size=300), rng.integers(0, 2, 300)
+    weights = rng.integers(0, 3, 300) if integer_weights else rng.random(300)
+    data = np.c_[np.eye(2)[codes], 1e9 + x]
+    model = PolynomialRidge(1e-6, degree=1, groups=["a", "a", "b"])
+    model.fit(data, 3 * x + codes, sample_weight=weights)
+    mean = np.average(x, weights=weights)
+    expected = model.coef_[2] ** 2 * np.average((x - mean) ** 2, weights=weights)
+    assert by_name(model.importance())["b"] == pytest.approx(expected, rel=1e-4)
+    own = model.coef_[2] ** 2 * x.var()
+    assert by_name(model.importance(data))["b"] == pytest.approx(own, rel=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_importance_of_a_large_contribution_that_one_row_lacks():
+    data = np.full((1_000, 2), 1e6)
+    data[0, 0] = 0
+    data[:, 1] = np.arange(1_000) % 2
+    model = PolynomialRidge(1e-6, degree=1, groups=["a", "b"]).fit(data, data[:, 0])
+    assert by_name(model.importance()) == pytest.approx(
+        expected_variances(model, sparse.csr_array(data)), rel=1e-6
+    )
+
+
+def test_an_interaction_of_many_groups_among_many_features():
+    data = sparse.csr_array(random_dense(40, 8, 0.9))
+    data.resize(40, 3_000)
+    terms = ["x0:x1:x2:x3:x4:x5:x6", "x7"]
+    model = PolynomialRidge(terms=terms).fit(data, np.arange(40))
+    assert set(model.importance()["name"]) == {terms[0], "x7"}
+    assert list(model.top_terms(within="x7")["name"]) == ["x7"]
+
+
+@pytest.mark.parametrize("groups", [None, [None] * 4_333 + ["a", "a"]])
+def test_more_tuples_of_groups_than_int64_can_number(groups):
+    data = sparse.random_array((9, 4_335), density=0.0016, format="csr", rng=0)
+    model = PolynomialRidge(degree=6, columns="observed", interaction_only=True, groups=groups)
+    model.fit(data, np.arange(9))
+    table = model.importance(data)
+    assert len(table) == model.coef_.size
+    assert sum(table["share"]) == pytest.approx(1)
+
+
+def test_importance_of_terms_is_the_same_for_observed_columns():
+    models = [
+        PolynomialRidge(groups=some_alone(5), terms=["g1:g0", "g0", "x2"], columns=columns)
+        for columns in ("all", "observed")
+    ]
+    tables = [by_name(model.fit(X, TARGETS["ridge"]).importance()) for model in models]
+    assert tables[0] == pytest.approx(tables[1], rel=1e-4)
+    assert tables[0] == pytest.approx(expected_variances(models[0], X))
+
+
+def test_a_fit_leaves_out_the_importance_of_too_many_tuples(monkeypatch):
+    monkeypatch.setattr("polysparse.models.fitting.MAX_TUPLES", 5)
+    for parameters in ({"groups": interleaved(5)}, {"groups": NAMES}, {"terms": ["(x0+x1+x2)**2"]}):
+        model = PolynomialRidge(**parameters).fit(X, TARGETS["ridge"])
+        with pytest.raises(ValueError, match="Pass X"):
+            model.importance()
+        assert len(model.importance(X)) > 5
+
+
+def test_groups_of_one_feature_each_are_groups():
+    model = PolynomialRidge(groups=NAMES).fit(X, TARGETS["ridge"])
+    assert by_name(model.importance()) == pytest.approx(by_name(model.importance(X)))
+    assert {"age", "age:age", "age:dose"} <= set(model.importance()["name"])
+
+
+def test_importance_is_by_group():
+    model = PolynomialRidge(groups=interleaved(5)).fit(X, TARGETS["ridge"])
+    assert by_name(model.importance(by="group")) == by_name(model.importance())
+    with pytest.raises(ValueError, match="by must be \"group\"; got 'term'"):
+        model.importance(by="term")
+
+
+def test_groups_of_the_same_name_are_refused():
+    model = PolynomialRidge(groups=["b", "b", None, "c", "c"]).fit(X, TARGETS["ridge"])
+    for call in (model.importance, model.plot_importance):
+        with pytest.raises(ValueError, match=r"two groups are named 'b': .* other feature_names"):
+            call(feature_names=["a", "b", "b", "d", "e"])
+    assert "b:x2" in set(model.importance()["name"])
 
 
 def test_importance_of_hashed_columns_is_refused():
@@ -108,6 +194,21 @@ def test_terms_within_a_tuple_of_groups():
         model.top_terms(within="g0:g9")
 
 
+def test_labels_of_within():
+    labels = [" a ", " a ", "b", "b", "b:c"]
+    model = PolynomialRidge(groups=labels).fit(X, TARGETS["ridge"])
+    assert len(model.top_terms(99, within=("b", " a "))) == 4
+    assert len(model.top_terms(99, within=" a :b")) == 4
+    assert len(model.top_terms(99, within="b:c")) == 1
+    with pytest.raises(TypeError, match=r"within must be a tuple of labels, .*; got 3"):
+        model.top_terms(within=3)
+    model = PolynomialRidge(groups=["a", "a", "b", "b", "a:b"]).fit(X, TARGETS["ridge"])
+    with pytest.raises(ValueError, match="within='a:b' is ambiguous: pass a tuple"):
+        model.top_terms(within="a:b")
+    assert len(model.top_terms(99, within=["a:b"])) == 1
+    assert len(model.top_terms(99, within=("b", "a"))) == 4
+
+
 def test_separators_and_members():
     model = PolynomialRidge(feature_names=["a b", "c", "d", "e", "f"]).fit(X, TARGETS["ridge"])
     table = model.top_terms(10**6, sep=" * ")
@@ -117,6 +218,14 @@ def test_separators_and_members():
     assert "c^2" in set(table["name"])
     basis = model.column_space_.basis
     assert basis.names([5, 6], ["a b", "c", "d", "e", "f"], sep="*").tolist() == ["a b^2", "a b*c"]
+
+
+@pytest.mark.parametrize("sep", [None, 3])
+def test_separators_are_strings(sep):
+    model = PolynomialRidge().fit(X, TARGETS["ridge"])
+    for call in (model.top_terms, lambda sep: model.contributions(X[:1], sep=sep)):
+        with pytest.raises(TypeError, match=f"sep must be a string; got {sep}"):
+            call(sep=sep)
 
 
 def test_heat_map():
@@ -131,6 +240,12 @@ def test_heat_map():
     drawn = sum(share for groups, share in shares.items() if len(groups) <= 2)
     assert np.nansum(shown) == pytest.approx(100 * drawn)
     pyplot.close(figure)
+
+
+def test_a_heat_map_needs_groups_or_pairs():
+    model = PolynomialRidge(terms=["x0:x1:x2"]).fit(X, TARGETS["ridge"])
+    with pytest.raises(ValueError, match=r"have three or more: list them with importance\(\)"):
+        model.plot_importance()
 
 
 def test_a_heat_map_has_no_grid():

@@ -1,5 +1,8 @@
 """One fit over any RowStore: rows in halves, blocks that are lost, and array operations."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ from csr_zoo import random_csr
 from model_data import COLUMNS, classes_for, may_end_by_rounding, numbers_for
 from polysparse import PolynomialLogisticRegression, PolynomialRidge
 from polysparse.models import recomputed_rows
+from polysparse.models.local_rows import LocalRows
 from row_stores import ArrayRows, LossyBlocks, fit_with
 
 X = random_csr(150, 7, 0.5)
@@ -120,3 +124,33 @@ def test_losses_by_array_operations_fit_the_same_model(n_classes):
     fit_with(lambda r: ArrayRows(r.x, r.y, r.weights, r.n_jobs), found, X, y)
     np.testing.assert_allclose(found.coef_, wanted.coef_, atol=1e-4)
     assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
+
+
+@may_end_by_rounding
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+@pytest.mark.parametrize("cuts", CUTS)
+def test_importance_of_groups(cuts, shift):
+    data = X.toarray()
+    data[:, 6] += shift
+    model = PolynomialRidge(groups=list("aabbcde"), degree=1)
+    store = partial(LossyBlocks, cuts=CUTS[cuts], share_lost=0.3)
+    fit_with(store, model, data, numbers_for(X), WEIGHTS)
+    data[:, 6] -= shift
+    parts = np.add.reduceat(data * model.coef_, [0, 2, 4, 5, 6], axis=1)
+    expected = np.cov(parts.T, aweights=WEIGHTS, ddof=0).diagonal()
+    np.testing.assert_allclose(model._group_variances_[0], expected, rtol=1e-8)
+
+
+def test_rows_on_a_device_have_no_importance():
+    class Elsewhere(LocalRows):
+        def set_targets(self, columns, loss):
+            super().set_targets(columns, loss)
+            self.x = SimpleNamespace(shape=self.x.shape)
+
+    def send(rows):
+        return Elsewhere(rows.x, rows.y, rows.weights, rows.n_jobs)
+
+    model = PolynomialRidge(groups=list("abcdefg"))
+    fit_with(send, model, X, numbers_for(X), WEIGHTS)
+    assert model._group_variances_ is None
+    assert len(model.importance(X)) == 7 + 28

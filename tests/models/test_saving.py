@@ -321,6 +321,33 @@ def test_hash_functions_that_cannot_be_are_refused(path, change, message):
     assert_refused(path, message)
 
 
+@pytest.mark.parametrize("parameters", [{}, {"columns": "observed"}, {"terms": ["a:b", "a", "c"]}])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda old: old[:, :-1], "not one for each tuple"),
+        (lambda old: np.hstack([old, old]), "not one for each tuple"),
+        (lambda old: np.vstack([old, old]), "a row for each class"),
+        (lambda old: old + np.inf, "nonnegative and finite"),
+        (lambda old: old * np.nan, "nonnegative and finite"),
+        (lambda old: -1 - old, "nonnegative and finite"),
+    ],
+)
+def test_group_variances_that_cannot_be_are_refused(path, parameters, change, message):
+    model = PolynomialRidge(groups=list("aabbc"), **parameters).fit(X, TARGETS["ridge"])
+    model.save(path)
+    assert load_model(path).importance()["name"][0] == model.importance()["name"][0]
+    rewrite(path, group_variances=change(model._group_variances_))
+    assert_refused(path, message)
+
+
+@pytest.mark.parametrize("columns", ["all", "hashed"])
+def test_group_variances_without_groups_are_refused(path, columns):
+    fitted("ridge", columns).save(path)
+    rewrite(path, group_variances=np.ones((1, 5)))
+    assert_refused(path, "no groups of columns")
+
+
 @pytest.mark.parametrize("name", ["coefficients", "intercept", "columns", "counts", "description"])
 def test_a_missing_array_is_refused(saved, name):
     members = members_of(saved)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -37,9 +37,12 @@ def names_of_tuples(
     tuples: NDArray[Any], input_features: Sequence[str] | None, sep: str = " "
 ) -> list[str]:
     """Return the names of monomials given as rows of input columns, padded with -1."""
+    if not isinstance(sep, str):
+        raise TypeError(f"sep must be a string; got {sep!r}.")
+    name = _namer(input_features)
+    rows = ([j for j in row if j >= 0] for row in tuples.tolist())
     return [
-        sep.join(_power(name, len(list(run))) for name, run in groupby(members)) or "1"
-        for members in members_of_tuples(tuples, input_features)
+        sep.join(_power(name(j), len(list(run))) for j, run in groupby(row)) or "1" for row in rows
     ]
 
 
@@ -47,11 +50,13 @@ def members_of_tuples(
     tuples: NDArray[Any], input_features: Sequence[str] | None
 ) -> list[tuple[str, ...]]:
     """Return the names of the features in such monomials; that of a power is repeated."""
-
-    def name(j: int) -> str:
-        return f"x{j}" if input_features is None else str(input_features[j])
-
+    name = _namer(input_features)
     return [tuple(name(j) for j in row if j >= 0) for row in tuples.tolist()]
+
+
+def _namer(input_features: Sequence[str] | None) -> Callable[[int], str]:
+    """Return a function that returns the name of a feature."""
+    return lambda j: f"x{j}" if input_features is None else str(input_features[j])
 
 
 def names_by_degree(
@@ -95,9 +100,7 @@ def find_clash(
     names: Sequence[str], input_features: Sequence[str], columns: Sequence[int], sep: str = " "
 ) -> str | None:
     """Return a sentence about two different columns with the same name, or None."""
-    if len(set(input_features)) == len(input_features) and not any(
-        sep in f or "^" in f or f == "1" for f in map(str, input_features)
-    ):
+    if _cannot_clash(list(map(str, input_features)), sep):
         return None
     seen: dict[str, int] = {}
     for column, name in zip(columns, names, strict=True):
@@ -108,6 +111,15 @@ def find_clash(
                 "so that no name is a product or power of others, nor '1'."
             )
     return None
+
+
+def _cannot_clash(features: list[str], sep: str) -> bool:
+    """Return whether products and powers of features can be read in one way only."""
+    if not sep or any(c == "^" or c.isdigit() for c in sep):
+        return False
+    special = {*sep, "^"}
+    distinct = len(set(features)) == len(features) and "1" not in features
+    return distinct and all(special.isdisjoint(feature) for feature in features)
 
 
 def as_printable(text: str) -> str:

@@ -28,8 +28,8 @@ def add_to(commands: Any) -> None:
         help="list, draw or write the terms of a model",
         description="List the terms with the largest weights in a model of polysparse fit, and in "
         "how many rows of its data they are not zero. Input columns are 0-based: x0, x1, ... With "
-        "--by group, list the tuples of groups instead, by the variance of what they contribute to "
-        "the scores of the data.",
+        "--by group, list groups and interactions of groups instead, by the variance of their "
+        "contribution to the scores.",
     )
     add = parser.add_argument
     add("model", metavar="MODEL", type=Path, help="file of polysparse fit")
@@ -71,6 +71,7 @@ def run(options: argparse.Namespace) -> None:
     _require_sensible(options)
     _require_writable(options)
     file = ModelFile.read(options.model)
+    _require_groups(options, file)
     model, names = model_in(file, options.model), None
     if options.feature_names is not None:
         names = read_names(options.feature_names, file.columns.basis.n_features)
@@ -102,6 +103,21 @@ def _require_sensible(options: argparse.Namespace) -> None:
     for flag, value in (("--within", options.within), ("--sep", options.sep)):
         if options.by == "group" and value is not None:
             raise Misuse(f"{flag} only applies to terms: leave out --by group.")
+
+
+def _require_groups(options: argparse.Namespace, file: ModelFile) -> None:
+    """Raise ValueError if tuples of groups are needed that the model does not know."""
+    is_by_group = options.by == "group"
+    if file.columns.kind == "hashed" and (is_by_group or options.within is not None):
+        raise ValueError(
+            f"{options.model} has hashed columns, so the groups of its terms are not known: fit "
+            "the model without --hashed."
+        )
+    if is_by_group and file.variances is None and options.data is None:
+        raise ValueError(
+            f"--by group without --data needs a model fitted with --groups or --terms (at most "
+            f"1,000,000 tuples of groups), which {options.model} is not: give --data IN."
+        )
 
 
 def _require_writable(options: argparse.Namespace) -> None:

@@ -5,6 +5,8 @@ coefficients.npy   float64, one per column; a row per class or target if there a
 intercept.npy      float64, one per row of coefficients
 columns.npy        int64, increasing; only for chosen columns
 counts.npy         int64, rows in which each column occurred; not for hashed columns
+group_variances.npy float64, of the contributions of tuples of groups, a row per class or target;
+                   only if there are groups
 """
 
 from __future__ import annotations
@@ -114,8 +116,11 @@ class ModelFile:
         variances = None
         if "group_variances" in arrays:
             variances = array_of(arrays, "group_variances", np.float64, (2,))
-            if len(variances) != len(intercept) or not np.all(variances >= 0):
-                raise ValueError("group_variances must be nonnegative, with a row for each class")
+            is_valid = np.isfinite(variances).all() and np.all(variances >= 0)
+            if len(variances) != len(intercept) or not is_valid:
+                raise ValueError(
+                    "group_variances must be nonnegative and finite, with a row for each class"
+                )
         require_names(description, columns.basis.n_features)
         kind = description["kind"]
         return cls(kind, columns, coefficients, intercept, counts, variances, description)

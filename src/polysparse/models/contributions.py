@@ -26,13 +26,18 @@ def count_rows(block: Any) -> tuple[Any, ...]:
     return (block.design.count_rows(),)
 
 
+def weighted_columns(block: Any) -> tuple[Any, ...]:
+    """Return the weight of the rows, and the weighted sums of columns."""
+    return float(block.weights.sum()), block.design.apply_transposed(block.weights)
+
+
 def group_moments(
-    block: Any, coefficients: NDArray[Any], number_of: NDArray[Any], n_tuples: int
+    block: Any, coefficients: NDArray[Any], number_of: NDArray[Any], shift: NDArray[Any]
 ) -> tuple[Any, ...]:
     """Return the weight of the rows, and moments of what each tuple of groups contributes."""
     design = block.design
     moments = moments_of(
-        design.columns, design.x, block.weights, coefficients, number_of, n_tuples, design.n_jobs
+        design.columns, design.x, block.weights, coefficients, number_of, shift, design.n_jobs
     )
     return moments.weight, moments.sums, moments.squares
 

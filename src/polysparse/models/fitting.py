@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from polysparse.basis.names import as_feature_names
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.dispatch import dispatch
+from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models import contributions
 from polysparse.models.columns import make_columns, require_memory_for
 from polysparse.models.importance import MAX_TUPLES, GroupTuples, Moments
@@ -77,20 +78,34 @@ def fit(
 def _group_variances(
     columns: ColumnSpace, rows: RowStore, solution: Solution
 ) -> NDArray[np.float64] | None:
-    """Return the variances of what tuples of groups contribute; None if there are no groups."""
-    if not columns.basis._is_grouped or columns.kind == "hashed":
+    """Return the variances of what tuples of groups contribute; None if they are not computed."""
+    is_elsewhere = isinstance(rows, LocalRows) and not isinstance(rows.x, CanonicalCsr)  # on a GPU
+    if columns.basis.groups is None or columns.kind == "hashed" or is_elsewhere:
         return None
-    tuples = GroupTuples.of(columns)
-    if len(tuples.tuples) > MAX_TUPLES:
+    tuples = GroupTuples.at_most(MAX_TUPLES, columns)
+    if tuples is None:
         return None
-    coefficients = solution.coefficients
-    sums = rows.total(
+    return group_variances(rows.total, tuples, np.atleast_2d(solution.coefficients.T))
+
+
+def group_variances(
+    total: Callable[..., Any], tuples: GroupTuples, coefficients: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the variance of what each tuple of groups contributes to each score.
+
+    Squares are summed about the means, which the sums of columns yield. `total` is
+    `RowStore.total`, and `coefficients` are of shape (n_scores, n_columns).
+    """
+    weight, sums = total(contributions.weighted_columns)
+    n = len(tuples.tuples)
+    means = [np.bincount(tuples.number_of, sums * each, n) / weight for each in coefficients]
+    moments = total(
         contributions.group_moments,
-        coefficients=coefficients[np.newaxis] if coefficients.ndim == 1 else coefficients.T,
+        coefficients=coefficients,
         number_of=tuples.number_of,
-        n_tuples=len(tuples.tuples),
+        shift=np.array(means),
     )
-    return Moments(*sums).variances
+    return Moments(*moments).variances
 
 
 def _explain(model: Any, solution: Solution) -> str:

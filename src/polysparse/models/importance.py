@@ -1,9 +1,11 @@
-"""How much each tuple of variables contributes to a fitted model."""
+"""The importance of groups and interactions of groups in a fitted model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polysparse.basis.groups import FeatureGroups, as_groups
-from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns, ColumnSpace
 from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.matrix.canonical import CanonicalCsr
@@ -42,49 +43,113 @@ class GroupTuples:
     @classmethod
     def of(cls, columns: ColumnSpace) -> GroupTuples:
         """Return the tuples of all or chosen columns."""
+        found = cls.at_most(columns.n_columns + len(columns.basis.terms or ()), columns)
+        assert found is not None
+        return found
+
+    @classmethod
+    def at_most(cls, n: int, columns: ColumnSpace) -> GroupTuples | None:
+        """Return the tuples of all or chosen columns; None if there are more than n."""
         basis = columns.basis
         groups = basis.groups or as_groups([None] * basis.n_features, basis.n_features)
         assert groups is not None
-        over_groups = MonomialBasis(
-            groups.n_groups, (0, max(1, basis.highest)), include_bias=basis.include_bias
-        )
-        ranks = columns.ranks if isinstance(columns, ChosenColumns) else None
-        codes = np.empty(columns.n_columns, np.int64)
-        for start in range(0, len(codes), _AT_A_TIME):
-            part = slice(start, min(start + _AT_A_TIME, len(codes)))
-            features = basis.unrank(
-                np.arange(part.start, part.stop) if ranks is None else ranks[part]
-            )
+        if basis.terms is not None:
+            return None if len(basis.terms) > n else cls(groups, *_numbers_of_terms(columns))
+        if groups.are_single and columns.n_columns > n:  # each column has a tuple of its own
+            return None
+        numbers: dict[tuple[int, ...], int] = {}
+        number_of = np.empty(columns.n_columns, np.int64)
+        for start in range(0, len(number_of), _AT_A_TIME):
+            part = slice(start, min(start + _AT_A_TIME, len(number_of)))
+            features = basis.unrank(_ranks(columns, part))
             of_groups = np.where(features >= 0, groups.group_of[features], -1)
-            codes[part] = over_groups.rank(of_groups)
-        found, number_of = np.unique(codes, return_inverse=True)
-        tuples = [tuple(g for g in row if g >= 0) for row in over_groups.unrank(found).tolist()]
-        return cls(groups, number_of.reshape(-1), tuples)
+            distinct, which = _distinct_rows(of_groups, groups.n_groups)
+            rows = (tuple(g for g in row if g >= 0) for row in distinct.tolist())
+            own = [numbers.setdefault(row, len(numbers)) for row in rows]
+            if len(numbers) > n:
+                return None
+            number_of[part] = np.array(own, np.int64)[which]
+        return cls(groups, number_of, list(numbers))
 
     def names(self, features: Sequence[str] | None) -> list[tuple[str, ...]]:
-        """Return the labels of each tuple; a feature of its own is called by its name."""
-        return [tuple(self.groups.name_of(g, features) for g in each) for each in self.tuples]
+        """Return the labels of each tuple; a feature of its own is called by its name.
+
+        ValueError is raised if two groups have the same name.
+        """
+        names: dict[int, str] = {}
+        for group in sorted({g for each in self.tuples for g in each}):
+            names[group] = self.groups.name_of(group, features)
+        if len(set(names.values())) < len(names):
+            twice = next(name for name, n in Counter(names.values()).items() if n > 1)
+            raise ValueError(
+                f"two groups are named {twice!r}: give each its own label, or pass other "
+                "feature_names."
+            )
+        return [tuple(names[g] for g in each) for each in self.tuples]
 
     def number(self, within: Any, features: Sequence[str] | None) -> int:
         """Return the number of a tuple, given its labels in any order, or joined by colons."""
-        names = self.names(features)
-        by_name = {":".join(each): number for number, each in enumerate(names)}
-        if isinstance(within, str) and within in by_name:
-            return by_name[within]
-        labels = within.split(":") if isinstance(within, str) else map(str, within)
-        by_labels = {tuple(sorted(each)): number for number, each in enumerate(names)}
-        number = by_labels.get(tuple(sorted(label.strip() for label in labels)))
-        if number is None:
+        names, found = self.names(features), []
+        if isinstance(within, str):
+            found = [i for i, each in enumerate(names) if ":".join(each) == within]
+            wanted = sorted(label.strip() for label in within.split(":"))
+        elif isinstance(within, Iterable):
+            wanted = sorted(map(str, within))
+        else:
+            raise TypeError(
+                "within must be a tuple of labels, or a string of labels joined by colons; got "
+                f"{within!r}."
+            )
+        found = found or [i for i, each in enumerate(names) if sorted(each) == wanted]
+        if not found:
             raise ValueError(
                 f"within={within!r} is not a tuple of groups that the model has; importance() "
                 "lists them."
             )
-        return number
+        if len(found) > 1:
+            either = " or ".join(repr(names[i]) for i in found)
+            raise ValueError(f"within={within!r} is ambiguous: pass a tuple, {either}.")
+        return found[0]
+
+
+def _ranks(columns: ColumnSpace, part: slice) -> NDArray[np.int64]:
+    """Return the columns of the basis that some columns are."""
+    if isinstance(columns, ChosenColumns):
+        return columns.ranks[part]
+    return np.arange(part.start, part.stop)
+
+
+def _numbers_of_terms(
+    columns: ColumnSpace,
+) -> tuple[NDArray[np.int64], list[tuple[int, ...]]]:
+    """Return the number of each column's term, and the terms. Nothing is decoded."""
+    basis = columns.basis
+    assert basis.terms is not None
+    assert basis.groups is not None
+    tuples = [()] * basis.include_bias + list(basis.terms)
+    sizes = [prod(int(basis.groups.sizes[g]) for g in each) for each in tuples]
+    ranks = _ranks(columns, slice(0, columns.n_columns))
+    return np.searchsorted(np.cumsum(sizes), ranks, side="right"), tuples
+
+
+def _distinct_rows(rows: NDArray[np.int64], n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct rows of integers in [-1, n), and which of them each row is."""
+    codes, n_codes = np.zeros(len(rows), np.int64), 1
+    for place in rows.T:
+        if n_codes * (n + 1) > np.iinfo(np.int64).max:  # number the codes that occur
+            found, codes = np.unique(codes, return_inverse=True)
+            codes, n_codes = codes.reshape(-1), len(found)
+        codes, n_codes = codes * (n + 1) + place + 1, n_codes * (n + 1)
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    return rows[first], which.reshape(-1)
+
+
+# --------------------------------------------------------------------------------------- moments
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Weighted sums over rows of the contributions of tuples, and of their squares.
+    """Weighted sums over rows of the contributions of tuples less a shift, and of their squares.
 
     `sums` and `squares` have the shape (n_scores, n_tuples).
     """
@@ -95,7 +160,10 @@ class Moments:
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        """Variance of the contribution of each tuple, for each score."""
+        """Variance of the contribution of each tuple, for each score.
+
+        It is accurate if the shift is close to the mean.
+        """
         means = self.sums / self.weight
         return np.maximum(self.squares / self.weight - means**2, 0.0)
 
@@ -106,26 +174,41 @@ def moments_of(
     weights: NDArray[np.float64],
     coefficients: NDArray[np.float64],
     number_of: NDArray[np.int64],
-    n_tuples: int,
+    shift: NDArray[np.float64],
     n_jobs: int | None,
 ) -> Moments:
     """Return the moments of some rows, which are expanded a few at a time.
 
-    `coefficients` are of shape (n_scores, n_columns).
+    `coefficients` are of shape (n_scores, n_columns), `shift` is of shape (n_scores, n_tuples).
     """
-    sums, squares = (np.zeros((len(coefficients), n_tuples)) for _ in range(2))
+    sums, squares = np.zeros_like(shift), np.zeros_like(shift)
     blocks = iter_expand_columns(columns, x, n_jobs=n_jobs, max_bytes=_BLOCK_BYTES, reuse=True)
     for rows, block in blocks:
         numbers = number_of[block.indices]
         for c, of_score in enumerate(coefficients):
             terms = block.data * of_score[block.indices]
-            shape = block.shape[0], n_tuples
-            by_tuple = sparse.csr_array((terms, numbers, block.indptr), shape=shape, copy=True)
+            size = block.shape[0], shift.shape[1]
+            by_tuple = sparse.csr_array((terms, numbers, block.indptr), shape=size, copy=True)
             by_tuple.sum_duplicates()
-            sums[c] += weights[rows] @ by_tuple
+            absent = _absent_weight(by_tuple, weights[rows])
+            by_tuple.data -= shift[c, by_tuple.indices]
+            sums[c] += weights[rows] @ by_tuple - absent * shift[c]
             by_tuple.data **= 2
-            squares[c] += weights[rows] @ by_tuple
+            squares[c] += weights[rows] @ by_tuple + absent * shift[c] ** 2
     return Moments(float(weights.sum()), sums, squares)
+
+
+def _absent_weight(by_tuple: sparse.csr_array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weight of the rows without an entry of each tuple; exactly zero if there are none.
+
+    The square of a large shift would multiply a rounding error.
+    """
+    numbers, n_tuples = by_tuple.indices, by_tuple.shape[1]
+    of_entry = np.repeat(weights, np.diff(by_tuple.indptr))
+    present = np.bincount(numbers, of_entry, n_tuples)
+    n_present = np.bincount(numbers[of_entry > 0], minlength=n_tuples)
+    absent = np.maximum(weights.sum() - present, 0.0)
+    return np.where(n_present == np.count_nonzero(weights), 0.0, absent)
 
 
 def importance_table(

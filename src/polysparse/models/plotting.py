@@ -1,4 +1,4 @@
-"""Pictures of a model: its heaviest terms as bars, its pairs of groups as a heat map."""
+"""Plots of a model: its heaviest terms as bars, its pairs of groups as a heat map."""
 
 from __future__ import annotations
 
@@ -109,6 +109,11 @@ def draw_importance(table: dict[str, list[Any]], ax: Any = None, make_figure: An
     for groups, share in shares.items():
         for group in {*groups} if len(groups) <= 2 else ():
             totals[group] = totals.get(group, 0.0) + share
+    if not totals:
+        raise ValueError(
+            "A heat map has groups and pairs of groups, and all terms of this model have three or "
+            "more: list them with importance()."
+        )
     labels = sorted(totals, key=lambda group: -totals[group])[:MOST_GROUPS]
     cells = np.full((len(labels), len(labels)), np.nan)
     for groups, share in shares.items():

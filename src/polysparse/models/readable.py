@@ -12,7 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models.columns import known_names
 from polysparse.models.contribution_table import contribution_table
-from polysparse.models.importance import GroupTuples, importance_table, moments_of
+from polysparse.models.design import Design
+from polysparse.models.fitting import group_variances
+from polysparse.models.importance import MAX_TUPLES, GroupTuples, importance_table
+from polysparse.models.local_rows import Block
 from polysparse.models.onnx_graph import write_onnx
 from polysparse.models.plotting import draw_importance, draw_terms
 from polysparse.models.saving import as_file
@@ -40,8 +43,8 @@ class ReadableMixin:
         n : int, default=20
             Number of terms. There are fewer if fewer have a coefficient other than zero.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            Data in which to look for the products that a hashed column may be about. Only for
-            hashed columns, which have no names: without X they are called by their number.
+            Data in which to look for the products that may be hashed to a column. Only for hashed
+            columns, which have no names: without X they are called by their number.
         within : str or tuple of str, optional
             Only the terms of these groups: their labels, or labels joined by colons as
             `importance` names them, such as "age:hours".
@@ -93,22 +96,22 @@ class ReadableMixin:
         feature_names : sequence of str, optional
             Names of the input features; by default those that the model knows.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; by default in a new figure, as high as the bars need.
+            Axes to draw on; by default those of a new figure, as high as the bars need.
 
         Returns
         -------
         matplotlib.axes.Axes
-            What was drawn on.
+            The axes.
         """
         return draw_terms(self._top(n, X, feature_names), ax)
 
-    def importance(self, X: Any = None, *, feature_names: Any = None) -> Any:
-        """Return how much each tuple of groups matters: the variance of what it contributes.
+    def importance(self, X: Any = None, *, by: str = "group", feature_names: Any = None) -> Any:
+        """Return the importance of each group and interaction of groups.
 
-        A tuple of groups, such as "age:hours", has a term for each combination of their features.
-        In every row its terms add up to a contribution to the score. The variance of this number
-        over the rows tells how much predictions would change if the tuple had no terms. It is
-        computed from a few expanded rows at a time.
+        It is the variance of its contribution to the score. An interaction of groups, such as
+        "age:hours", has a term for each combination of their features. In every row these terms
+        add up to a contribution. Its variance over the rows measures how much the predictions
+        depend on it. It is computed from a few expanded rows at a time.
 
         Parameters
         ----------
@@ -116,6 +119,8 @@ class ReadableMixin:
             Rows to compute it on. By default the rows of `fit`, with their weights, for which the
             model must have been fitted with `groups` or `terms`. Without groups, each feature is a
             group.
+        by : {"group"}, default="group"
+            What to add up the terms by.
         feature_names : sequence of str, optional
             Names of the input features, for groups without a label.
 
@@ -143,10 +148,10 @@ class ReadableMixin:
         >>> list(model.importance()["name"])
         ['color:size', 'size', 'color']
         """
-        return as_table(self._importance(X, feature_names))
+        return as_table(self._importance(X, feature_names, by))
 
     def plot_importance(self, X: Any = None, *, feature_names: Any = None, ax: Any = None) -> Any:
-        """Draw how much groups and pairs of groups matter, as a heat map.
+        """Draw the importance of groups and pairs of groups as a heat map.
 
         The diagonal has main effects and powers, the rest has pairs; tuples of more groups are not
         drawn. The most important groups come first.
@@ -158,12 +163,12 @@ class ReadableMixin:
         feature_names : sequence of str, optional
             Names of the input features, for groups without a label.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; by default in a new figure.
+            Axes to draw on; by default those of a new figure.
 
         Returns
         -------
         matplotlib.axes.Axes
-            What was drawn on.
+            The axes.
         """
         return draw_importance(self._importance(X, feature_names), ax)
 
@@ -204,27 +209,24 @@ class ReadableMixin:
         x = self._read(X, reset=False)  # type: ignore[attr-defined]
         return as_table(contribution_table(terms, x, int(n), self.n_jobs, sep))  # type: ignore[attr-defined]
 
-    def _importance(self, X: Any, feature_names: Any) -> dict[str, list[Any]]:
+    def _importance(self, X: Any, feature_names: Any, by: Any = "group") -> dict[str, list[Any]]:
         """Return the columns of the table of tuples of groups."""
         terms = terms_of(self, feature_names)
+        if by != "group":
+            raise ValueError(f'by must be "group"; got {by!r}.')
         tuples = self._group_tuples()
         variances = getattr(self, "_group_variances_", None)
         if X is not None:
             x = self._read(X, reset=False)  # type: ignore[attr-defined]
-            variances = moments_of(
-                terms.columns,
-                x,
-                np.ones(x.shape[0]),
-                terms.weights,
-                tuples.number_of,
-                len(tuples.tuples),
-                self.n_jobs,  # type: ignore[attr-defined]
-            ).variances
+            n_jobs = self.n_jobs  # type: ignore[attr-defined]
+            block = Block(Design(terms.columns, x, n_jobs), None, np.ones(x.shape[0]))
+            variances = group_variances(
+                lambda function, **shared: function(block, **shared), tuples, terms.weights
+            )
         if variances is None:
             raise ValueError(
-                "importance is known for the rows of fit only if the model was fitted with groups "
-                "or terms, and with at most a million tuples of groups: give X, the rows to "
-                "compute it on."
+                "importance() without X needs a model fitted with groups or terms (at most "
+                f"{MAX_TUPLES:,} tuples of groups). Pass X."
             )
         return importance_table(tuples, variances, terms.features)
 

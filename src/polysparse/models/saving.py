@@ -14,6 +14,7 @@ from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.estimators.polynomial import PolynomialFeatures
 from polysparse.files.model_file import ModelFile
+from polysparse.models.importance import GroupTuples
 
 TRANSFORMERS: dict[str, Any] = {
     "all": PolynomialFeatures,
@@ -53,6 +54,7 @@ def as_model(file: ModelFile, make: type) -> Any:
     """Return the fitted model of a file; raise ValueError or TypeError if it is damaged."""
     model = _estimator_with(make, file.more["parameters"])
     model.column_space_, model.column_counts_ = file.columns, file.counts
+    _require_variances(file)
     model._group_variances_ = file.variances
     model.coef_ = file.coefficients
     is_table = file.coefficients.ndim == 2
@@ -67,6 +69,18 @@ def as_model(file: ModelFile, make: type) -> Any:
     if is_classifier(model):
         _require_classes(getattr(model, "classes_", None), file.coefficients)
     return model
+
+
+def _require_variances(file: ModelFile) -> None:
+    """Raise ValueError if variances are not those of the tuples of groups."""
+    if file.variances is None:
+        return
+    if file.columns.basis.groups is None or file.columns.kind == "hashed":
+        raise ValueError("it has group_variances, but no groups of columns")
+    n_given = file.variances.shape[1]
+    tuples = GroupTuples.at_most(n_given, file.columns)
+    if tuples is None or len(tuples.tuples) < n_given:
+        raise ValueError(f"group_variances has {n_given:,} columns, not one for each tuple")
 
 
 def _attribute(name: str, value: Any) -> Any:

@@ -107,7 +107,7 @@ class Terms:
         return table if members is None else table | {"features": members}
 
     def rows_of(self, row: NDArray[np.int64]) -> dict[str, list[Any]]:
-        """Return the column of a table that tells the class or target; none if there is one."""
+        """Return the class or target column of a table; none if there is only one."""
         if self.rows is None:
             return {}
         return {self.rows[0]: [self.rows[1][i] for i in row.tolist()]}
