@@ -326,6 +326,12 @@ class MonomialBasis:
             ends.append((stop if d >= self.lowest else size) % 2**64)
         return ends
 
+    def _difference(self, other: MonomialBasis) -> str:
+        """Return the first argument that differs from that of another basis."""
+        first = ["n_features", "groups", "terms"]  # others may follow from these
+        names = [*first, *(each.name for each in fields(self))]
+        return next((name for name in names if getattr(self, name) != getattr(other, name)), "")
+
     def as_dict(self) -> dict[str, Any]:
         """Return the arguments that make an equal basis, ready for JSON.
 

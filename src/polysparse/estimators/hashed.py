@@ -54,8 +54,7 @@ class HashedPolynomialFeatures(
     terms : sequence of (str or tuple of str), optional
         Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
-        listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
-        interaction. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+        listed. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     n_columns : int, default=2**20
         Number of output columns, up to 2**31 - 1. With more columns, fewer are shared.
     alternate_sign : bool, default=True

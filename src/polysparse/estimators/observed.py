@@ -223,7 +223,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
                 if basis != self.basis_:
                     raise ValueError(
                         f"The columns of {basis!r} are not those of {self.basis_!r}, which was "
-                        "learned before: call fit to start over."
+                        f"learned before: {basis._difference(self.basis_)} is different. Call "
+                        "fit to start over."
                     )
                 total = self._observed.counts()
             # The old object goes first: then its counts need not be copied to be merged.
@@ -269,8 +270,9 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         other_names: Any = getattr(other, "feature_names_in_", None)
         if basis != other.basis_:
             raise ValueError(
-                f"other has learned {other.basis_!r}, self {basis!r}: only columns of the same "
-                "degree and of the same features can be merged."
+                f"other has learned {other.basis_!r}, self {basis!r}: "
+                f"{basis._difference(other.basis_)} is different. Only columns of the same degree "
+                "and of the same features can be merged."
             )
         if not (is_first or np.array_equal(names, other_names)):
             raise ValueError(

@@ -270,6 +270,7 @@ def _read(
         columns,
         x.shape[1],
         observe=lambda basis: observed_columns(basis, x.as_sparse(), n_jobs),
+        names=getattr(X, "columns", None),
         degree=degree,
         interaction_only=interaction_only,
         include_bias=include_bias,

@@ -47,8 +47,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     terms : sequence of (str or tuple of str), optional
         Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
-        listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
-        interaction. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+        listed. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     columns : {"all", "observed", "hashed"}, array-like of int or transformer, default="all"
         Which features there are. "all": all products. "observed": those that occur in X, as
         ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
