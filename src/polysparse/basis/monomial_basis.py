@@ -330,7 +330,8 @@ class MonomialBasis:
         """Return the first argument that differs from that of another basis."""
         first = ["n_features", "groups", "terms"]  # others may follow from these
         names = [*first, *(each.name for each in fields(self))]
-        return next((name for name in names if getattr(self, name) != getattr(other, name)), "")
+        found = next((name for name in names if getattr(self, name) != getattr(other, name)), "")
+        return "degree" if found in ("min_degree", "max_degree") else found
 
     def as_dict(self) -> dict[str, Any]:
         """Return the arguments that make an equal basis, ready for JSON.

@@ -271,8 +271,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         if basis != other.basis_:
             raise ValueError(
                 f"other has learned {other.basis_!r}, self {basis!r}: "
-                f"{basis._difference(other.basis_)} is different. Only columns of the same degree "
-                "and of the same features can be merged."
+                f"{basis._difference(other.basis_)} is different, but only columns of the same "
+                "degree and of the same features can be merged."
             )
         if not (is_first or np.array_equal(names, other_names)):
             raise ValueError(
