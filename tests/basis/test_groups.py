@@ -1,7 +1,7 @@
 """Groups of features and chosen terms: ranks, names and counts are those of the enumeration."""
 
 import pickle
-from math import comb
+from math import comb, factorial
 
 import numpy as np
 import pytest
@@ -100,8 +100,10 @@ def test_a_degree_above_the_number_of_groups_adds_no_columns():
         (["u + i", "u*h"], [(0,), (1,), (2,), (0, 2)]),
         ("u:i + h", [(2,), (0, 1)]),
         ([("h", "u")], [(0, 2)]),
-        ([(2, 0)], [(0, 2)]),
         (["`u`:i"], [(0, 1)]),
+        (["(u + i)*(u + h)"], [(0,), (1,), (2,), (0, 2), (0, 1), (1, 2)]),
+        (["u*u"], [(0,)]),
+        (["(u + u:i)**2"], [(0,), (0, 1)]),
     ],
 )
 def test_formulas_have_the_operators_that_people_know(formulas, terms):
@@ -127,14 +129,22 @@ def test_terms_without_groups_name_features():
         ({"groups": ["a", "b"]}, "2 labels, but there are 4 features"),
         ({"groups": [1, 2]}, "groups have 3 features in all, but there are 4"),
         ({"groups": {"a": 3, "b": 2}}, "groups have 5 features in all, but there are 4"),
-        ({"groups": [2, -1, 3]}, "group 1 has -1"),
+        ({"groups": [2, -1, 3]}, "group 'g1' has -1"),
+        ({"groups": {"a": 3, "b": 2}}, "(groups={'a': 3, 'b': 2})"),
+        ({"groups": {"a": [0, 1], "b": [2, 3]}}, "not its members; group 'a' has [0, 1]"),
+        ({"groups": np.ones((2, 2), dtype=int)}, "groups must be one-dimensional"),
         ({"groups": [1, 1, 1, 1]}, "may be labels of the features, or sizes"),
         (
             {"groups": [2, 2], "terms": ["g0:g7"]},
             "'g7', which is not a group. There are 'g0', 'g1'.",
         ),
         ({"groups": {"user": 2, "item": 2}, "terms": ["users"]}, "Did you mean 'user'?"),
-        ({"groups": [2, 2], "terms": ["g0:g0"]}, "names the group 'g0' twice"),
+        ({"groups": [2, 2], "terms": ["g0:g0"]}, "'g0:g0' names the group 'g0' twice"),
+        ({"groups": [2, 2], "terms": [("g0", "g0")]}, "('g0', 'g0') names the group 'g0' twice"),
+        ({"groups": {"c:d": 4}, "terms": ["c:d"]}, "write `c:d` in backticks, or a tuple ('c:d',)"),
+        ({"groups": [2, 2], "terms": [(1,)]}, "terms names 1, which is not a group"),
+        ({"groups": [2, 2], "terms": ["(" * 5000]}, "more than 100 nested parentheses"),
+        ({"groups": [2, 2], "terms": ["g0**" + "9" * 5000]}, "needs a positive integer"),
         ({"groups": [2, 2], "terms": ["g0:g1", "g1:g0"]}, "twice, the first time as 'g0:g1'"),
         ({"groups": [2, 2], "terms": ["g0:"]}, "a label is missing"),
         ({"groups": [2, 2], "terms": ["(g0"]}, "a parenthesis is not closed"),
@@ -154,7 +164,16 @@ def test_wrong_groups_and_terms_are_refused(arguments, message):
 
 
 @pytest.mark.parametrize(
-    "groups", ["abcd", 4, [1.5, 2.5, 0.0, 0.0], [("a",), ("b",), ("a",), ("b",)]]
+    "groups",
+    [
+        "abcd",
+        b"abcd",
+        4,
+        [1.5, 2.5, 0.0, 0.0],
+        [2.0, 2.0],
+        [("a",), ("b",), ("a",), ("b",)],
+        iter(["a", "a", "b", "b"]),
+    ],
 )
 def test_groups_of_the_wrong_type_are_refused(groups):
     with pytest.raises(TypeError, match="labels"):
@@ -213,3 +232,64 @@ def test_bases_with_groups_travel_and_compare(grouping):
         assert hash(MonomialBasis(**basis.as_dict())) == hash(basis)
     assert basis != MonomialBasis(9)
     assert repr(basis).endswith("terms)")
+
+
+def test_a_label_that_is_missing_is_located():
+    with pytest.raises(TypeError, match=r"got nan for feature 2\. Use None for a feature that is"):
+        MonomialBasis(4, groups=["a", "a", float("nan"), "b"])
+
+
+def test_integers_in_terms_are_labels():
+    basis = MonomialBasis(4, groups=[1, 1, 0, 0], terms=[(1,), (np.int64(0), "1")])
+    assert basis.names().tolist() == ["1", "x0", "x1", "x0 x2", "x0 x3", "x1 x2", "x1 x3"]
+
+
+@pytest.mark.parametrize("terms", [[b"a"], b"a", [(True,)], [97], iter(["x0"]), [iter(["x0"])]])
+def test_terms_of_the_wrong_type_are_refused(terms):
+    with pytest.raises(TypeError, match=r"terms? must"):
+        MonomialBasis(200, terms=terms)
+
+
+def test_terms_of_a_basis_may_be_passed_on():
+    basis = MonomialBasis(6, groups={"u": 1, "i": 2, "h": 3}, terms=["u:h", "i"])
+    assert MonomialBasis(6, groups=basis.groups, terms=basis.terms) == basis
+    assert basis.as_dict()["terms"] == [["i"], ["u", "h"]]
+    with pytest.raises(ValueError, match="more than 2 groups: give labels"):
+        MonomialBasis(6, groups=[3, 3], terms=basis.terms)
+
+
+def test_an_int_degree_is_the_maximum_of_terms():
+    sizes = {"a": 1, "b": 1, "c": 1}
+    basis = MonomialBasis(3, degree=3, groups=sizes, terms=["a*b*c"])
+    assert (basis.min_degree, basis.max_degree) == (1, 3)
+    assert MonomialBasis(3, degree=(1, 3), groups=sizes, terms=["a*b*c"]) == basis
+    with pytest.raises(ValueError, match="contradicts terms, whose degrees are 1 to 3"):
+        MonomialBasis(3, degree=(2, 3), groups=sizes, terms=["a*b*c"])
+
+
+@pytest.mark.parametrize("formula", ["({})**22", "({0})*({0})**4", "({0}):({0})**4"])
+def test_a_formula_with_too_many_terms_is_refused_before_it_is_built(formula):
+    formula = formula.format(" + ".join(f"x{j}" for j in range(22)))
+    with pytest.raises(ValueError, match="more than 100,000 terms"):
+        MonomialBasis(22, terms=[formula])
+
+
+def test_terms_of_many_features_make_no_names():
+    basis = MonomialBasis(2 * 10**6, terms=["x0:x1999999"], include_bias=False)
+    assert basis.names().tolist() == ["x0 x1999999"]
+    assert "groups" not in basis.as_dict()
+    assert MonomialBasis(**basis.as_dict()) == basis
+
+
+@pytest.mark.parametrize("how", [{"groups": {"a": 10**15}}, {"terms": ["x0:x1"]}])
+def test_groups_that_do_not_fit_into_memory_are_refused(how):
+    with pytest.raises(MemoryError, match="would need"):
+        MonomialBasis(10**15, **how).names([0])
+    with pytest.raises(ValueError, match=r"at most 2\*\*63 - 1 features"):
+        MonomialBasis(10**25, **how if "terms" in how else {"groups": {"a": 10**25}})
+
+
+def test_counts_of_many_sizes_are_quick():
+    sizes = list(range(1, 1001))
+    basis = MonomialBasis(sum(sizes), 1000, groups=sizes, interaction_only=True)
+    assert basis.count(sum(sizes), 1000) == factorial(1000)

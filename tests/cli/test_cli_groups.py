@@ -62,7 +62,8 @@ def test_a_file_of_labels(labels):
     ("text", "message"),
     [
         ("user=10,item", "'user=10,item' is not a file; give sizes like 10,20,5, labels with"),
-        ("10,-3", "'10,-3' is not a file; give sizes like"),
+        ("10,-3", "'10,-3' has '-3', but sizes must be at least 0; give sizes like"),
+        ("u=-3,i=10", "'u=-3,i=10' has 'u=-3', but sizes must be at least 0; give sizes like"),
         ("a=2,b=3,a=4", "has the label 'a' twice"),
         (".", "Is a directory"),
     ],
@@ -87,7 +88,7 @@ def test_labels_that_are_not_text(tmp_path, capsys):
     [
         (["--groups", "4,3"], "groups have 7 features in all, but there are 9"),
         (["--groups", TEXT, "--terms", "a:d"], "terms names 'd', which is not a group"),
-        (["--groups", TEXT, "--terms", "a:a"], "a term names the group 'a' twice"),
+        (["--groups", TEXT, "--terms", "a:a"], "the term 'a:a' names the group 'a' twice"),
         (["--groups", TEXT, "--terms", "a:b", "b:a"], "terms has 'b:a' twice"),
         (["--groups", TEXT, "--terms", "a:"], "is not a formula: a label is missing"),
         (["--terms", "x0:x9"], "terms names 'x9', which is not a group"),

@@ -10,6 +10,7 @@ import polysparse
 from checks import bits
 from inside import forbid_expansion, lower
 from polysparse import ObservedPolynomialFeatures
+from polysparse.files.description import fits_description
 from sample_files import X, files_in, run
 
 
@@ -101,3 +102,10 @@ def test_a_manifest_with_columns_that_cannot_be(columns, matrix, tmp_path):
     for open_store in (polysparse.load, polysparse.iter_load):
         with pytest.raises(ValueError, match=r"manifest.json is damaged: columns: "):
             open_store(tmp_path / "out")
+
+
+def test_groups_in_another_order_are_another_expansion():
+    groups = {"a": 2, "b": 3}
+    description = {"basis": {"groups": groups}, "columns": {"kind": "all"}}
+    assert fits_description({"basis": {"groups": dict(groups)}}, description)
+    assert not fits_description({"basis": {"groups": {"b": 3, "a": 2}}}, description)

@@ -1,8 +1,9 @@
-"""FeatureGroups: features of which a monomial takes at most one, as the levels of a variable."""
+"""FeatureGroups: a partition of the features into groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -12,12 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.machine import require_memory
+
 Int64s = NDArray[np.int64]
+
+MAX_FEATURES = 2**63 - 1  # the limit of an int64
+_NAME = re.compile(r"x(0|[1-9][0-9]{0,18})")  # of a feature without a name
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureGroups:
-    """A division of features into groups.
+    """A partition of the features into groups; a monomial uses at most one feature per group.
 
     Groups are ordered by their first feature. The members of a group need not be contiguous:
     `order` sorts the features by group, and columns of the expansion follow that order.
@@ -27,9 +33,9 @@ class FeatureGroups:
     sizes : ndarray of int64
         Number of features of each group.
     labels : tuple of (str or None)
-        Label of each group. A feature of its own has None.
+        Label of each group; None for a feature that is not in a group.
     order : ndarray of int64, or None
-        Feature at each place, if features are sorted by group; None if they are already.
+        Permutation that sorts the features by group; None if already sorted.
     """
 
     sizes: Int64s
@@ -67,8 +73,13 @@ class FeatureGroups:
 
     @cached_property
     def are_single(self) -> bool:
-        """Whether every feature is a group of its own, so that groups exclude nothing."""
+        """Whether every group has one feature, so no interaction is excluded."""
         return self.order is None and bool((self.sizes == 1).all())
+
+    @cached_property
+    def are_unlabeled(self) -> bool:
+        """Whether no feature is in a group."""
+        return not any(label is not None for label in self.labels)
 
     @cached_property
     def places(self) -> Int64s:
@@ -102,6 +113,30 @@ class FeatureGroups:
         feature = int(self.members(group)[0])
         return f"x{feature}" if feature_names is None else str(feature_names[feature])
 
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {label: g for g, label in enumerate(self.labels) if label is not None}
+
+    def find(self, name: str) -> int | None:
+        """Return the group of a label, or of a feature "x0", "x1", ... without one; else None."""
+        group = self._numbers.get(name)
+        return self._find_feature(name) if group is None else group
+
+    def _find_feature(self, name: str) -> int | None:
+        found = _NAME.fullmatch(name)
+        if found is None or int(found[1]) >= self.n_features:
+            return None
+        feature = int(found[1])
+        place = feature if self.order is None else int(self.places[feature])
+        group = int(np.searchsorted(self.starts, place, side="right")) - 1
+        return group if self.labels[group] is None else None
+
+    def require_distinct_names(self) -> None:
+        """Raise ValueError if a label is also the name of a feature that is not in a group."""
+        for label in self._numbers:
+            if self._find_feature(label) is not None:
+                raise ValueError(f"two groups are named {label!r}: give each its own label.")
+
     def count_monomials(self, highest: int, has_powers: bool) -> list[int]:
         """Return the number of monomials of each degree from 0 to `highest`, exactly.
 
@@ -114,12 +149,15 @@ class FeatureGroups:
             if s == 1 and has_powers:
                 factor = [comb(n + d - 1, d) for d in degrees]
             else:
-                factor = [comb(n, d) * s**d for d in degrees]
-            counts = [sum(counts[i] * factor[d - i] for i in range(d + 1)) for d in degrees]
+                factor = [comb(n, d) * s**d for d in range(min(n, highest) + 1)]
+            counts = [
+                sum(counts[d - i] * factor[i] for i in range(min(d + 1, len(factor))))
+                for d in degrees
+            ]
         return counts
 
     def as_argument(self) -> dict[str, int] | list[str | None]:
-        """Return what `as_groups` turns into equal groups, ready for JSON."""
+        """Return a JSON-serializable value from which `as_groups` rebuilds the groups."""
         labels, sizes = self.labels, self.sizes.tolist()
         if self.order is None and None not in labels:
             return {str(label): size for label, size in zip(labels, sizes, strict=True)}
@@ -129,25 +167,58 @@ class FeatureGroups:
 def as_groups(groups: Any, n_features: int) -> FeatureGroups | None:
     """Read the argument `groups`.
 
-    It is None, a mapping of labels to sizes, a label for each feature (None for a feature of its
-    own), or the sizes of contiguous groups.
+    It is None, a mapping of labels to sizes, a label for each feature (None for a feature that is
+    not in a group), or a list of sizes of contiguous groups.
     """
     if groups is None:
         return None
+    _require_few_features(n_features)
     if isinstance(groups, FeatureGroups):
         _require_total(groups.n_features, n_features, groups)
         return groups
-    if isinstance(groups, str) or not isinstance(groups, Iterable):
+    if isinstance(groups, str | bytes | Iterator) or not isinstance(groups, Iterable):
         raise TypeError(
-            "groups must be a label for each feature, a mapping of labels to sizes, or sizes; got "
-            f"{groups!r}."
+            "groups must be a label for each feature, a mapping of labels to sizes, or a list of "
+            f"sizes; got {shown(groups)}."
+            + " Pass list(groups): it is read more than once."
+            * isinstance(groups, Iterator)
         )
+    shape = getattr(groups, "shape", (0,))
+    if len(shape) != 1:
+        raise ValueError(f"groups must be one-dimensional; got shape {shape}.")
     if isinstance(groups, Mapping):
         return _from_sizes(list(groups.values()), n_features, [*groups])
     values = list(groups)
     if values and all(_is_integer(value) for value in values):
         return _from_integers([int(value) for value in values], n_features)
     return _from_labels(values, n_features)
+
+
+def single_groups(n_features: int) -> FeatureGroups:
+    """Return groups of one feature each, without labels."""
+    _require_few_features(n_features)
+    require_memory(
+        16 * n_features,
+        f"terms of n_features={n_features} features without groups",
+        "Pass groups as a mapping of labels to sizes, or fewer features.",
+    )
+    sizes = np.ones(n_features, dtype=np.int64)
+    sizes.flags.writeable = False
+    return FeatureGroups(sizes, (None,) * n_features)
+
+
+def shown(value: Any) -> str:
+    """Return the repr of a value, shortened for a message."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def _require_few_features(n_features: int) -> None:
+    if n_features > MAX_FEATURES:
+        raise ValueError(
+            f"n_features={n_features} is too large: with groups or terms, at most 2**63 - 1 "
+            "features are supported."
+        )
 
 
 def _is_integer(value: Any) -> bool:
@@ -168,55 +239,68 @@ def _from_integers(values: list[int], n_features: int) -> FeatureGroups:
 
 
 def _from_sizes(sizes: list[Any], n_features: int, labels: list[Any] | None) -> FeatureGroups:
-    for g, size in enumerate(sizes):
-        if not _is_integer(size) or size < 0:
-            raise ValueError(
-                f"sizes of groups must be non-negative integers; group {g} has {size!r}."
-            )
-    _require_total(sum(map(int, sizes)), n_features, sizes)
     if labels is None:
         labels = [f"g{g}" for g in range(len(sizes))]
-    _require_labels(labels)
+    for label, size in zip(labels, sizes, strict=True):
+        _require_label(label)
+        if not _is_integer(size) or size < 0:
+            hint = ", not its members" if isinstance(size, Iterable) else ""
+            raise ValueError(
+                "sizes of groups must be non-negative integers: the number of features of each "
+                f"group{hint}; group {label!r} has {shown(size)}."
+            )
+    given = dict(zip(labels, map(int, sizes), strict=True))
+    _require_total(sum(given.values()), n_features, given)
     array = np.array(sizes, dtype=np.int64)
     array.flags.writeable = False
     return FeatureGroups(array, tuple(map(str, labels)))
 
 
 def _from_labels(labels: list[Any], n_features: int) -> FeatureGroups:
+    if len(labels) != n_features and any(isinstance(label, float) for label in labels):
+        raise TypeError(f"sizes of groups must be ints, and labels strings; got {shown(labels)}.")
     if len(labels) != n_features:
         raise ValueError(
             f"groups has {len(labels):,} labels, but there are {n_features:,} features: give one "
-            "for each feature (None for a feature of its own), or the sizes of the groups."
+            "for each feature (None for a feature that is not in a group), or a list of sizes."
         )
-    _require_labels([label for label in labels if label is not None])
     numbers: dict[str, int] = {}
     of_group: list[str | None] = []
     codes = np.empty(n_features, dtype=np.int64)
     for j, label in enumerate(labels):
+        if label is not None:
+            _require_label(label, j)
         code = len(of_group) if label is None else numbers.setdefault(str(label), len(of_group))
         if code == len(of_group):
             of_group.append(None if label is None else str(label))
         codes[j] = code
-    sizes = np.bincount(codes, minlength=len(of_group)).astype(np.int64)
+    return groups_of_codes(codes, tuple(of_group))
+
+
+def groups_of_codes(codes: Int64s, labels: tuple[str | None, ...]) -> FeatureGroups:
+    """Return the groups of features, given the number of each feature's group."""
+    sizes = np.bincount(codes, minlength=len(labels)).astype(np.int64)
     order = None
     if (codes[1:] < codes[:-1]).any():
         order = np.argsort(codes, kind="stable")
         order.flags.writeable = False
     sizes.flags.writeable = False
-    return FeatureGroups(sizes, tuple(of_group), order)
+    return FeatureGroups(sizes, labels, order)
 
 
-def _require_labels(labels: Iterable[Any]) -> None:
-    for label in labels:
-        if not isinstance(label, str):
-            raise TypeError(f"labels of groups must be strings (or None); got {label!r}.")
+def _require_label(label: Any, feature: int | None = None) -> None:
+    if not isinstance(label, str):
+        where = "" if feature is None else f" for feature {feature}"
+        raise TypeError(
+            f"labels of groups must be strings; got {shown(label)}{where}. Use None for a feature "
+            "that is not in a group."
+        )
 
 
 def _require_total(total: int, n_features: int, groups: Any) -> None:
     if total != n_features:
-        shown = f" (groups={groups!r})" if not isinstance(groups, FeatureGroups) else ""
-        shown = shown if len(shown) < 200 else ""
+        given = "" if isinstance(groups, FeatureGroups) else f" (groups={shown(groups)})"
         raise ValueError(
-            f"groups have {total:,} features in all, but there are {n_features:,}{shown}: give "
+            f"groups have {total:,} features in all, but there are {n_features:,}{given}: give "
             "sizes that add up to the number of features, or a label for each feature."
         )

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polysparse.basis.degrees import Degree, as_degree_range
-from polysparse.basis.groups import FeatureGroups, as_groups
+from polysparse.basis.groups import FeatureGroups, as_groups, single_groups
 from polysparse.basis.names import names_by_degree, names_of_tuples, require_distinct
 from polysparse.basis.simplex import count_monomials
-from polysparse.basis.terms import as_terms
+from polysparse.basis.terms import Terms, as_terms
 from polysparse.basis.tuples import as_columns, as_rows, sort_rows
 from polysparse.engine import cpu
 from polysparse.machine import format_count, require_memory
@@ -50,16 +50,19 @@ class MonomialBasis:
     include_bias : bool, default=True
         If True, column 0 is the constant 1.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
-        Groups of input columns, such as the levels of a categorical variable. A monomial takes at
-        most one member of each group. Give a label for each input column (None for a column of its
-        own), a mapping of labels to the sizes of contiguous groups, or sizes alone. A group of one
-        column allows powers, unless `interaction_only` is True. If the members of a group are not
-        contiguous, the order of columns is that of the input columns sorted by group.
+        Groups of input columns, such as the levels of a categorical variable. Each interaction
+        uses at most one column per group. Give a label for each input column (None for a column
+        that is not in a group), a mapping of labels to the sizes of contiguous groups, or a list of
+        sizes. A group of one column allows powers, unless `interaction_only` is True. If the
+        members of a group are not contiguous, the order of columns is that of the input columns
+        sorted by group.
     terms : sequence of (str or tuple of str), optional
         Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
-        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if they
-        are named. The columns of a term are contiguous, and terms are ordered by their degree, then
-        as written. Without `groups`, labels are "x0", "x1", ...
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
+        listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
+        interaction. An integer is the label that it prints. The columns of a term are contiguous,
+        and terms are ordered by their degree, then as written. Without `groups`,
+        labels are "x0", "x1", ...
 
     Attributes
     ----------
@@ -107,7 +110,7 @@ class MonomialBasis:
     interaction_only: bool
     include_bias: bool
     groups: FeatureGroups | None = None
-    terms: tuple[tuple[int, ...], ...] | None = None
+    terms: Terms | None = None
 
     def __init__(
         self,
@@ -125,10 +128,8 @@ class MonomialBasis:
         low, high = as_degree_range(degree)
         of_features = as_groups(groups, int(n_features))
         if terms is not None:
-            of_features = of_features or as_groups([None] * int(n_features), int(n_features))
-            assert of_features is not None
-            names = [of_features.name_of(g) for g in range(of_features.n_groups)]
-            terms = as_terms(terms, names)
+            of_features = of_features or single_groups(int(n_features))
+            terms = as_terms(terms, of_features)
             low, high = _degrees_of(terms, degree)
             interaction_only = True  # a term has a group once
         if high == 0 and not include_bias:
@@ -325,6 +326,13 @@ class MonomialBasis:
             ends.append((stop if d >= self.lowest else size) % 2**64)
         return ends
 
+    def _difference(self, other: MonomialBasis) -> str:
+        """Return the first argument that differs from that of another basis."""
+        first = ["n_features", "groups", "terms"]  # others may follow from these
+        names = [*first, *(each.name for each in fields(self))]
+        found = next((name for name in names if getattr(self, name) != getattr(other, name)), "")
+        return "degree" if found in ("min_degree", "max_degree") else found
+
     def as_dict(self) -> dict[str, Any]:
         """Return the arguments that make an equal basis, ready for JSON.
 
@@ -332,7 +340,7 @@ class MonomialBasis:
         -------
         dict
             With keys n_features, degree (a list [min_degree, max_degree]), interaction_only and
-            include_bias; and groups and terms, if there are any.
+            include_bias; and groups and terms (lists of labels), if there are any.
 
         Examples
         --------
@@ -347,10 +355,11 @@ class MonomialBasis:
             "interaction_only": self.interaction_only,
             "include_bias": self.include_bias,
         }
-        if self.groups is not None:
-            state["groups"] = self.groups.as_argument()
-        if self.terms is not None:
-            state["terms"] = [list(term) for term in self.terms]
+        groups = self.groups
+        if groups is not None and not (self.terms and groups.are_unlabeled):
+            state["groups"] = groups.as_argument()
+        if groups is not None and self.terms is not None:
+            state["terms"] = [[groups.name_of(g) for g in term] for term in self.terms]
         return state
 
     @overload
@@ -590,10 +599,16 @@ class MonomialBasis:
         return names
 
 
-def _degrees_of(terms: tuple[tuple[int, ...], ...], degree: Any) -> tuple[int, int]:
-    """Return the lowest and the highest degree of terms. ValueError if `degree` says otherwise."""
+def _degrees_of(terms: Terms, degree: Any) -> tuple[int, int]:
+    """Return the lowest and the highest degree of terms. ValueError if `degree` says otherwise.
+
+    The default is ignored. Another int is a maximum, so only the highest degree must agree.
+    """
     low, high = len(terms[0]), len(terms[-1])
-    if as_degree_range(degree) not in ((0, 2), (low, high)):
+    least, most = as_degree_range(degree)
+    is_maximum = isinstance(degree, Integral)
+    agrees = most == high and (is_maximum or max(1, least) == low)
+    if not agrees and (least, most) != (0, 2):
         raise ValueError(
             f"degree={degree!r} contradicts terms, whose degrees are {low} to {high}: leave degree "
             "out."

@@ -18,7 +18,7 @@ def add_groups(parser: argparse.ArgumentParser) -> None:
     """Add the options on groups of columns and on terms."""
     add = parser.add_argument_group(
         "groups",
-        "A product takes at most one column of each group, such as the levels of a variable.",
+        "Each interaction uses at most one column per group, such as the levels of a variable.",
     ).add_argument
     add(
         "--groups",
@@ -26,7 +26,7 @@ def add_groups(parser: argparse.ArgumentParser) -> None:
         type=parse_groups,
         help="sizes of adjacent groups like 10,20,5 (named g0, g1, g2), labels with sizes like "
         "user=1000,item=500, or a file with a label per line, one for each column; an empty line "
-        "is a column of its own",
+        "is a column that is not in a group",
     )
     add(
         "--terms",
@@ -46,6 +46,11 @@ def parse_groups(text: str) -> Groups:
         return {f"g{g}": int(size) for g, size in enumerate(parts)}
     pairs = [re.fullmatch(r"(.+?)\s*=\s*(\d+)", part) for part in parts]
     if not all(pairs):
+        negative = [part for part in parts if re.fullmatch(r"(.+=)?\s*-\d+", part)]
+        if negative and not Path(text).exists():
+            raise argparse.ArgumentTypeError(
+                f"{text!r} has {negative[0]!r}, but sizes must be at least 0; {_FORMS}"
+            )
         return _read_labels(text)
     groups: dict[str, int] = {}
     for label, size in (pair.groups() for pair in pairs if pair):
@@ -56,7 +61,7 @@ def parse_groups(text: str) -> Groups:
 
 
 def _read_labels(path: str) -> list[str | None]:
-    """Read a file with a label per line; an empty line stands for a column of its own."""
+    """Read a file with a label per line; an empty line is a column that is not in a group."""
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.degrees import as_degree_range
-from polysparse.basis.groups import as_groups
+from polysparse.basis.groups import as_groups, shown
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import (
@@ -47,17 +49,19 @@ def as_column_space(
     n_features: int,
     *,
     observe: Callable[[MonomialBasis], NDArray[np.int64]],
+    names: Any = None,
     **parameters: Any,
 ) -> ColumnSpace:
     """Return the columns described by `columns` and the parameters of a basis next to it.
 
     `columns` is None or the name of a kind, increasing columns of the basis, or a transformer.
     Parameters that the user left out are given as a Default, or None for groups and terms.
-    `observe` returns the columns of a basis that occur in the data, in increasing order.
+    `observe` returns the columns of a basis that occur in the data, in increasing order. `names`
+    are those of the features, which the terms of a transformer may use.
     """
     require_columns(columns)
     if hasattr(columns, "column_space"):
-        space: ColumnSpace = columns.column_space(n_features)
+        space: ColumnSpace = with_names(columns, names).column_space(n_features)
         require_no_contradiction(space.basis, parameters)
         return space
     own = {name: v.value if isinstance(v, Default) else v for name, v in parameters.items()}
@@ -102,7 +106,8 @@ def require_no_contradiction(basis: MonomialBasis, parameters: dict[str, Any]) -
         same = value == own[name]
         if name == "degree":
             low, high = as_degree_range(value)
-            same = (max(1, low), high) == (basis.lowest, basis.max_degree)
+            is_maximum = basis.terms is not None and isinstance(value, Integral)
+            same = high == basis.max_degree and (is_maximum or max(1, low) == basis.lowest)
             own[name] = tuple(own[name]) if basis.min_degree else basis.max_degree
         if not same:
             raise ValueError(
@@ -119,25 +124,53 @@ def _require_same(name: str, value: Any, basis: MonomialBasis) -> None:
         other = MonomialBasis(basis.n_features, groups=basis.groups, terms=value)
         same = other.terms == basis.terms
     if not same:
-        raise ValueError(f"{name} contradicts columns, which has other {name}: leave {name} out.")
+        own = shown(basis.as_dict().get(name))
+        raise ValueError(
+            f"{name}={shown(value)} contradicts columns, which has {name}={own}: leave {name} out."
+        )
+
+
+def with_names(transformer: Any, names: Any) -> Any:
+    """Return a transformer whose terms may use the names of features. It is not changed.
+
+    A fitted one has names of its own.
+    """
+    terms = getattr(transformer, "terms", None)
+    if terms is None or names is None or hasattr(transformer, "n_features_in_"):
+        return transformer
+    named = copy(transformer)
+    named.groups = groups_or_names(transformer.groups, terms, names)
+    return named
 
 
 def groups_or_names(groups: Any, terms: Any, names: Any) -> Any:
     """Return `groups`, with the names of features that terms may use as labels.
 
-    They are the labels of features of their own; of all features, if there are no groups.
+    They are the labels of features that are not in a group; of all features, if there are no
+    groups. ValueError is raised if two of them have the same name.
     """
     if terms is None or names is None or not all(isinstance(name, str) for name in names):
         return groups
-    if groups is None:
-        return list(names)
-    if isinstance(groups, Mapping | str) or not isinstance(groups, Iterable):
+    if isinstance(groups, Mapping | str | bytes | Iterator):
         return groups
-    labels = list(groups)
+    if groups is not None and not isinstance(groups, Iterable):
+        return groups
+    labels = [None] * len(names) if groups is None else list(groups)
     if len(labels) != len(names) or any(not isinstance(x, str | None) for x in labels):
-        return labels
-    named = zip(labels, names, strict=True)
-    return [name if label is None and name not in labels else label for label, name in named]
+        return groups
+    taken: set[str] = {label for label in labels if label is not None}
+    found: set[str] = set()
+    for j, name in enumerate(names):
+        if labels[j] is not None or name in taken:
+            continue
+        if name in found:
+            raise ValueError(
+                f"two features are named {name!r}, so terms cannot tell them apart: rename one, or "
+                "pass groups with a label for each."
+            )
+        found.add(name)
+        labels[j] = name
+    return labels
 
 
 def as_ranks(basis: MonomialBasis, columns: Any) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from polysparse.engine.descriptions import (
     HashFunction,
     Int64s,
 )
+from polysparse.machine import require_memory
 
 try:
     from polysparse import _kernels
@@ -122,6 +123,11 @@ def _native_basis(
         ends,
     )
     if basis._is_grouped:
+        require_memory(
+            8 * (basis.highest + 1) * (basis.n_features + basis.groups.n_groups),
+            f"the tables of {basis.n_features:,} features in {basis.groups.n_groups:,} groups",
+            "Use fewer features or a lower degree.",
+        )
         native.set_groups(basis.groups.sizes.tolist(), basis._has_powers, rows_are_distinct)
         if basis.terms is not None:
             native.set_terms([list(term) for term in basis.terms])

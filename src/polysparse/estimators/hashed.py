@@ -46,15 +46,15 @@ class HashedPolynomialFeatures(
     include_bias : bool, default=True
         If True, every row includes a one, which is hashed as well.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
-        Groups of features, such as the levels of a categorical variable: a product has at most one
-        feature of each. A label for each feature (None for a feature of its own), a mapping of
-        labels to the sizes of contiguous groups, or sizes alone; `groups_from` reads them from a
-        fitted encoder. If members of a group are not contiguous, columns are ordered as if the
-        features were sorted by group.
+        Groups of features, such as the levels of a categorical variable: each interaction uses at
+        most one feature per group. A label for each feature (None for a feature that is not in a
+        group), a mapping of labels to the sizes of contiguous groups, or a list of sizes;
+        `groups_from` reads them from a fitted encoder. If members of a group are not contiguous,
+        columns are ordered as if the features were sorted by group.
     terms : sequence of (str or tuple of str), optional
         Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
-        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if they
-        are named. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
+        listed. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     n_columns : int, default=2**20
         Number of output columns, up to 2**31 - 1. With more columns, fewer are shared.
     alternate_sign : bool, default=True

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.basis.groups import FeatureGroups, groups_of_codes
 from polysparse.basis.monomial_basis import MAX_COLUMNS, MonomialBasis
 from polysparse.basis.names import names_of_tuples
 from polysparse.columns.spaces import HashedColumns
@@ -99,7 +100,7 @@ def iter_products(
         part = slice(start, start + step)
         tuples = basis.unrank(observed[part])
         tuples = np.ascontiguousarray(np.where(tuples >= 0, features[tuples], -1))
-        places = space.basis._as_increasing(tuples)[0] if basis._is_grouped else tuples
+        places = space.basis._as_increasing(tuples)[0] if space.basis._is_grouped else tuples
         yield HashedProducts(tuples, counts[part], *cpu.hash_tuples(space, places))
 
 
@@ -108,15 +109,43 @@ def _countable(
 ) -> tuple[MonomialBasis, CanonicalCsr, NDArray[np.int64]]:
     """Return a basis of the features that occur, x in their numbers, and these features.
 
-    Renumbered from 0, they have a basis small enough to be counted. With groups nothing is
-    renumbered: a group that is left with a single member would allow its powers.
+    Renumbered from 0, they have a basis small enough to be counted.
     """
-    if basis._is_grouped:
-        return basis, x, np.arange(basis.n_features)
-    features, numbers = np.unique(x.indices, return_inverse=True)
-    compact = replace(x, shape=(x.shape[0], len(features)), indices=numbers.astype(np.int64))
-    few = MonomialBasis(**{**basis.as_dict(), "n_features": len(features)})
-    return few, compact, features.astype(np.int64)
+    features, groups = np.unique(x.indices).astype(np.int64), None
+    if basis._is_grouped and basis.groups is not None:
+        features, groups = _few_groups(basis.groups, features)
+    numbers = np.searchsorted(features, x.indices).astype(np.int64)
+    compact = replace(x, shape=(x.shape[0], len(features)), indices=numbers)
+    few = MonomialBasis(
+        len(features),
+        (basis.min_degree, basis.max_degree) if basis.min_degree else basis.max_degree,
+        interaction_only=basis.interaction_only,
+        include_bias=basis.include_bias,
+        groups=groups,
+        terms=basis.terms,
+    )
+    return few, compact, features
+
+
+def _few_groups(
+    groups: FeatureGroups, features: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], FeatureGroups]:
+    """Return the features to count, which include the given ones, and their groups.
+
+    If only one feature of a larger group is given, another one is added: a group of a single
+    feature would allow its powers. Groups keep their numbers, and may be empty.
+    """
+    places = features if groups.order is None else groups.places[features]
+    of_features = np.searchsorted(groups.starts, places, side="right") - 1
+    counts = np.bincount(of_features, minlength=groups.n_groups)
+    is_alone = (counts == 1)[of_features] & (groups.sizes > 1)[of_features]
+    first = groups.starts[of_features[is_alone]]
+    more = first + (places[is_alone] == first)
+    more = more if groups.order is None else groups.order[more]
+    kept = np.concatenate([features, more])
+    codes = np.concatenate([of_features, of_features[is_alone]])
+    order = np.argsort(kept)
+    return kept[order], groups_of_codes(codes[order], groups.labels)
 
 
 def list_candidates(

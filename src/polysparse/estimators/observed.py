@@ -41,15 +41,16 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     include_bias : bool, default=True
         If True, a column of ones is included.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
-        Groups of features, such as the levels of a categorical variable: a product has at most one
-        feature of each. A label for each feature (None for a feature of its own), a mapping of
-        labels to the sizes of contiguous groups, or sizes alone; `groups_from` reads them from a
-        fitted encoder. If members of a group are not contiguous, columns are ordered as if the
-        features were sorted by group.
+        Groups of features, such as the levels of a categorical variable: each interaction uses at
+        most one feature per group. A label for each feature (None for a feature that is not in a
+        group), a mapping of labels to the sizes of contiguous groups, or a list of sizes;
+        `groups_from` reads them from a fitted encoder. If members of a group are not contiguous,
+        columns are ordered as if the features were sorted by group.
     terms : sequence of (str or tuple of str), optional
         Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
-        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if they
-        are named. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
+        listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
+        interaction. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     min_count : int, default=1
         Keep only columns that are stored in at least this many rows.
     max_columns : int, optional
@@ -222,7 +223,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
                 if basis != self.basis_:
                     raise ValueError(
                         f"The columns of {basis!r} are not those of {self.basis_!r}, which was "
-                        "learned before: call fit to start over."
+                        f"learned before: {basis._difference(self.basis_)} is different. Call "
+                        "fit to start over."
                     )
                 total = self._observed.counts()
             # The old object goes first: then its counts need not be copied to be merged.
@@ -268,7 +270,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         other_names: Any = getattr(other, "feature_names_in_", None)
         if basis != other.basis_:
             raise ValueError(
-                f"other has learned {other.basis_!r}, self {basis!r}: only columns of the same "
+                f"other has learned {other.basis_!r}, self {basis!r}: "
+                f"{basis._difference(other.basis_)} is different, but only columns of the same "
                 "degree and of the same features can be merged."
             )
         if not (is_first or np.array_equal(names, other_names)):

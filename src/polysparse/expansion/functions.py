@@ -103,9 +103,10 @@ def expand(
     include_bias : bool, default=True
         If True, a column of ones is prepended.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
-        Groups of features, such as the levels of a categorical variable: a product takes at most
-        one of each. A label for each feature (None for a feature of its own), a mapping of labels
-        to the sizes of contiguous groups, or sizes alone; see MonomialBasis.
+        Groups of features, such as the levels of a categorical variable: each interaction uses at
+        most one feature per group. A label for each feature (None for a feature that is not in a
+        group), a mapping of labels to the sizes of contiguous groups, or a list of sizes; see
+        MonomialBasis.
     terms : sequence of (str or tuple of str), optional
         Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Without `groups`, labels are the names
@@ -269,6 +270,7 @@ def _read(
         columns,
         x.shape[1],
         observe=lambda basis: observed_columns(basis, x.as_sparse(), n_jobs),
+        names=getattr(X, "columns", None),
         degree=degree,
         interaction_only=interaction_only,
         include_bias=include_bias,

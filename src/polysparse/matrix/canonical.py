@@ -64,7 +64,7 @@ class CanonicalCsr:
         if groups is None or not basis._is_grouped or self.sorted_for == groups:
             return self
         if self.shape[1] != basis.n_features:
-            return self  # refused by whoever plans the expansion
+            return self  # the planner raises the error
         x = self if groups.order is None else self._sorted_by(groups)
         n_threads = threads_for(None, len(x.indices))
         is_distinct = basis.terms is None and cpu.groups_are_distinct(basis, x, n_threads)
@@ -131,7 +131,7 @@ class CanonicalDense:
         if groups is None or groups.order is None or self.sorted_for == groups:
             return self
         if self.shape[1] != basis.n_features:
-            return self  # refused by whoever plans the expansion
+            return self  # the planner raises the error
         return CanonicalDense(self.values[:, groups.order], sorted_for=groups)
 
     def as_sparse(self) -> CanonicalCsr:

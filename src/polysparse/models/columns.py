@@ -13,6 +13,7 @@ from polysparse.columns.arguments import (
     as_column_space,
     groups_or_names,
     require_no_contradiction,
+    with_names,
 )
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
 from polysparse.estimators.observed import ObservedPolynomialFeatures
@@ -29,17 +30,17 @@ def make_columns(model: Any, rows: RowStore) -> ColumnSpace:
         value = getattr(model, name)
         is_default = type(value) is type(default) and value == default
         parameters[name] = Default(value) if is_default else value
-    parameters["groups"] = groups_or_names(
-        model.groups, model.terms, known_names(model, rows.n_features)
-    )
+    names = known_names(model, rows.n_features)
+    parameters["groups"] = groups_or_names(model.groups, model.terms, names)
     parameters["terms"] = model.terms
     columns = model.columns
     if isinstance(columns, ObservedPolynomialFeatures) and not columns.__sklearn_is_fitted__():
-        return without_bias(_observe(columns, rows, parameters))
+        return without_bias(_observe(with_names(columns, names), rows, parameters))
     space = as_column_space(
         columns,
         rows.n_features,
         observe=lambda basis: rows.count_columns(basis).chosen(1, None, model.n_jobs)[0],
+        names=names,
         include_bias=Default(False),
         **parameters,
     )

@@ -197,7 +197,7 @@ _SPECS = (
         None,
         'Which groups are multiplied, instead of all up to a degree: formulas such as "user:item", '
         '"user*hour" or "(a + b + c)**2", or lists of labels. Main effects are included only if '
-        "they are named. Features without a group are called by their names in the metadata, or "
+        "listed. Features without a group are called by their names in the metadata, or "
         '"x0", "x1", ...',
         to_terms,
     ),
