@@ -2,7 +2,7 @@
 //
 //     [label] [qid:N] index:value index:value ... [# comment]
 //
-// In the libffm format, field:index:value stands in place of each pair.
+// In the libffm format, each pair is field:index:value.
 //
 // Text is empty or ends in '\n'; nothing past that newline is read. Cost: linear in the text, even
 // if it is malformed.

@@ -18,7 +18,6 @@ FLAGS = {
     "columns='hashed'": "--hashed N",
     'columns="observed"': "--observed",
     'columns="hashed"': "--hashed N",
-    "give X, the rows": "give --data IN, the rows",
     "importance()": "--by group",
     "within=": "--within=",
     "max_columns": "--max-columns",
