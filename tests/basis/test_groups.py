@@ -78,6 +78,15 @@ def test_groups_may_be_given_in_several_ways(groups):
     assert MonomialBasis(5, groups=[2, 3], include_bias=False).n_columns == 11
 
 
+def test_groups_of_a_description_keep_their_order():
+    first, other = (MonomialBasis(4, groups=each) for each in ({"a": 2, "b": 2}, {"b": 2, "a": 2}))
+    assert first.as_dict() != other.as_dict()
+    pairs = tuple(map(tuple, first.as_dict()["groups"]))
+    assert MonomialBasis(4, groups=pairs) == first
+    with pytest.raises(ValueError, match="groups has a label twice"):
+        MonomialBasis(4, groups=[["a", 2], ["a", 2]])
+
+
 def test_an_empty_group_changes_no_column():
     basis = MonomialBasis(5, 3, groups={"a": 0, "u": 2, "b": 0, "i": 3, "c": 0})
     assert tuples_of(basis) == tuples_of(MonomialBasis(5, 3, groups={"u": 2, "i": 3}))

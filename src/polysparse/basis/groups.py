@@ -156,11 +156,15 @@ class FeatureGroups:
             ]
         return counts
 
-    def as_argument(self) -> dict[str, int] | list[str | None]:
-        """Return a JSON-serializable value from which `as_groups` rebuilds the groups."""
+    def as_argument(self) -> list[Any]:
+        """Return a JSON-serializable value from which `as_groups` rebuilds the groups.
+
+        It has pairs [label, size] instead of a mapping, because equal mappings may have another
+        order.
+        """
         labels, sizes = self.labels, self.sizes.tolist()
         if self.order is None and None not in labels:
-            return {str(label): size for label, size in zip(labels, sizes, strict=True)}
+            return [[label, size] for label, size in zip(labels, sizes, strict=True)]
         return [labels[group] for group in self.group_of.tolist()]
 
 
@@ -168,7 +172,7 @@ def as_groups(groups: Any, n_features: int) -> FeatureGroups | None:
     """Read the argument `groups`.
 
     It is None, a mapping of labels to sizes, a label for each feature (None for a feature that is
-    not in a group), or a list of sizes of contiguous groups.
+    not in a group), a list of sizes of contiguous groups, or what `as_argument` returns.
     """
     if groups is None:
         return None
@@ -189,6 +193,8 @@ def as_groups(groups: Any, n_features: int) -> FeatureGroups | None:
     if isinstance(groups, Mapping):
         return _from_sizes(list(groups.values()), n_features, [*groups])
     values = list(groups)
+    if values and all(_is_pair(value) for value in values):
+        return _from_sizes([size for _, size in values], n_features, [label for label, _ in values])
     if values and all(_is_integer(value) for value in values):
         return _from_integers([int(value) for value in values], n_features)
     return _from_labels(values, n_features)
@@ -225,6 +231,11 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
+def _is_pair(value: Any) -> bool:
+    """Return whether a value is a label with a size, as `as_argument` writes it."""
+    return isinstance(value, list | tuple) and len(value) == 2 and _is_integer(value[1])
+
+
 def _from_integers(values: list[int], n_features: int) -> FeatureGroups:
     """Read integers: sizes, or a label for each feature if they cannot be sizes."""
     can_be_sizes = min(values) >= 0 and sum(values) == n_features
@@ -250,6 +261,8 @@ def _from_sizes(sizes: list[Any], n_features: int, labels: list[Any] | None) -> 
                 f"group{hint}; group {label!r} has {shown(size)}."
             )
     given = dict(zip(labels, map(int, sizes), strict=True))
+    if len(given) < len(labels):
+        raise ValueError("groups has a label twice: give each group its own label.")
     _require_total(sum(given.values()), n_features, given)
     array = np.array(sizes, dtype=np.int64)
     array.flags.writeable = False

@@ -106,6 +106,8 @@ class _Names:
                 )
         if close := get_close_matches(str(label)[:100], names, n=3):
             return f"Did you mean {' or '.join(map(repr, close))}?"
+        if not names:
+            return "There are no groups."
         return f"There are {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}."
 
     def term(self, labels: Any) -> Term:

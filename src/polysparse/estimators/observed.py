@@ -458,12 +458,13 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     ) -> ObservedPolynomialFeatures:
         """Return a fitted transformer with the columns of a vocabulary that was read."""
         basis, more = found.columns.basis, found.more
+        state = basis.as_dict()
         poly = cls(
             (basis.min_degree, basis.max_degree) if basis.min_degree else basis.max_degree,
             interaction_only=basis.interaction_only,
             include_bias=basis.include_bias,
-            groups=basis.as_dict().get("groups"),
-            terms=basis.as_dict().get("terms"),
+            groups=state.get("groups"),
+            terms=state.get("terms"),
             min_count=more.get("min_count", 1),
             max_columns=more.get("max_columns"),
         )

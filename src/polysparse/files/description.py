@@ -52,15 +52,7 @@ def fits_description(found: Any, description: dict[str, Any]) -> bool:
     if not isinstance(found, dict):
         return False
     found = {**found, "columns": _columns_as_now(found)}
-    same_order = _order_of_groups(found) == _order_of_groups(description)
-    return same_order and description == {k: found.get(k) for k in description}
-
-
-def _order_of_groups(description: dict[str, Any]) -> list[str]:
-    """Return the labels of groups with sizes: equal dicts may have them in another order."""
-    basis = description.get("basis")
-    groups = basis.get("groups") if isinstance(basis, dict) else None
-    return list(groups) if isinstance(groups, dict) else []
+    return description == {k: found.get(k) for k in description}
 
 
 def _columns_as_now(description: dict[str, Any]) -> Any:
