@@ -295,3 +295,10 @@ def test_contributions_of_no_rows():
     assert len(model.contributions(sparse.csr_array((1, 5)))) == 0
     with pytest.raises(ValueError, match="n must be an int"):
         model.contributions(X, 0)
+
+
+def test_groups_of_a_basis_are_saved_with_a_model(tmp_path):
+    groups = polysparse.MonomialBasis(5, groups=interleaved(5)).groups
+    model = PolynomialRidge(groups=groups).fit(X, TARGETS["ridge"])
+    model.save(tmp_path / "model.npz")
+    assert load_model(tmp_path / "model.npz").column_space_ == model.column_space_

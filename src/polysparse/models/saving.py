@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from polysparse.basis.groups import FeatureGroups
 from polysparse.basis.names import as_feature_names
 from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
@@ -145,6 +146,8 @@ def as_plain(name: str, value: Any) -> Any:
     """Return a value in a form that JSON can hold, and `from_plain` turns back."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, FeatureGroups):
+        value = value.as_argument()
     if hasattr(value, "to_numpy"):  # of pandas or polars
         value = value.to_numpy()
     if isinstance(value, float) and not math.isfinite(value):

@@ -152,6 +152,7 @@ class PolynomialOperator(PlainVectorOperator):
             include_bias=include_bias,
             groups=groups_or_names(groups, terms, getattr(X, "columns", None)),
             terms=terms,
+            names=getattr(X, "columns", None),
         )
         self._set(space, x, n_jobs)
 
