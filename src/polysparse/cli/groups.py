@@ -34,8 +34,8 @@ def add_groups(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         help="groups to multiply, instead of all up to --degree: formulas like user:item, "
-        "'user*hour' or '(a + b + c)**2'. Without groups, columns are x0, x1, ... As it takes "
-        "several values, give it after the files",
+        "'user*hour' or '(a + b + c)**2'. Without groups, columns are x0, x1, ... Takes "
+        "several values, so put it after the files",
     )
 
 

@@ -50,7 +50,7 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
     terms : sequence of (str or tuple of str), optional
         Which variables are multiplied, instead of all up to `degree`: formulas such as
         "user:item", "user*hour" or "(a + b + c)**2", or tuples of names. Main effects are included
-        only if they are named.
+        only if listed.
     columns : {"all", "observed", "hashed"} or transformer, default="all"
         Which output columns to generate: all, those that occur in the data of `fit`, or 2**20
         hashed ones. Pass a PolynomialFeatures, ObservedPolynomialFeatures or
