@@ -58,7 +58,7 @@ struct SvmlightSlots {
     int64_t* fields;  // beside the indices
 };
 
-/// The layout of the first row but for fields, or nothing if there is no row.
+/// The layout of the first row, without its fields; nothing if there is no row.
 std::optional<SvmlightLayout> find_layout(const char* p, const char* end);
 
 /// Moves p past the next n_rows rows, or to the end. Counts what was passed, except pairs.
