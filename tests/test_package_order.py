@@ -20,6 +20,7 @@ engine        the compiled kernels: count, fill, observe
 basis         which monomials, in which order
 columns       which output columns: all, chosen, hashed
 matrix        canonical input; the arrays of a result
+tables        tables of variables, and how they become matrices
 observation   which columns occur
 expansion     plan, expand, iter_expand
 operator      products with an expansion that is never built

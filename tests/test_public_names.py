@@ -16,18 +16,19 @@ X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
 ObservedPolynomialFeatures PolynomialFeatures PolynomialLogisticRegression PolynomialOperator
-PolynomialRidge
+PolynomialRidge TableEncoder
 expand groups_from iter_expand iter_load load load_model plan
 """
 
 TRANSFORMER = """
-degree groups include_bias interaction_only n_features_in_ n_jobs terms
+categorical_features degree groups include_bias interaction_only n_features_in_ n_jobs terms
 column_space fit get_feature_names_out transform
 """
 COLUMNS = "basis degree_ends describe is_exact kind n_columns require_indexable"
 
 # Attributes of both models.
 MODEL = """
+categorical_features
 coef_ column_counts_ column_space_ columns degree feature_names fit_intercept groups
 interaction_only intercept_ max_iter
 gap_ n_features_in_ n_iter_ n_jobs objective_ terms tol verbose
@@ -80,6 +81,13 @@ def instances():
         """columns degree include_bias interaction_only n_jobs terms transformers
         column_transformer_ feature_names_in_ features_ groups_ n_features_in_
         fit fit_transform get_feature_names_out transform""",
+    )
+    yield (
+        polysparse.TableEncoder().fit([[1.0]]),
+        """categorical_features handle_unknown max_categories min_frequency missing
+        categories_ feature_names_in_ groups_ n_features_in_
+        fit fit_transform get_feature_names_out inverse_transform load partial_fit save
+        transform""",
     )
     yield polysparse.PolynomialRidge().fit(X, Y), MODEL + "alpha"
     yield (

@@ -10,6 +10,8 @@ HashedPolynomialFeatures
     A fixed number of columns, and nothing to learn.
 InteractionTransformer
     Encode variables and generate their interactions.
+TableEncoder
+    Encode a table of categories and numbers as a sparse matrix.
 
 Models for scikit-learn, on expansions that are never built:
 
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from polysparse.estimators.interactions import InteractionTransformer
     from polysparse.estimators.observed import ObservedPolynomialFeatures
     from polysparse.estimators.polynomial import PolynomialFeatures
+    from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.files.store import iter_load, load
     from polysparse.models.loading import load_model
     from polysparse.models.logistic import PolynomialLogisticRegression
@@ -88,6 +91,7 @@ __all__ = [
     "PolynomialLogisticRegression",
     "PolynomialOperator",
     "PolynomialRidge",
+    "TableEncoder",
     "expand",
     "groups_from",
     "iter_expand",
@@ -106,6 +110,7 @@ _LAZY = {
     "PolynomialLogisticRegression": "polysparse.models.logistic",
     "PolynomialOperator": "polysparse.operator.polynomial_operator",
     "PolynomialRidge": "polysparse.models.ridge",
+    "TableEncoder": "polysparse.estimators.table_encoder",
     "groups_from": "polysparse.estimators.grouping",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",

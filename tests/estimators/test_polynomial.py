@@ -31,7 +31,7 @@ def test_it_is_a_scikit_learn_polynomial_features():
     poly = PolynomialFeatures()
     assert isinstance(poly, SklearnPolynomialFeatures)
     theirs = SklearnPolynomialFeatures().get_params()
-    ours = {"n_jobs", "groups", "terms"}
+    ours = {"n_jobs", "groups", "terms", "categorical_features"}
     assert {k: v for k, v in poly.get_params().items() if k not in ours} == theirs
     assert repr(PolynomialFeatures(3, n_jobs=2)) == "PolynomialFeatures(degree=3, n_jobs=2)"
 

@@ -34,6 +34,7 @@ class HuberRegression(RegressorMixin, PolynomialModel):
             interaction_only=False,
             groups=None,
             terms=None,
+            categorical_features=None,
             columns="all",
             feature_names=None,
             fit_intercept=fit_intercept,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 
 from polysparse.basis.degrees import Degree
@@ -20,6 +21,7 @@ from polysparse.estimators.hashed_products import (
     numbers_of_features,
 )
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
+from polysparse.estimators.tabular import encoded_names, encoder_of, n_encoded
 from polysparse.matrix.canonical import as_canonical
 
 ANY_FEATURES = 2**63 - 1  # as many features as an index can address
@@ -55,6 +57,11 @@ class HashedPolynomialFeatures(
         Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+    categorical_features : "from_dtype", array-like of bool, int or str, or TableEncoder, optional
+        Which columns of a table are categorical: those of categories, strings and booleans
+        ("from_dtype"), or a mask, numbers or names of columns. Their levels that occur in `fit`
+        become features, as TableEncoder encodes them; pass one for other settings. Each column of
+        the table is then a group. By default X consists of numbers.
     n_columns : int, default=2**20
         Number of output columns, up to 2**31 - 1. With more columns, fewer are shared.
     alternate_sign : bool, default=True
@@ -132,13 +139,22 @@ class HashedPolynomialFeatures(
         include_bias: bool = True,
         groups: Any = None,
         terms: Any = None,
+        categorical_features: Any = None,
         n_columns: int = 2**20,
         alternate_sign: bool = True,
         seed: int = 0,
         sparse_output: bool = True,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(degree, interaction_only, include_bias, groups, terms, n_jobs)
+        super().__init__(
+            degree,
+            interaction_only,
+            include_bias,
+            groups,
+            terms,
+            categorical_features,
+            n_jobs,
+        )
         self.n_columns = n_columns
         self.alternate_sign = alternate_sign
         self.seed = seed
@@ -226,9 +242,9 @@ class HashedPolynomialFeatures(
         >>> poly.column_of((3, 17)) == poly.column_of((17, 3))
         True
         """
-        n_features = getattr(self, "n_features_in_", ANY_FEATURES)
+        n_features = n_encoded(self) if hasattr(self, "n_features_in_") else ANY_FEATURES
         space = self.column_space(n_features)
-        names = getattr(self, "feature_names_in_", None)
+        names = encoded_names(self)
         increasing, one = space.basis._as_increasing(numbers_of_features(tuples, names))
         found = tuple(int(a[0]) if one else a for a in cpu.hash_tuples(space, increasing))
         return found if return_sign else found[0]
@@ -254,7 +270,11 @@ class HashedPolynomialFeatures(
         >>> HashedPolynomialFeatures(n_columns=1).collisions(X)
         Collisions(n_monomials=9, n_columns=1, n_sharing=9)
         """
-        x = as_canonical(X, self.n_jobs).as_sparse()
+        is_encoded = encoder_of(self) is None or sparse.issparse(X)
+        if is_encoded:
+            x = as_canonical(X, self.n_jobs).as_sparse()
+        else:
+            x = self._read_sparse(X, reset=False)
         space = self.column_space(x.shape[1])
         parts = [each.columns.astype(np.int32) for each in iter_products(space, x, self.n_jobs)]
         columns = np.concatenate([np.empty(0, np.int32), *parts])
@@ -292,7 +312,7 @@ class HashedPolynomialFeatures(
         x = self._read_sparse(X, reset=False)
         space = self.column_space(x.shape[1])
         wanted = as_columns(columns, space.n_columns)
-        names = getattr(self, "feature_names_in_", None)
+        names = encoded_names(self)
         return list_candidates(space, x, wanted, names, self.n_jobs)
 
     @property

@@ -15,6 +15,15 @@ from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.dispatch import backend_of, sample_of
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
+from polysparse.estimators.tabular import (
+    ENCODER,
+    describe_features,
+    encoded_names,
+    encoder_of,
+    n_encoded,
+    restore_features,
+    set_encoder,
+)
 from polysparse.files.archive import damage_to
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.observation.observed_counts import ObservedCounts
@@ -51,6 +60,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
         interaction. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+    categorical_features : "from_dtype", array-like of bool, int or str, or TableEncoder, optional
+        Which columns of a table are categorical: those of categories, strings and booleans
+        ("from_dtype"), or a mask, numbers or names of columns. Their levels that occur in `fit`
+        become features, as TableEncoder encodes them; pass one for other settings. Each column of
+        the table is then a group. By default X consists of numbers.
     min_count : int, default=1
         Keep only columns that are stored in at least this many rows.
     max_columns : int, optional
@@ -133,13 +147,22 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         include_bias: bool = True,
         groups: Any = None,
         terms: Any = None,
+        categorical_features: Any = None,
         min_count: int = 1,
         max_columns: int | None = None,
         remember_rejected: bool = True,
         sparse_output: bool = True,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(degree, interaction_only, include_bias, groups, terms, n_jobs)
+        super().__init__(
+            degree,
+            interaction_only,
+            include_bias,
+            groups,
+            terms,
+            categorical_features,
+            n_jobs,
+        )
         self.min_count = min_count
         self.max_columns = max_columns
         self.remember_rejected = remember_rejected
@@ -162,7 +185,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         self : object
             Fitted transformer.
         """
-        for name in ("_observed", "n_features_in_", "feature_names_in_"):
+        for name in ("_observed", ENCODER, "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self._learn(X, min_samples=1, is_final=not self.remember_rejected)
         if self.n_output_features_ == 0:
@@ -265,9 +288,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             )
         check_is_fitted(other)
         is_first = not self.__sklearn_is_fitted__()
-        basis = self._indexable_basis(other.n_features_in_) if is_first else self.basis_
-        names: Any = getattr(self, "feature_names_in_", None)
-        other_names: Any = getattr(other, "feature_names_in_", None)
+        encoder = encoder_of(other)
+        if is_first and encoder is not None:
+            set_encoder(self, encoder)
+        basis = self._indexable_basis(n_encoded(other)) if is_first else self.basis_
+        names, other_names = encoded_names(self), encoded_names(other)
         if basis != other.basis_:
             raise ValueError(
                 f"other has learned {other.basis_!r}, self {basis!r}: "
@@ -285,8 +310,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         self.n_features_in_ = other.n_features_in_
         if is_first:
             self.__dict__.pop("feature_names_in_", None)
-            if other_names is not None:
-                self.feature_names_in_ = other_names
+            if hasattr(other, "feature_names_in_"):
+                self.feature_names_in_ = other.feature_names_in_
         return self._add(theirs)
 
     def forget_rejected(self) -> ObservedPolynomialFeatures:
@@ -428,8 +453,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             "max_columns": max_columns,
             "is_all": self._observed.is_all,
         }
-        if hasattr(self, "feature_names_in_"):
-            more["feature_names_in"] = list(map(str, self.feature_names_in_))
+        more |= describe_features(self)
         Vocabulary(columns, counts, more).write(path)
 
     @classmethod
@@ -463,16 +487,14 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             (basis.min_degree, basis.max_degree) if basis.min_degree else basis.max_degree,
             interaction_only=basis.interaction_only,
             include_bias=basis.include_bias,
-            groups=state.get("groups"),
+            groups=None if found.table is not None else state.get("groups"),
             terms=state.get("terms"),
             min_count=more.get("min_count", 1),
             max_columns=more.get("max_columns"),
         )
         with damage_to(path):
             poly._require_parameters()
-        if found.feature_names is not None:
-            poly.feature_names_in_ = np.array(found.feature_names, dtype=object)
-        poly.n_features_in_ = basis.n_features
+        restore_features(poly, basis.n_features, more, found.table)
         is_all = more.get("is_all") is True
         chosen = found.columns.ranks, found.counts
         poly._observed = ObservedCounts(basis, None, poly._limits(), chosen, is_all)

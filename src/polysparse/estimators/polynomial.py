@@ -21,6 +21,7 @@ from polysparse.estimators.shared import (
     read_faultless,
     require_fitted,
 )
+from polysparse.estimators.tabular import ENCODER, encoder_for, encoder_of, n_encoded
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory
 from polysparse.matrix.canonical import Canonical, as_canonical
@@ -55,6 +56,11 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
         interaction. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+    categorical_features : "from_dtype", array-like of bool, int or str, or TableEncoder, optional
+        Which columns of a table are categorical: those of categories, strings and booleans
+        ("from_dtype"), or a mask, numbers or names of columns. Their levels that occur in `fit`
+        become features, as TableEncoder encodes them; pass one for other settings. Each column of
+        the table is then a group. By default X consists of numbers.
     order : {'C', 'F'}, default='C'
         Memory order of the output array in the dense case.
     n_jobs : int, optional
@@ -109,10 +115,19 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         include_bias: bool = True,
         groups: Any = None,
         terms: Any = None,
+        categorical_features: Any = None,
         order: str = "C",
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(degree, interaction_only, include_bias, groups, terms, n_jobs)
+        super().__init__(
+            degree,
+            interaction_only,
+            include_bias,
+            groups,
+            terms,
+            categorical_features,
+            n_jobs,
+        )
         self.order = order
 
     def fit(self, X: Any, y: Any = None) -> PolynomialFeatures:
@@ -130,15 +145,23 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         self : object
             Fitted transformer.
         """
-        self.__dict__.pop("basis_", None)  # so that a failed fit does not leave a mixed state
+        for name in ("basis_", ENCODER):  # so that a failed fit does not leave a mixed state
+            self.__dict__.pop(name, None)
         self._require_parameters()
-        sample = as_checked(sample_of(X), self.n_jobs)
+        sample = sample_of(X)
+        if encoder_for(self.categorical_features, sample) is not None:
+            self._read_sparse(sample, reset=True)
+            return self._set_basis()
+        sample = as_checked(sample, self.n_jobs)
         if not self._is_grouped:
             super().fit(sample, y)
             self.basis_ = self._make_basis(self.n_features_in_)
             return self
         validate_data(self, sample, accept_sparse=True)
-        basis = self._make_basis(self.n_features_in_)
+        return self._set_basis()
+
+    def _set_basis(self) -> PolynomialFeatures:
+        basis = self._make_basis(n_encoded(self))
         basis.require_indexable()
         self.n_output_features_ = basis.n_columns
         self.basis_ = basis
@@ -150,7 +173,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     @property
     def _is_grouped(self) -> bool:
         """Whether some monomials are left out, so that scikit-learn cannot compute the output."""
-        return self.groups is not None or self.terms is not None
+        return any(each is not None for each in (self.groups, self.terms, encoder_of(self)))
 
     def column_space(self, n_features: int) -> AllColumns:
         """Return the columns of the output, in the form that polysparse's functions use.
@@ -195,6 +218,8 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     def _transform_rows(self, X: Any, *, min_samples: int) -> Any:
         """Transform data that are here, as `transform` does."""
         require_fitted(self)
+        if encoder_of(self) is not None:
+            return self._expand(self._read_sparse(X, reset=False, min_samples=min_samples))
         x = read_faultless(self, X, min_samples)
         if x is not None:
             return self._expand(x)
@@ -234,7 +259,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         """Exponent of each input feature in each output column, as a dense array."""
         check_is_fitted(self)
         require_memory(
-            8 * self.n_output_features_ * self.n_features_in_,
+            8 * self.n_output_features_ * n_encoded(self),
             "powers_, a dense array,",
             "Use basis_.powers(columns), which is sparse.",
         )

@@ -26,6 +26,15 @@ from polysparse.basis.names import find_clash
 from polysparse.columns.arguments import groups_or_names
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import dispatch, require_in_memory
+from polysparse.estimators.tabular import (
+    ENCODER,
+    encoded_names,
+    encoder_for,
+    encoder_of,
+    groups_of,
+    n_encoded,
+    read_table,
+)
 from polysparse.expansion.whole import expand_columns, expand_densely
 from polysparse.matrix.canonical import (
     VALUE_DTYPES,
@@ -80,6 +89,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         include_bias: bool,
         groups: Any,
         terms: Any,
+        categorical_features: Any,
         n_jobs: int | None,
     ) -> None:
         self.degree = degree
@@ -87,6 +97,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         self.include_bias = include_bias
         self.groups = groups
         self.terms = terms
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
 
     def _require_parameters(self) -> None:
@@ -102,10 +113,10 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
 
     def _require_features(self, n_features: int) -> None:
         """Raise ValueError if a matrix has another number of features than the fitted one."""
-        if n_features != self.n_features_in_:
+        if n_features != n_encoded(self):
             raise ValueError(
                 f"X has {n_features} features, but {type(self).__name__} was fitted with "
-                f"{self.n_features_in_} features."
+                f"{n_encoded(self)} features."
             )
 
     def _make_basis(self, n_features: int) -> MonomialBasis:
@@ -115,9 +126,7 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             self.degree,
             interaction_only=self.interaction_only,
             include_bias=self.include_bias,
-            groups=groups_or_names(
-                self.groups, self.terms, getattr(self, "feature_names_in_", None)
-            ),
+            groups=groups_or_names(groups_of(self), self.terms, encoded_names(self)),
             terms=self.terms,
         )
 
@@ -184,16 +193,14 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
             basis._require_room_for_all("names", way_out="Call basis_.names(columns)")
         if input_features is None and not hasattr(self, "feature_names_in_"):
             return basis.names(columns)  # type: ignore[no-any-return]
+        encoder = encoder_of(self)
+        if encoder is not None:
+            features = encoder.get_feature_names_out(input_features)
+            return _distinct_names(basis, columns, features)
         # A transformer that keeps its features names them after the input, so this mixin's method
         # checks the names as scikit-learn does.
         features = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
-        names, numbers = basis._names_that_may_clash(columns, features)
-        clash = find_clash(names, features, numbers)
-        if clash is not None:
-            warnings.warn(f"Output {clash}", stacklevel=2)
-        out = np.empty(len(names), dtype=object)
-        out[:] = names
-        return out
+        return _distinct_names(basis, columns, features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -201,13 +208,31 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         return tags
 
 
+def _distinct_names(basis: Any, columns: Any, features: Any) -> NDArray[np.object_]:
+    """Return the names of columns, and warn the caller's caller if two of them are the same."""
+    names, numbers = basis._names_that_may_clash(columns, features)
+    clash = find_clash(names, features, numbers)
+    if clash is not None:
+        warnings.warn(f"Output {clash}", stacklevel=3)
+    out = np.empty(len(names), dtype=object)
+    out[:] = names
+    return out
+
+
 def read_sparse(estimator: Any, X: Any, *, reset: bool, **more: Any) -> Any:
     """Validate X and return it as a CanonicalCsr, even if it is dense.
 
-    n_features_in_ and feature_names_in_ are set if `reset` is True; else X is checked against them,
-    as far as they exist. `more` is for scikit-learn's validate_data; if y is in it, X and y are
-    returned.
+    A table with categories is encoded. n_features_in_ and feature_names_in_ are set if `reset` is
+    True; else X is checked against them, as far as they exist. `more` is for scikit-learn's
+    validate_data; if y is in it, X and y are returned.
     """
+    encoder = encoder_of(estimator)
+    if reset:
+        vars(estimator).pop(ENCODER, None)
+        require_in_memory(X)
+        encoder = encoder_for(estimator.categorical_features, X)
+    if encoder is not None:
+        return read_table(estimator, encoder, X, reset=reset, **more)
     if not reset and more.keys() <= {"ensure_min_samples"}:
         x = read_faultless(estimator, X, more.get("ensure_min_samples", 1))
         if x is not None:

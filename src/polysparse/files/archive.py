@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.basis.groups import as_groups
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.arguments import require_increasing
 from polysparse.files.description import parse_json
@@ -26,8 +27,10 @@ from polysparse.files.errors import FileFault
 from polysparse.files.npy import read_header
 from polysparse.files.paths import require_on_disk
 from polysparse.machine import format_bytes, require_memory
+from polysparse.tables.encoding import TableEncoding
 
 DESCRIPTION = "description"
+TABLE = "table"  # key under which a description has the encoding of a table
 
 # How much larger than its packed size a member of an archive can be, by the method of packing.
 DEFLATE_FACTOR = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
@@ -184,6 +187,20 @@ def require_names(description: dict[str, Any], n_features: int) -> None:
         raise ValueError("the feature names are not a list of strings")
     if len(names) != n_features:
         raise ValueError(f"there are {len(names)} feature names for {n_features} features")
+
+
+def encoding_in(description: dict[str, Any], basis: MonomialBasis) -> TableEncoding | None:
+    """Return how a table was encoded, if the data were one; raise ValueError if it is damaged."""
+    if TABLE not in description:
+        return None
+    encoding = TableEncoding.from_dict(description[TABLE])
+    if encoding.n_features != basis.n_features:
+        raise ValueError(
+            f"its table has {encoding.n_features} features, its basis {basis.n_features}"
+        )
+    if as_groups(encoding.groups, basis.n_features) != basis.groups:
+        raise ValueError("the groups of its basis are not those of its table")
+    return encoding
 
 
 def _size_in(archive: zipfile.ZipFile, name: str) -> int:

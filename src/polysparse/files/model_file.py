@@ -15,6 +15,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,14 @@ from polysparse.files.archive import (
     array_of,
     as_little,
     damage_to,
+    encoding_in,
     read_ranks,
     require_names,
 )
 from polysparse.files.atomic import replacing
 from polysparse.files.description import columns_in
 from polysparse.files.vocabulary import BASE
+from polysparse.tables.encoding import TableEncoding
 
 FORMAT = ArchiveFormat(
     "model",
@@ -60,6 +63,11 @@ class ModelFile:
         """Whether the svmlight file it was fitted on is 0-based; None for other formats."""
         base = self.more.get(BASE)
         return base == 0 if base in (0, 1) else None
+
+    @cached_property
+    def table(self) -> TableEncoding | None:
+        """How the table it was fitted to was encoded; None if that was not a table."""
+        return encoding_in(self.more, self.columns.basis)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write or replace a file atomically. Of several at once, the last one to end wins."""
@@ -123,7 +131,9 @@ class ModelFile:
                 )
         require_names(description, columns.basis.n_features)
         kind = description["kind"]
-        return cls(kind, columns, coefficients, intercept, counts, variances, description)
+        found = cls(kind, columns, coefficients, intercept, counts, variances, description)
+        found.table  # noqa: B018 - raises if it is damaged
+        return found
 
 
 def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:

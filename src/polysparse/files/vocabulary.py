@@ -11,6 +11,7 @@ import os
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -20,10 +21,18 @@ from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
-from polysparse.files.archive import ArchiveFormat, array_of, damage_to, read_ranks, require_names
+from polysparse.files.archive import (
+    ArchiveFormat,
+    array_of,
+    damage_to,
+    encoding_in,
+    read_ranks,
+    require_names,
+)
 from polysparse.files.atomic import beside, put, replacing, sync
 from polysparse.files.errors import UnwritableTarget
 from polysparse.files.paths import vocabulary_of
+from polysparse.tables.encoding import TableEncoding
 
 FORMAT = ArchiveFormat(
     "vocabulary",
@@ -52,8 +61,14 @@ class Vocabulary:
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the input features, if it was learnt in Python from data with names."""
-        return self.more.get("feature_names_in")
+        """Names of the input features, if it was learnt from data with names."""
+        table = self.table
+        return self.more.get("feature_names_in") if table is None else table.feature_names
+
+    @cached_property
+    def table(self) -> TableEncoding | None:
+        """How the table it was learnt from was encoded; None if that was not a table."""
+        return encoding_in(self.more, self.columns.basis)
 
     # ------------------------------------------------------------------------------- reading
 
@@ -74,7 +89,9 @@ class Vocabulary:
             if np.any(counts < 1):
                 raise ValueError("a count is not positive")
             require_names(description, basis.n_features)
-            return cls(ChosenColumns(basis, ranks), counts, description)
+            found = cls(ChosenColumns(basis, ranks), counts, description)
+            found.table  # noqa: B018 - raises if it is damaged
+            return found
 
     def is_in(self, path: Path) -> bool:
         """Return whether a file holds exactly this vocabulary."""

@@ -71,6 +71,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         interaction_only: bool,
         groups: Any,
         terms: Any,
+        categorical_features: Any,
         columns: Any,
         feature_names: Any,
         fit_intercept: bool,
@@ -83,6 +84,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         self.interaction_only = interaction_only
         self.groups = groups
         self.terms = terms
+        self.categorical_features = categorical_features
         self.columns = columns
         self.feature_names = feature_names
         self.fit_intercept = fit_intercept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from polysparse.columns.arguments import (
 )
 from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace, HashedColumns
 from polysparse.estimators.observed import ObservedPolynomialFeatures
+from polysparse.estimators.tabular import encoded_names, encoder_of, groups_of
 from polysparse.machine import format_count, require_memory
 from polysparse.models.row_store import RowStore
 
@@ -31,9 +33,9 @@ def make_columns(model: Any, rows: RowStore) -> ColumnSpace:
         is_default = type(value) is type(default) and value == default
         parameters[name] = Default(value) if is_default else value
     names = known_names(model, rows.n_features)
-    parameters["groups"] = groups_or_names(model.groups, model.terms, names)
+    parameters["groups"] = groups_or_names(groups_of(model), model.terms, names)
     parameters["terms"] = model.terms
-    columns = model.columns
+    columns = _with_groups(model.columns, model)
     if isinstance(columns, ObservedPolynomialFeatures) and not columns.__sklearn_is_fitted__():
         return without_bias(_observe(with_names(columns, names), rows, parameters))
     space = as_column_space(
@@ -51,7 +53,20 @@ def known_names(model: Any, n_features: int, feature_names: Any = None) -> Seque
     """Return the names of features: those that are given, those of the model, or those of X."""
     given = model.feature_names if feature_names is None else feature_names
     names = as_feature_names(given, n_features)
-    return getattr(model, "feature_names_in_", None) if names is None else names
+    return encoded_names(model) if names is None else names
+
+
+def _with_groups(columns: Any, model: Any) -> Any:
+    """Return a transformer that was not fitted with the groups of the model's table.
+
+    It is not changed, and neither is anything else that `columns` may be.
+    """
+    is_own = hasattr(columns, "column_space") and not hasattr(columns, "n_features_in_")
+    if not is_own or encoder_of(model) is None or columns.groups is not None:
+        return columns
+    grouped = copy(columns)
+    grouped.groups = groups_of(model)
+    return grouped
 
 
 def _observe(

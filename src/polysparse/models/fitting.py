@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from polysparse.basis.names import as_feature_names
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.dispatch import dispatch
+from polysparse.estimators.tabular import encoder_of
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models import contributions
 from polysparse.models.columns import make_columns, require_memory_for
@@ -63,7 +64,8 @@ def fit(
         if not isinstance(columns, HashedColumns):
             (column_counts,) = rows.total(contributions.count_rows)
         variances = _group_variances(columns, rows, solution)
-        model.n_features_in_ = rows.n_features
+        if encoder_of(model) is None:
+            model.n_features_in_ = rows.n_features
     model.column_space_ = columns
     model.column_counts_ = column_counts
     model._group_variances_ = variances

@@ -50,6 +50,12 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+    categorical_features : "from_dtype", array-like of bool, int or str, TableEncoder or None, \
+default="from_dtype"
+        Which columns are categorical, if X is a table: those of categories, strings and booleans
+        ("from_dtype"), or a mask, numbers or names of columns. Their levels that occur in `fit`
+        become features, as TableEncoder encodes them; pass one for other settings. Each column of
+        the table is then a group. None: X consists of numbers.
     columns : {"all", "observed", "hashed"}, array-like of int or transformer, default="all"
         Which features there are. "all": all products. "observed": those that occur in X, as
         ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
@@ -141,6 +147,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
         interaction_only: bool = False,
         groups: Any = None,
         terms: Any = None,
+        categorical_features: Any = "from_dtype",
         columns: Any = "all",
         feature_names: Any = None,
         fit_intercept: bool = True,
@@ -156,6 +163,7 @@ class PolynomialLogisticRegression(ClassifierMixin, PolynomialModel):  # type: i
             interaction_only,
             groups,
             terms,
+            categorical_features,
             columns,
             feature_names,
             fit_intercept,

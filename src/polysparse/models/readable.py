@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.estimators.shared import IntegerRange
+from polysparse.estimators.tabular import n_encoded
 from polysparse.models.columns import known_names
 from polysparse.models.contribution_table import contribution_table
 from polysparse.models.design import Design
@@ -270,7 +271,8 @@ class ReadableMixin:
     def to_onnx(self, path: str | os.PathLike[str], *, dtype: Any = np.float32) -> None:
         """Write the fitted model as an ONNX graph, for other programs to predict with.
 
-        The graph takes dense rows, as an input "X" of shape (N, `n_features_in_`). It multiplies
+        The graph takes dense rows, as an input "X" of shape (N, n_features); a table must be
+        encoded by `table_encoder_` first. It multiplies
         only the features of terms whose coefficient is not zero. A regression has an output
         "variable" of shape (N, 1), a classifier has "label" and "probabilities".
 
@@ -330,6 +332,6 @@ def terms_of(model: Any, feature_names: Any = None) -> Terms:
         weights,
         np.atleast_1d(model.intercept_),
         model.column_counts_,
-        known_names(model, model.n_features_in_, feature_names),
+        known_names(model, n_encoded(model), feature_names),
         rows,
     )

@@ -14,6 +14,8 @@ from polysparse.basis.names import as_feature_names
 from polysparse.estimators.hashed import HashedPolynomialFeatures
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.estimators.polynomial import PolynomialFeatures
+from polysparse.estimators.table_encoder import TableEncoder
+from polysparse.estimators.tabular import describe_features, n_encoded, restore_features
 from polysparse.files.model_file import ModelFile
 from polysparse.models.importance import GroupTuples
 
@@ -21,6 +23,7 @@ TRANSFORMERS: dict[str, Any] = {
     "all": PolynomialFeatures,
     "observed": ObservedPolynomialFeatures,
     "hashed": HashedPolynomialFeatures,
+    "table": TableEncoder,
 }
 
 # Results of a fit that are saved besides the arrays, as far as a model has them.
@@ -34,12 +37,11 @@ MOST_PADDING, SMALL_TEXT = 16, 2**20
 
 def as_file(model: Any, **more: Any) -> ModelFile:
     """Return what a file holds of a fitted model, with further entries of the description."""
-    as_feature_names(model.feature_names, model.n_features_in_)
+    as_feature_names(model.feature_names, n_encoded(model))
     more["parameters"] = _parameters_of(model)
     found = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
     more["attributes"] = {name: as_plain(name, value) for name, value in found.items()}
-    if hasattr(model, "feature_names_in_"):
-        more["feature_names_in"] = list(map(str, model.feature_names_in_))
+    more |= describe_features(model)
     return ModelFile(
         "logistic" if is_classifier(model) else "ridge",
         model.column_space_,
@@ -60,11 +62,9 @@ def as_model(file: ModelFile, make: type) -> Any:
     model.coef_ = file.coefficients
     is_table = file.coefficients.ndim == 2
     model.intercept_ = file.intercept if is_table else float(file.intercept[0])
-    model.n_features_in_ = file.columns.basis.n_features
-    as_feature_names(model.feature_names, model.n_features_in_)
-    names = file.more.get("feature_names_in")
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
+    n_features = file.columns.basis.n_features
+    as_feature_names(model.feature_names, n_features)
+    restore_features(model, n_features, file.more, file.table)
     for name, value in file.more["attributes"].items():
         setattr(model, name, _attribute(name, from_plain(value)))
     if is_classifier(model):
@@ -102,7 +102,7 @@ def _parameters_of(estimator: Any) -> dict[str, Any]:
     out.
     """
     parameters = estimator.get_params(deep=False)
-    del parameters["n_jobs"]
+    parameters.pop("n_jobs", None)
     plain = {}
     for name, value in parameters.items():
         kind = next((kind for kind, each in TRANSFORMERS.items() if isinstance(value, each)), None)

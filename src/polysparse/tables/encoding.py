@@ -1,0 +1,180 @@
+"""TableEncoding: how the columns of a table become features. A description that travels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.tables.learning import Column, read_column
+from polysparse.tables.reading import Table
+from polysparse.tables.variables import CategoricalVariable, Placed, Variable, variable_in
+
+_ROWS = 2**14  # that are assembled at a time, so that they stay in a cache
+
+Csr = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]  # indptr, indices, data
+
+
+@dataclass(frozen=True)
+class TableEncoding:
+    """The variables of a table, and the features that they become.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        The variables, in the order of their features.
+    are_named : bool
+        Whether columns are found by their names, in any order; otherwise by their numbers.
+    is_strict : bool
+        Whether unknown levels are refused.
+    """
+
+    variables: tuple[Variable, ...]
+    are_named: bool
+    is_strict: bool = False
+
+    @cached_property
+    def first_features(self) -> NDArray[np.int64]:
+        """The first feature of each variable, and the number of features."""
+        sizes = [variable.n_features for variable in self.variables]
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.first_features[-1])
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The name of each feature."""
+        return [name for variable in self.variables for name in variable.feature_names]
+
+    @property
+    def groups(self) -> list[str]:
+        """The label of each feature's group, which is its variable."""
+        return [label for variable in self.variables for label in variable.groups]
+
+    def renamed(self, names: Sequence[str]) -> TableEncoding:
+        """Return the same encoding with other names of variables."""
+        named = zip(self.variables, names, strict=True)
+        return replace(self, variables=tuple(replace(each, name=name) for each, name in named))
+
+    # ---------------------------------------------------------------------------------- encoding
+
+    def find_columns(self, table: Table) -> list[int]:
+        """Return the column of each variable; raise ValueError if columns are missing."""
+        if not self.are_named or table.names is None:
+            if table.n_columns != len(self.variables):
+                raise ValueError(
+                    f"X has {table.n_columns} columns, but {len(self.variables)} were fitted."
+                )
+            return list(range(table.n_columns))
+        numbers = {name: j for j, name in enumerate(table.names)}
+        missing = [each.name for each in self.variables if each.name not in numbers]
+        if missing:
+            shown = ", ".join(map(repr, missing[:10])) + ", ..." * (len(missing) > 10)
+            raise ValueError(
+                f"X has no column {shown}, which was there in fit. X has the columns "
+                f"{', '.join(map(repr, table.names[:20]))}."
+            )
+        return [numbers[each.name] for each in self.variables]
+
+    def encode(self, table: Table) -> Csr:
+        """Return the rows of a table as CSR."""
+        where = self.find_columns(table)
+        columns = (
+            read_column(table, j, is_categorical=isinstance(variable, CategoricalVariable))
+            for variable, j in zip(self.variables, where, strict=True)
+        )
+        return self.assemble(columns, table, where)
+
+    def assemble(self, columns: Any, table: Table, where: Sequence[int] | None = None) -> Csr:
+        """Return columns that were read as CSR, whose indices increase within rows."""
+        where = range(table.n_columns) if where is None else where
+        placed: list[Placed] = []
+        firsts = self.first_features.tolist()
+        for variable, column, first, j in zip(self.variables, columns, firsts, where, strict=False):
+            placed += _place(variable, column, first, table.where(j), self.is_strict)
+        return _assemble(placed, table.n_rows, self.n_features)
+
+    def decode(self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any]) -> Any:
+        """Return an object array with the value of each variable in rows of CSR."""
+        out = np.empty((len(indptr) - 1, len(self.variables)), dtype=object)
+        out[:] = [variable.absent for variable in self.variables]
+        rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        owners = np.searchsorted(self.first_features, indices, side="right") - 1
+        stored = (rows.tolist(), owners.tolist(), indices.tolist(), data.tolist())
+        for row, v, feature, value in zip(*stored, strict=True):
+            if value:
+                first = int(self.first_features[v])
+                out[row, v] = self.variables[v].value_of(feature - first, value)
+        return out
+
+    # --------------------------------------------------------------------------------- describing
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a description for JSON, which `from_dict` reads."""
+        return {
+            "variables": [variable.as_dict() for variable in self.variables],
+            "are_named": self.are_named,
+            "is_strict": self.is_strict,
+        }
+
+    @classmethod
+    def from_dict(cls, description: Any) -> TableEncoding:
+        """Return the encoding that `as_dict` has described; raise ValueError if it is damaged."""
+        flags = description["are_named"], description["is_strict"]
+        if not all(type(flag) is bool for flag in flags):
+            raise ValueError("the encoding of a table is damaged")
+        variables = tuple(map(variable_in, description["variables"]))
+        if len({variable.name for variable in variables}) != len(variables):
+            raise ValueError("two variables have the same name")
+        return cls(variables, *flags)
+
+
+def _place(
+    variable: Variable, column: Column, first: int, where: str, is_strict: bool
+) -> list[Placed]:
+    place: Any = variable.place
+    found: list[Placed] = place(column, first, where, is_strict)
+    return found
+
+
+def _assemble(placed: Sequence[Placed], n_rows: int, n_features: int) -> Csr:
+    """Return CSR with what variables place in rows, in their order."""
+    is_full = all(each.is_full for each in placed)
+    if is_full:
+        lengths = None
+        n_stored = n_rows * len(placed)
+    else:
+        lengths = np.zeros(n_rows, np.int64)
+        for each in placed:
+            lengths += each.features >= 0
+        n_stored = int(lengths.sum())
+    dtype = np.int32 if max(n_stored, n_features) < 2**31 else np.int64
+    indptr = np.zeros(n_rows + 1, dtype)
+    if lengths is None:
+        indptr[:] = np.arange(n_rows + 1, dtype=np.int64) * len(placed)
+    else:
+        np.cumsum(lengths, out=indptr[1:])
+    indices, data = np.empty(n_stored, dtype), np.ones(n_stored)
+    have_values = any(each.values is not None for each in placed)
+    features = np.empty((min(_ROWS, n_rows), len(placed)), dtype)
+    values = np.ones(features.shape) if have_values else None
+    for start in range(0, n_rows, _ROWS):
+        stop = min(start + _ROWS, n_rows)
+        block = features[: stop - start]
+        for k, each in enumerate(placed):
+            block[:, k] = each.features[start:stop]
+            if values is not None and each.values is not None:
+                values[: stop - start, k] = each.values[start:stop]
+        stored = slice(indptr[start], indptr[stop])
+        keep = slice(None) if is_full else (block >= 0).reshape(-1)
+        indices[stored] = block.reshape(-1)[keep]
+        if values is not None:
+            data[stored] = values[: stop - start].reshape(-1)[keep]
+    return indptr, indices, data

@@ -1,0 +1,250 @@
+"""Tables in memory: of pandas, polars or Arrow, or a NumPy array whose columns are variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.extras import how_to_install
+from polysparse.tables.columns import CodedColumn, NumberColumn, as_coded
+
+CATEGORICAL_KINDS = "category", "text", "boolean"  # what "from_dtype" takes for categorical
+
+
+class Table:
+    """A table of variables. Each subclass reads the tables of one library.
+
+    Attributes
+    ----------
+    names : list of str, or None
+        Names of the columns; None if they have none.
+    n_rows, n_columns : int
+        Size of the table.
+    """
+
+    def __init__(self, names: list[str] | None, n_rows: int, n_columns: int) -> None:
+        self.names = names
+        self.n_rows = n_rows
+        self.n_columns = n_columns
+
+    def kind(self, j: int) -> str:
+        """Return "category", "text", "boolean" or "number"; otherwise the name of the dtype."""
+        raise NotImplementedError
+
+    def coded(self, j: int) -> CodedColumn:
+        """Read a column as levels."""
+        raise NotImplementedError
+
+    def numbers(self, j: int) -> NumberColumn:
+        """Read a column as numbers."""
+        raise NotImplementedError
+
+    def where(self, j: int) -> str:
+        """Return how messages name a column."""
+        return f"column {j if self.names is None else repr(self.names[j])}"
+
+
+def is_table(X: Any) -> bool:
+    """Return whether X is a table of pandas, polars, pyarrow, or another library with Arrow."""
+    if hasattr(X, "iloc"):
+        return getattr(X, "ndim", 0) == 2
+    has_columns = hasattr(X, "column_names") or hasattr(X, "columns")
+    return has_columns and hasattr(X, "__arrow_c_stream__")
+
+
+def open_table(X: Any) -> Table:
+    """Return a table of any supported library, or a 2-D array, for reading.
+
+    ValueError is raised if two columns have the same name.
+    """
+    if isinstance(X, Table):
+        return X
+    package = type(X).__module__.partition(".")[0]
+    if hasattr(X, "collect") and package == "polars":
+        raise TypeError("X is a polars LazyFrame; call X.collect() first.")
+    if is_table(X):
+        return PandasTable(X) if hasattr(X, "iloc") else ArrowTable(X)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"X must be a table or a 2-D array; got {type(X).__name__} of shape {array.shape}."
+        )
+    return ArrayTable(array)
+
+
+def _as_names(names: Sequence[Any]) -> list[str] | None:
+    """Return the names of columns, or None if they are not strings, as scikit-learn does."""
+    if not all(isinstance(name, str) for name in names):
+        if any(isinstance(name, str) for name in names):
+            raise TypeError(
+                "The columns of X must all have strings as names, or none of them; got "
+                f"{list(names)[:5]}. Convert them with X.columns = X.columns.astype(str)."
+            )
+        return None
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"X has two columns named {name!r}: rename or drop one of them.")
+        seen.add(name)
+    return list(map(str, names))
+
+
+class PandasTable(Table):
+    """A DataFrame of pandas. Text is encoded by pyarrow where that is installed."""
+
+    def __init__(self, frame: Any) -> None:
+        super().__init__(_as_names(list(frame.columns)), *frame.shape)
+        self.frame = frame
+
+    def kind(self, j: int) -> str:
+        from pandas.api import types
+
+        dtype = self.frame.dtypes.iloc[j]
+        if hasattr(dtype, "pyarrow_dtype"):
+            return _arrow_kind(dtype.pyarrow_dtype)
+        if dtype.name == "category":
+            return "category"
+        if types.is_bool_dtype(dtype):
+            return "boolean"
+        if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
+            return "number"
+        is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
+        return "text" if is_text else str(dtype)
+
+    def coded(self, j: int) -> CodedColumn:
+        column, where = self.frame.iloc[:, j], self.where(j)
+        dtype = column.dtype
+        if dtype.name == "category":
+            categories = column.cat.categories
+            if categories.dtype.kind not in "OUbiuf" and not _is_string(categories.dtype):
+                categories = categories.astype(str)  # intervals and dates, as pandas shows them
+            return as_coded(column.cat.codes.to_numpy(), categories.tolist(), where)
+        if hasattr(dtype, "pyarrow_dtype") or _is_string(dtype):
+            with suppress(ImportError):
+                import pyarrow as pa
+
+                return as_coded(*_encode(pa.array(column, from_pandas=True)), where)
+        codes, values = column.factorize()  # which is faster than pyarrow for Python objects
+        return as_coded(codes, values.tolist(), where)
+
+    def numbers(self, j: int) -> NumberColumn:
+        column = self.frame.iloc[:, j]
+        return _as_numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _is_string(dtype: Any) -> bool:
+    """Return whether a dtype of pandas is for strings alone."""
+    return bool(getattr(dtype, "name", "") in ("string", "str") or hasattr(dtype, "storage"))
+
+
+class ArrowTable(Table):
+    """A table that Arrow can read: of pyarrow, polars and others."""
+
+    def __init__(self, table: Any) -> None:
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise ImportError(
+                f"Tables of {type(table).__module__.partition('.')[0]} need pyarrow: "
+                f"{how_to_install('cli')}"
+            ) from None
+        self.table = table if isinstance(table, pa.Table | pa.RecordBatch) else pa.table(table)
+        names = _as_names(self.table.column_names)
+        super().__init__(names, self.table.num_rows, self.table.num_columns)
+
+    def kind(self, j: int) -> str:
+        return _arrow_kind(self.table.schema.field(j).type)
+
+    def coded(self, j: int) -> CodedColumn:
+        return as_coded(*_encode(self.table.column(j)), self.where(j))
+
+    def numbers(self, j: int) -> NumberColumn:
+        import pyarrow as pa
+
+        column = self.table.column(j)
+        if column.type != pa.float64():
+            column = column.cast(pa.float64(), safe=False)
+        return _as_numbers(np.asarray(column, np.float64))
+
+
+def _arrow_kind(dtype: Any) -> str:
+    """Return the kind of a column, by its type in Arrow."""
+    from pyarrow import types
+
+    if types.is_dictionary(dtype):
+        return "category"
+    if types.is_boolean(dtype):
+        return "boolean"
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
+        return "number"
+    is_text = types.is_string(dtype) or types.is_large_string(dtype) or types.is_null(dtype)
+    return "text" if is_text or str(dtype) == "string_view" else str(dtype)
+
+
+def _encode(column: Any) -> tuple[NDArray[Any], list[Any]]:
+    """Return the code of each row, -1 if it is null, and the value of each code."""
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type):
+        return np.full(len(column), -1), []
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    if isinstance(column, pa.ChunkedArray):
+        chunks = column.unify_dictionaries().chunks
+        if not chunks:
+            return np.empty(0, np.int64), []
+        codes = [_codes_of(chunk) for chunk in chunks]
+        return codes[0] if len(codes) == 1 else np.concatenate(codes), _values_of(chunks[0])
+    return _codes_of(column), _values_of(column)
+
+
+def _codes_of(chunk: Any) -> NDArray[Any]:
+    indices = chunk.indices
+    if indices.null_count:
+        indices = indices.cast("int64").fill_null(-1)
+    codes = np.asarray(indices)
+    return codes.astype(np.int64) if codes.dtype.kind == "u" else codes
+
+
+def _values_of(chunk: Any) -> list[Any]:
+    values: list[Any] = chunk.dictionary.to_pylist()
+    return values
+
+
+class ArrayTable(Table):
+    """The columns of a NumPy array."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        super().__init__(None, *array.shape)
+        self.array = array
+
+    def kind(self, j: int) -> str:
+        kinds = {"b": "number", "i": "number", "u": "number", "f": "number", "U": "text"}
+        if self.array.dtype != object:
+            return kinds.get(self.array.dtype.kind, str(self.array.dtype))
+        is_text = any(isinstance(value, str) for value in self.array[:, j])
+        return "text" if is_text else "number"
+
+    def coded(self, j: int) -> CodedColumn:
+        column = self.array[:, j]
+        if column.dtype != object:
+            values, codes = np.unique(column, return_inverse=True)
+            return as_coded(codes, values.tolist(), self.where(j))
+        numbers: dict[Any, int] = {}
+        codes = np.array([numbers.setdefault(value, len(numbers)) for value in column], np.int64)
+        return as_coded(codes, list(numbers), self.where(j))
+
+    def numbers(self, j: int) -> NumberColumn:
+        return _as_numbers(self.array[:, j].astype(np.float64))
+
+
+def _as_numbers(values: NDArray[np.float64]) -> NumberColumn:
+    """Return numbers of which NaN are missing. The array is not changed."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return NumberColumn(values, None)
+    return NumberColumn(np.where(missing, 0.0, values), missing)

@@ -1,0 +1,244 @@
+"""Variables: what was learned about a column of a table, and the features that it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.tables.columns import CodedColumn, NumberColumn
+
+MISSING, RARE = "(missing)", "(other)"  # names of the levels for what is missing, and for the rare
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A stored value for each row, or none: what a variable adds to a matrix."""
+
+    features: NDArray[Any]  # integers: the feature of each row, -1 if nothing is stored
+    values: NDArray[np.float64] | None  # of each row; None if all are 1
+    is_full: bool  # whether every row stores something
+
+
+@dataclass(frozen=True)
+class CategoricalVariable:
+    """A variable with an indicator for each level.
+
+    Attributes
+    ----------
+    name : str
+        Name of the variable.
+    levels : tuple of str
+        The levels with a feature of their own, in order.
+    rare : tuple of str
+        The levels that share the last feature.
+    missing : {"level", "rare", None}
+        Whether missing values have a feature of their own, after those of `levels`, or count among
+        the rare levels. None if none were missing: then they are unknown.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    rare: tuple[str, ...] = ()
+    missing: str | None = None
+
+    @property
+    def has_rare(self) -> bool:
+        """Whether the last feature is that of rare levels."""
+        return bool(self.rare) or self.missing == "rare"
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.levels) + (self.missing == "level") + self.has_rare
+
+    @cached_property
+    def level_names(self) -> list[str]:
+        """The level of each feature, including those for missing values and rare levels."""
+        names = list(self.levels)
+        if self.missing == "level":
+            names.append(_distinct(MISSING, names))
+        if self.has_rare:
+            names.append(_distinct(RARE, names))
+        return names
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The name of each feature, such as "color=red"."""
+        return [f"{self.name}={level}" for level in self.level_names]
+
+    @property
+    def groups(self) -> list[str]:
+        """The label of the group of each feature: the variable."""
+        return [self.name] * self.n_features
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The feature of each level, counted from the first one of this variable."""
+        numbers = {level: i for i, level in enumerate(self.levels)}
+        numbers.update(dict.fromkeys(self.rare, self.n_features - 1))
+        return numbers
+
+    def place(self, column: CodedColumn, first: int, where: str, is_strict: bool) -> list[Placed]:
+        """Return the features of rows, counted from `first`.
+
+        Unknown levels store nothing; if `is_strict`, ValueError is raised for them.
+        """
+        of_code = np.full(len(column.levels) + 1, -1, np.int64)  # the last one is for code -1
+        get = self._numbers.get
+        of_code[:-1] = [get(level, -1) for level in column.levels]
+        if self.missing is not None:
+            of_code[-1] = len(self.levels) if self.missing == "level" else self.n_features - 1
+        of_code[of_code >= 0] += first
+        if first + self.n_features < 2**31:
+            of_code = of_code.astype(np.int32)
+        is_full = not np.any(of_code < 0)
+        features = of_code[column.codes]
+        if not is_full:
+            unknown = features < 0
+            is_full = not unknown.any()
+            if is_strict and not is_full:
+                self._refuse(column, int(np.argmax(unknown)), where)
+        return [Placed(features, None, is_full)]
+
+    def _refuse(self, column: CodedColumn, row: int, where: str) -> None:
+        code = int(column.codes[row])
+        what = "a missing value" if code < 0 else f"the level {column.levels[code]!r}"
+        raise ValueError(
+            f"{where} has {what} in row {row}, which did not occur in fit: use "
+            'handle_unknown="ignore" to store nothing for it.'
+        )
+
+    def value_of(self, feature: int, value: float) -> Any:
+        """Return the level of a feature: a str, or None if that is missing."""
+        if self.missing == "level" and feature == len(self.levels):
+            return None
+        return self.level_names[feature]
+
+    @property
+    def absent(self) -> Any:
+        """What a row without a stored value has."""
+        return None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a description for JSON, which `variable_in` reads."""
+        return {
+            "kind": "categorical",
+            "name": self.name,
+            "levels": list(self.levels),
+            "rare": list(self.rare),
+            "missing": self.missing,
+        }
+
+
+@dataclass(frozen=True)
+class NumericVariable:
+    """A variable whose values are features as they are.
+
+    Attributes
+    ----------
+    name : str
+        Name of the variable.
+    has_indicator : bool
+        Whether a second feature tells where it is missing.
+    """
+
+    name: str
+    has_indicator: bool = False
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return 1 + self.has_indicator
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The name of each feature."""
+        return [self.name, f"{self.name}={MISSING}"][: self.n_features]
+
+    @property
+    def groups(self) -> list[str]:
+        """The label of the group of each feature. The indicator is on its own.
+
+        So that the number has powers, which only groups of one feature have.
+        """
+        return self.feature_names
+
+    def place(self, column: NumberColumn, first: int, where: str, is_strict: bool) -> list[Placed]:
+        """Return the features of rows, counted from `first`; zeros are not stored."""
+        if column.missing is not None and not self.has_indicator:
+            raise ValueError(
+                f"{where} is missing in row {int(np.argmax(column.missing))}: fill in missing "
+                'numbers, or use missing="indicator" for a feature that tells where they are.'
+            )
+        infinite = np.isinf(column.values)
+        if infinite.any():
+            row = int(np.argmax(infinite))
+            raise ValueError(f"{where} is {column.values[row]} in row {row}; it must be finite.")
+        stored = column.values != 0
+        placed = [_placed(stored, first, column.values)]
+        if self.has_indicator:
+            missing = column.missing
+            placed.append(
+                _placed(np.zeros(len(stored), bool) if missing is None else missing, first + 1)
+            )
+        return placed
+
+    def value_of(self, feature: int, value: float) -> Any:
+        """Return the number that is stored; None if it is missing."""
+        return None if feature == 1 else value
+
+    @property
+    def absent(self) -> Any:
+        """What a row without a stored value has."""
+        return 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a description for JSON, which `variable_in` reads."""
+        return {"kind": "numeric", "name": self.name, "has_indicator": self.has_indicator}
+
+
+Variable = CategoricalVariable | NumericVariable
+
+
+def _placed(
+    stored: NDArray[np.bool_], feature: int, values: NDArray[np.float64] | None = None
+) -> Placed:
+    dtype = np.int32 if feature < 2**31 else np.int64
+    features = np.where(stored, dtype(feature), dtype(-1))
+    return Placed(features, values, bool(stored.all()))
+
+
+def _distinct(name: str, others: Sequence[str]) -> str:
+    """Return a name that is not among others."""
+    taken = set(others)
+    while name in taken:
+        name = f"({name})"
+    return name
+
+
+def variable_in(description: Any) -> Variable:
+    """Return the variable that `as_dict` has described; raise ValueError if it is damaged."""
+    given = dict(description)
+    kind = given.pop("kind")
+    if kind == "numeric":
+        if type(given["has_indicator"]) is not bool or type(given["name"]) is not str:
+            raise ValueError("a numeric variable is damaged")
+        return NumericVariable(**given)
+    if kind != "categorical":
+        raise ValueError(f"the kind of a variable is {kind!r}")
+    levels, rare = tuple(given["levels"]), tuple(given["rare"])
+    texts = (given["name"], *levels, *rare)
+    if not all(type(text) is str for text in texts) or given["missing"] not in (
+        None,
+        "level",
+        "rare",
+    ):
+        raise ValueError("a categorical variable is damaged")
+    if len({*levels, *rare}) != len(levels) + len(rare):
+        raise ValueError(f"variable {given['name']!r} has a level twice")
+    return CategoricalVariable(given["name"], levels, rare, given["missing"])
