@@ -17,24 +17,35 @@ PATH=$out/venv/bin:$PATH
 wheel=$(echo "$out"/*.whl)
 
 python -m pip install --quiet "$wheel"
-for page in $(grep -l '>>> ' README.md docs/*.md | grep -v scaling.md); do
+tables="README.md docs/categorical.md"
+for page in $(grep -l '>>> ' docs/*.md | grep -v -e scaling.md -e categorical.md); do
     echo "$page"
     python -m doctest "$root/$page"
 done
 
-python -m pip install --quiet "${wheel}[cli]"
+python -m pip install --quiet "${wheel}[cli]" pandas
+for page in $tables; do
+    echo "$page"
+    python -m doctest "$root/$page"
+done
 for page in README.md docs/files.md docs/models.md; do
     echo "$page: commands"
     mkdir -p "$out/$page"
     cd "$out/$page"
     python - <<'END'
 import numpy as np
+import pandas as pd
 from sklearn.datasets import dump_svmlight_file
 
 rng = np.random.default_rng(0)
 for name in ("clicks", "train", "test"):
     X = (rng.random((300, 100)) < 0.2).astype(float)
     dump_svmlight_file(X, (X[:, 0] * X[:, 1] > 0).astype(int), f"{name}.svmlight")
+levels = {"education": ["school", "master"], "occupation": ["sales", "craft"]}
+people = pd.DataFrame({name: rng.choice(each, 300) for name, each in levels.items()})
+people["hours"] = rng.integers(20, 60, 300)
+people["income"] = np.where(people["hours"] + 20 * rng.random(300) > 50, "high", "low")
+people.to_csv("people.csv", index=False)
 with open("labels.txt", "w") as labels:
     labels.write("user\n" * 50 + "item\n" * 30 + "hour\n" * 20)
 END
