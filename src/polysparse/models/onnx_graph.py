@@ -13,16 +13,25 @@ from polysparse.extras import how_to_install
 from polysparse.files.atomic import replacing
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for
+from polysparse.models.onnx_table import ML_DOMAIN, ML_OPSET, add_table
 from polysparse.models.terms import Terms
+from polysparse.tables.encoding import TableEncoding
 
 MAX_BYTES = 2**31 - 1  # of a protocol buffer
 OPSET, IR_VERSION = 13, 8  # old enough for runtimes since 2021
 
 
 def write_onnx(
-    terms: Terms, classes: NDArray[Any] | None, path: Path, dtype: np.dtype[Any]
+    terms: Terms,
+    classes: NDArray[Any] | None,
+    table: TableEncoding | None,
+    path: Path,
+    dtype: np.dtype[Any],
 ) -> None:
-    """Write the graph of a model to a file, atomically; `classes` is None for a regression."""
+    """Write the graph of a model to a file, atomically.
+
+    `classes` is None for a regression, and `table` is None if the model was not fitted to a table.
+    """
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64; got {dtype}.")
     if terms.columns.kind == "hashed":
@@ -33,7 +42,7 @@ def write_onnx(
     onnx = _require_onnx()
     used = np.flatnonzero(np.any(terms.weights != 0, axis=0))
     _require_size(terms, len(used), dtype)
-    model = _model(onnx, terms, used, classes, dtype)
+    model = _model(onnx, terms, used, classes, table, dtype)
     with replacing(path) as file:
         file.write(model.SerializeToString())
 
@@ -66,13 +75,17 @@ def _model(
     terms: Terms,
     used: NDArray[np.int64],
     classes: NDArray[Any] | None,
+    table: TableEncoding | None,
     dtype: np.dtype[Any],
 ) -> Any:
     """Return the graph of the terms in the columns that are used."""
     graph, basis = _Graph(onnx), terms.columns.basis
+    rows, inputs = "X", {"X": (dtype, [None, basis.n_features])}
+    if table is not None:
+        rows, inputs = add_table(graph, table, dtype)
     ranks = terms.columns.ranks[used] if isinstance(terms.columns, ChosenColumns) else used
     # A feature after the last is 1, for terms of a lower degree.
-    padded = graph.add("Pad", "X", np.array([0, 0, 0, 1]), np.ones((), dtype))
+    padded = graph.add("Pad", rows, np.array([0, 0, 0, 1]), np.ones((), dtype))
     product = ""
     for position, features in enumerate(basis.unrank(ranks).T):
         indices = np.where(features < 0, basis.n_features, features)
@@ -87,7 +100,7 @@ def _model(
     else:
         _add_classes(graph, graph.add("Add", scores, intercept), classes, dtype)
         outputs = {"label": (classes.dtype, [None]), "probabilities": (dtype, [None, len(classes)])}
-    return graph.finish({"X": (dtype, [None, basis.n_features])}, outputs)
+    return graph.finish(inputs, outputs)
 
 
 def _add_classes(graph: _Graph, scores: str, classes: NDArray[Any], dtype: np.dtype[Any]) -> None:
@@ -119,12 +132,12 @@ class _Graph:
     def add(self, kind: str, *inputs: Any, output: str = "", **attributes: Any) -> str:
         """Add a node and return the name of its output."""
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
-        output = output or f"{kind.lower()}_{len(self.nodes)}"
+        output = output or f"polysparse/{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(kind, names, [output], **attributes))
         return output
 
     def _constant(self, array: NDArray[Any]) -> str:
-        name = f"constant_{len(self.constants)}"
+        name = f"polysparse/constant_{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
@@ -138,9 +151,11 @@ class _Graph:
             [self._value(name, *each) for name, each in outputs.items()],
             self.constants,
         )
-        opset = helper.make_opsetid("", OPSET)
+        versions = {"": OPSET, ML_DOMAIN: ML_OPSET}
+        used = {node.domain for node in self.nodes}
+        opsets = [helper.make_opsetid(each, versions[each]) for each in sorted(used)]
         model = helper.make_model(
-            graph, producer_name="polysparse", opset_imports=[opset], ir_version=IR_VERSION
+            graph, producer_name="polysparse", opset_imports=opsets, ir_version=IR_VERSION
         )
         self.onnx.checker.check_model(model)
         return model

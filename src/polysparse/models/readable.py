@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.estimators.shared import IntegerRange
-from polysparse.estimators.tabular import n_encoded
+from polysparse.estimators.tabular import encoder_of, n_encoded
 from polysparse.models.columns import known_names
 from polysparse.models.contribution_table import contribution_table
 from polysparse.models.design import Design
@@ -271,10 +271,14 @@ class ReadableMixin:
     def to_onnx(self, path: str | os.PathLike[str], *, dtype: Any = np.float32) -> None:
         """Write the fitted model as an ONNX graph, for other programs to predict with.
 
-        The graph takes dense rows, as an input "X" of shape (N, n_features); a table must be
-        encoded by `table_encoder_` first. It multiplies
+        The graph takes dense rows, as an input "X" of shape (N, `n_features_in_`). It multiplies
         only the features of terms whose coefficient is not zero. A regression has an output
         "variable" of shape (N, 1), a classifier has "label" and "probabilities".
+
+        The graph of a model that was fitted to a table takes its columns instead: an input of shape
+        (N, 1) for each, by its name, with strings for categories and numbers for the others. An
+        empty string is a missing category, and NaN is a missing number. Levels that `fit` has not
+        seen count as unknown. A column named like an output has "_input" appended.
 
         Parameters
         ----------
@@ -283,7 +287,10 @@ class ReadableMixin:
         dtype : {numpy.float32, numpy.float64}, default=numpy.float32
             Of the input, the coefficients and all arithmetic.
         """
-        write_onnx(terms_of(self), getattr(self, "classes_", None), Path(path), np.dtype(dtype))
+        encoder = encoder_of(self)
+        table = None if encoder is None else encoder._encoding
+        classes = getattr(self, "classes_", None)
+        write_onnx(terms_of(self), classes, table, Path(path), np.dtype(dtype))
 
     def _top(
         self, n: int, X: Any, feature_names: Any, within: Any = None, sep: str = " "

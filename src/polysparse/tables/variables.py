@@ -78,10 +78,20 @@ class CategoricalVariable:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The feature of each level, counted from the first one of this variable."""
+        return self.features_by_level()
+
+    def features_by_level(self) -> dict[str, int]:
+        """Return the feature of each level, counted from the first one of this variable."""
         numbers = {level: i for i, level in enumerate(self.levels)}
         numbers.update(dict.fromkeys(self.rare, self.n_features - 1))
         return numbers
+
+    @property
+    def missing_feature(self) -> int:
+        """The feature of missing values, counted likewise; -1 if they are unknown."""
+        if self.missing is None:
+            return -1
+        return len(self.levels) if self.missing == "level" else self.n_features - 1
 
     def place(self, column: CodedColumn, first: int, where: str, is_strict: bool) -> list[Placed]:
         """Return the features of rows, counted from `first`.
@@ -91,8 +101,7 @@ class CategoricalVariable:
         of_code = np.full(len(column.levels) + 1, -1, np.int64)  # the last one is for code -1
         get = self._numbers.get
         of_code[:-1] = [get(level, -1) for level in column.levels]
-        if self.missing is not None:
-            of_code[-1] = len(self.levels) if self.missing == "level" else self.n_features - 1
+        of_code[-1] = self.missing_feature
         of_code[of_code >= 0] += first
         if first + self.n_features < 2**31:
             of_code = of_code.astype(np.int32)
