@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
-#include <ranges>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -158,7 +158,7 @@ void each_output(const Basis& basis, const Matrix& x, int64_t r, const Visit& vi
         for (const Term& term : basis.terms->terms())
             visit_tuples(std::ssize(term.members), [&](int64_t) {
                 return std::ranges::equal(term.members,
-                                          groups | std::views::take(term.members.size()), {},
+                                          std::span(groups).first(term.members.size()), {},
                                           &Term::Member::group);
             });
         return;

@@ -8,7 +8,21 @@
 #include <string>
 #include <vector>
 
+#if defined(__has_feature)  // Clang, and GCC since 14
+#if __has_feature(thread_sanitizer)
+#define POLYSPARSE_FINDS_RACES true
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define POLYSPARSE_FINDS_RACES true
+#endif
+#ifndef POLYSPARSE_FINDS_RACES
+#define POLYSPARSE_FINDS_RACES false
+#endif
+
 namespace polysparse::tests {
+
+/// Whether this is compiled for ThreadSanitizer.
+constexpr bool finds_races = POLYSPARSE_FINDS_RACES;
 
 extern std::mt19937_64 random_bits;
 extern std::string subject;  // of the checks, for their message
