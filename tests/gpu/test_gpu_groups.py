@@ -341,3 +341,13 @@ def test_models(basis, columns):
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-3)
     of_both = [there.predict_proba(x) for x in (as_cupy(X), X)]
     np.testing.assert_allclose(*of_both, rtol=1e-8, atol=1e-8)
+
+
+def test_importance_needs_rows_in_main_memory():
+    X = without_zeros(300)
+    y = X.toarray() @ np.arange(9)
+    here, there = (PolynomialRidge(groups=some_alone(9)).fit(x, y) for x in (X, as_cupy(X)))
+    with pytest.raises(ValueError, match=r"and not on a GPU\. Pass X"):
+        there.importance()
+    found, expected = there.importance(X), here.importance()
+    np.testing.assert_allclose(found["variance"], expected["variance"], rtol=1e-2, atol=1e-2)
