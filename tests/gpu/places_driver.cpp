@@ -124,7 +124,8 @@ static void check_rows() {
                     require(row_size<strict>(basis, n) == places.size(), "row_size", lowest,
                             highest, n);
                     for (size_t t = 0; t < places.size(); ++t) {
-                        const Place p = place_from_end<strict>(basis, n, places.size() - 1 - t);
+                        const Place p =
+                            place_from_end(basis, PlainRow<strict>{n}, places.size() - 1 - t);
                         require(p.degree == places[t].degree && p.from_end == places[t].from_end,
                                 "place_from_end", lowest, highest, int64(t));
                     }
@@ -204,7 +205,83 @@ static void check_tuples() {
     check_runs<5, strict>();
 }
 
+/// Rows with groups: `groups` has the group of each value, or its complement if it has powers.
+static void check_groups(const std::vector<int>& groups) {
+    constexpr int highest = 4;
+    const int n = static_cast<int>(groups.size());
+    std::vector<int64> led((highest - 1) * n);
+    const GroupedRow row{led.data(), n, n};
+    for (int a = n - 1; a >= 0; --a) {
+        int next = a + 1;
+        while (next < n && groups[next] == groups[a]) ++next;
+        row.count_led(highest, a, groups[a] < 0 ? a : next);
+    }
+    const auto is_allowed = [&](const Tuple& tuple) {
+        for (size_t j = 1; j < tuple.size(); ++j)
+            if (groups[tuple[j]] == groups[tuple[j - 1]] && groups[tuple[j]] >= 0) return false;
+        return true;
+    };
+    for (int lowest = 1; lowest <= highest; ++lowest) {
+        const Basis basis{10, lowest, highest, 1};
+        std::vector<Tuple> all{{}};
+        for (int d = lowest; d <= highest; ++d)
+            for (const Tuple& tuple : tuples(n, d, false))
+                if (is_allowed(tuple)) all.push_back(tuple);
+        const auto size = static_cast<int64>(all.size());
+        require(count_outputs(basis, row) == size, "outputs with groups", n, lowest, size);
+        for (int64 t = 0; t < size; ++t) {
+            const Place place = place_from_end(basis, row, static_cast<uint64>(size - 1 - t));
+            int places[highest];
+            row.unrank(place.degree, place.from_end, places);
+            require(place.degree == int(all[t].size()), "degree with groups", n, lowest, t);
+            for (int j = 0; j < place.degree; ++j)
+                require(n - 1 - places[j] == all[t][j], "tuple with groups", n, lowest, t);
+        }
+    }
+}
+
+static void check_counts() {
+    require(add_counts(most_counted, most_counted) == most_counted, "sum", 0, 0, 0);
+    require(add_counts(most_counted - 2, 1) == most_counted - 1, "sum", 1, 0, 0);
+    require(multiply_counts(int64(1) << 40, int64(1) << 40) == most_counted, "product", 0, 0, 0);
+    require(multiply_counts(most_counted, 0) == 0, "product", 1, 0, 0);
+    require(multiply_counts(int64(1) << 29, int64(1) << 30) == int64(1) << 59, "product", 2, 0, 0);
+}
+
+/// Terms of groups [0, 3), [3, 3), [3, 5) and [5, 9).
+static void check_terms() {
+    const Member members[] = {{0, 3, 2}, {3, 5, 1}, {5, 9, 1}, {3, 3, 1}, {5, 9, 1}};
+    const Term terms[] = {{0, 0}, {2, 6}, {3, 10}, {5, 10}};
+    const TermTable table{terms, members, 3};
+    const int columns[] = {0, 2, 3, 5, 6, 8};
+    require(table.degree(0) == 2 && table.degree(1) == 1 && table.degree(2) == 2, "degree", 0, 0,
+            0);
+    require(table.size(0, columns, 6) == 2, "size of a term", 0, 0, 0);
+    require(table.size(1, columns, 6) == 3, "size of a term", 1, 0, 0);
+    require(table.size(2, columns, 6) == 0, "size of a term", 2, 0, 0);
+    require(table.size(0, columns, 2) == 0, "size of a term", 0, 2, 0);
+    const Slice slice = slice_of(members[0], columns, 6);
+    require(slice.begin == 0 && slice.end == 2, "slice", slice.begin, slice.end, 0);
+    for (int bound = 0; bound < 10; ++bound) {
+        int64 expected = 0;
+        while (expected < 6 && columns[expected] < bound) ++expected;
+        require(first_at_least(columns, 6, bound) == expected, "first_at_least", bound, 0, 0);
+    }
+}
+
 int main() {
+    check_counts();
+    check_terms();
+    for (const std::vector<int>& groups : std::vector<std::vector<int>>{{},
+                                                                        {0},
+                                                                        {~0},
+                                                                        {0, 0, 0},
+                                                                        {0, 1, 2, 3},
+                                                                        {~0, ~1, ~2},
+                                                                        {0, 0, 1, 1, 1, ~2, 3, 3},
+                                                                        {~0, 1, ~2, 3, 3, ~5},
+                                                                        {0, 0, 0, 7, 9, 9}})
+        check_groups(groups);
     check_simplex();
     check_roots();
     check_tuples<false>();

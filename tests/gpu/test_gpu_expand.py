@@ -8,6 +8,7 @@ from scipy import sparse
 
 import polysparse
 from csr_zoo import FORMATS, ZOO, random_csr, raw_csr, wide_csr
+from gpu_checks import assert_expands_alike
 from gpu_matrices import as_cupy, as_plain, as_torch, assert_same_bits
 from inside import give_less_shared_memory
 
@@ -30,13 +31,6 @@ PARAMETERS = [
 ]
 every_parameter = pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 CSR_ZOO = [build for build in ZOO if build not in FORMATS]
-
-
-def assert_expands_alike(X, as_container=as_cupy, **parameters):
-    assert_same_bits(
-        polysparse.expand(as_container(X), **parameters),
-        polysparse.expand(X, **parameters),
-    )
 
 
 @every_parameter

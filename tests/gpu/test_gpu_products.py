@@ -8,6 +8,7 @@ from scipy import sparse
 
 from column_kinds import X as SMALL
 from csr_zoo import FORMATS, ZOO, random_csr, raw_csr, wide_csr
+from gpu_checks import assert_multiplies_alike
 from gpu_matrices import as_cupy
 from inside import give_less_shared_memory, lower_on_gpu
 from polysparse import HashedPolynomialFeatures, PolynomialOperator
@@ -38,27 +39,6 @@ MATRICES = {
 
 def matrix(name):
     return sparse.csr_matrix(MATRICES[name]())
-
-
-def assert_multiplies_alike(X, ks=(1, 3, 4), **parameters):
-    import cupy
-
-    A, size = built(X, **parameters)
-    on_gpu = PolynomialOperator(as_cupy(X), **parameters)
-    assert on_gpu.shape == A.shape
-    for k in ks:
-        W, R = (weights(n, k, seed=k).astype(X.dtype) for n in A.shape[::-1])
-        found = on_gpu.matmat(cupy.asarray(W)), on_gpu.rmatmat(cupy.asarray(R))
-        again = on_gpu @ cupy.asarray(W), on_gpu.T @ cupy.asarray(R)
-        assert_close(found[0].get(), A @ W.astype(float), size @ np.abs(W), X.dtype)
-        assert_close(found[1].get(), A.T @ R.astype(float), size.T @ np.abs(R), X.dtype)
-        assert all((a == b).all() for a, b in zip(found, again, strict=True))
-    assert_close(
-        on_gpu.matvec(cupy.asarray(W[:, 0])).get(),
-        A @ W[:, 0].astype(float),
-        size @ np.abs(W[:, 0]),
-        X.dtype,
-    )
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=str)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
+from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.engine.cpu import CsrFault
 from polysparse.engine.descriptions import Basis
 from polysparse.gpu.compiling import (
@@ -23,9 +24,10 @@ from polysparse.gpu.compiling import (
     struct,
 )
 from polysparse.gpu.containers import Array, Container
+from polysparse.gpu.group_counts import count_led, count_rows
 from polysparse.matrix.canonical import CanonicalCsr, value_dtype
 from polysparse.matrix.checking import index_dtype_of, refuse_fault, require_lengths
-from polysparse.matrix.row_profile import RowProfile
+from polysparse.matrix.row_profile import CountedProfile, RowProfile
 
 # Rows and stored values that a block of threads looks at, at most.
 MOST_ROWS, MOST_VALUES = ROWS_EACH * THREADS, 8192
@@ -56,6 +58,8 @@ class DeviceCsr:
     data: Array
     has_nan: bool
     has_infinity: bool
+    made_for: Basis | None = None  # whose groups the features are sorted by
+    led: Array | None = None  # of groups, the tuples that each stored value leads: groups.cu
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -68,6 +72,37 @@ class DeviceCsr:
         """Row lengths, on which the size of the expansion depends."""
         lengths, counts = cupy.unique(cupy.diff(self.indptr), return_counts=True)
         return RowProfile(tuple(zip(lengths.tolist(), counts.tolist(), strict=True)))
+
+    def profile_for(self, basis: MonomialBasis) -> RowProfile:
+        """Return the profile that has the exact size of the expansion into a basis."""
+        if not basis._is_grouped:
+            return self.profile
+        degrees = range(basis.highest + 1)
+        counted = tuple(_total(self.count_outputs(basis, d)) for d in degrees)
+        most = self.count_outputs(basis)
+        return CountedProfile(self.profile.lengths, counted, int(most.max()) if len(most) else 0)
+
+    def for_basis(self, basis: Basis) -> DeviceCsr:
+        """Return the matrix as kernels take it with a basis.
+
+        With groups, features are sorted by group, and what follows each value is counted.
+        """
+        if not basis._is_grouped or self.made_for == basis:
+            return self
+        x = self
+        if basis.groups.order is not None and not self._is_sorted_by(basis.groups):
+            places = cupy.asarray(basis.groups.places.astype(self.indices.dtype))
+            arrays = _canonicalize(self.indptr, places[self.indices], self.data, self.shape[0])
+            x = replace(self, **dict(zip(("indptr", "indices", "data"), arrays, strict=True)))
+        return replace(x, made_for=basis, led=count_led(basis, x.indptr, x.indices))
+
+    def _is_sorted_by(self, groups: Any) -> bool:
+        return self.made_for is not None and self.made_for.groups == groups
+
+    def count_outputs(self, basis: Basis, degree: int | None = None) -> Array:
+        """Return how many outputs each row has with groups or terms, in all or of one degree."""
+        x = self.for_basis(basis)
+        return count_rows(basis, x.indptr, x.indices, x.led, degree)
 
     @property
     def as_struct(self) -> Struct:
@@ -112,7 +147,9 @@ def read(
     indices = as_contiguous_aligned(X.indices, index_dtype_of(X.indices, "X.indices"))
     given = as_contiguous_aligned(X.indptr, index_dtype_of(X.indptr, "X.indptr"))
     require_lengths(given, indices, data, X.shape[0], "row")
-    indptr, starts, found = _inspect(given, indices, data, X.shape, basis, offset_dtype)
+    is_grouped = basis is not None and basis._is_grouped
+    counted = None if is_grouped else basis
+    indptr, starts, found = _inspect(given, indices, data, X.shape, counted, offset_dtype)
     if found.fault:
         where = ~found.fault & (2**60 - 1)
         kind = FAULTS[(~found.fault >> 60) & 15]
@@ -123,8 +160,9 @@ def read(
     if not is_canonical:
         indptr, indices, data = _canonicalize(indptr, indices, data, X.shape[0])
     x = DeviceCsr(X.shape, indptr, indices, data, found.nans > 0, found.infinities > 0)
-    if basis is None or is_canonical:
+    if basis is None or (is_canonical and not is_grouped):
         return x, found.offsets(starts)
+    x = x.for_basis(basis)
     return x, count(basis, x, offset_dtype)
 
 
@@ -133,8 +171,21 @@ def count(basis: Basis, x: DeviceCsr, offset_dtype: np.dtype[Any] = INT64) -> Of
 
     If there are too many for the given dtype, the offsets are those modulo 2^32.
     """
+    if basis._is_grouped:
+        counts = x.count_outputs(basis)
+        total = _total(counts)
+        starts = cupy.zeros(len(counts) + 1, dtype=offset_dtype)
+        starts[1:] = cupy.cumsum(counts).astype(offset_dtype)
+        return None if total > MOST_COUNTED else Offsets(starts, total)
     _, starts, found = _inspect(x.indptr, None, x.data, x.shape, basis, offset_dtype)
     return found.offsets(starts)
+
+
+def _total(counts: Array) -> int:
+    """Return the sum of counts, or 2^60 if it is larger."""
+    if float(counts.astype(np.float64).sum()) > 2.0**59:
+        return 2**60
+    return int(counts.sum())
 
 
 def as_contiguous_aligned(array: Array, dtype: np.dtype[Any]) -> Array:

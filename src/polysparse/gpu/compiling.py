@@ -31,7 +31,9 @@ TEXTS = (
     "fill.cu",
     "products.cu",
     "transposed_products.cu",
+    "keys.cu",
     "tuples.cu",
+    "groups.cu",
     "inner_products.cu",
 )
 
@@ -41,6 +43,9 @@ ROWS_EACH = 4  # that a thread inspects
 REPORT_BYTES = 64  # Report of inspect.cu
 START_BYTES = 16  # Start of inspect.cu
 
+# Which tuples of its values a row has.
+WITH_POWERS, INTERACTIONS, GROUPED, OF_TERMS = range(4)
+
 # Numbers that the kernels share with Python. They check the sizes of structs against them.
 CONSTANTS = {
     "block_threads": THREADS,
@@ -48,6 +53,10 @@ CONSTANTS = {
     "rows_each": ROWS_EACH,
     "report_bytes": REPORT_BYTES,
     "start_bytes": START_BYTES,
+    "with_powers": WITH_POWERS,
+    "interactions": INTERACTIONS,
+    "grouped": GROUPED,
+    "of_terms": OF_TERMS,
 }
 
 Array = cupy.ndarray

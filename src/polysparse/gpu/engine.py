@@ -10,9 +10,21 @@ import cupy
 import numpy as np
 
 from polysparse.engine.descriptions import Basis
+from polysparse.gpu.arguments import (
+    basis_numbers,
+    basis_struct,
+    has_degrees,
+    hasher_struct,
+    kind_of,
+    last_columns,
+    rank_keys_struct,
+    table_of,
+    tuples_struct,
+)
 from polysparse.gpu.canonical import DeviceCsr, offsets_of, rows_of, sum_between
 from polysparse.gpu.compiling import (
     START_BYTES,
+    THREADS,
     Struct,
     kernel,
     launch,
@@ -21,28 +33,21 @@ from polysparse.gpu.compiling import (
     struct,
 )
 from polysparse.gpu.containers import Array
+from polysparse.gpu.parts import RowParts
 
 # Outputs that a block of threads makes: as many as shared memory suffices for.
 TILES = 4096, 2048
 ENOUGH_SHARED_BYTES = 36 * 1024
 FEWEST_RUNS = 512  # that there is room for
 
-# Rows of up to so many values, with the 1 in front, are looked up in a table of tuples; by degree.
-LONGEST = {1: 64, 2: 64, 3: 160, 4: 64, 5: 32, 6: 20, 7: 14, 8: 12}
-
-# Outputs are looked up if an average row is not longer: runs take less time otherwise; by degree,
-# if that is not the length above.
+# Outputs are looked up in a table of tuples if an average row is not longer: runs take less time
+# otherwise; by degree, if that is not the length of the table's rows.
 LONGEST_FILLED = {1: 0, 2: 14}
 
 
 def allocate(n: int, dtype: np.dtype[Any]) -> Array:
     """Allocate an output array. All of them come from here, so that tests can poison them."""
     return cupy.ndarray(n, dtype)
-
-
-def has_degrees(basis: Basis) -> bool:
-    """Return whether there is any column but the bias."""
-    return basis.highest >= max(basis.lowest, 1)
 
 
 def fill(
@@ -71,6 +76,9 @@ def _fill_all(basis: Basis, x: DeviceCsr, starts: Array, indices: Array, data: A
         data.fill(1)
         return
     require_short_rows(basis, x)
+    if basis._is_grouped:
+        _fill_tuples(basis, rank_keys_struct(basis), False, x, starts, indices, data)
+        return
     highest, strict = basis.highest, basis.interaction_only
     table, longest = table_of(basis)
     if total > n_rows * comb(LONGEST_FILLED.get(highest, longest) + highest - 1, highest):
@@ -81,12 +89,32 @@ def _fill_all(basis: Basis, x: DeviceCsr, starts: Array, indices: Array, data: A
     tile_starts, n_tiles = _tiles(basis, x, starts, total, tile)
     arguments = struct(
         *(x.indptr, x.indices, x.data, n_rows, starts, total, tile_starts.ptr),
-        *(*_basis_numbers(basis), *_ends(basis), table, longest, *capacity, indices, data),
+        *(*basis_numbers(basis), *last_columns(basis), table, longest, *capacity, indices, data),
     )
     dtypes = x.dtype, x.indices.dtype, indices.dtype, starts.dtype
     struct_bytes = _run_bytes(*sizes, highest), _slot_bytes(*sizes, highest)
     fill_all = kernel("fill_all", *dtypes, highest, strict, tile, *struct_bytes)
     launch_blocks(fill_all, n_tiles, arguments, shared_bytes=shared_bytes)
+
+
+def _fill_tuples(
+    basis: Basis,
+    keys: Struct,
+    is_hashed: bool,
+    x: DeviceCsr,
+    starts: Array,
+    indices: Array,
+    data: Array,
+) -> None:
+    """Write the columns and values of all outputs of rows with groups or terms."""
+    parts = RowParts.of_sizes(cupy.diff(starts))
+    dtypes = x.dtype, x.indices.dtype, indices.dtype, starts.dtype
+    launch_blocks(
+        kernel("fill_tuples", *dtypes, max(basis.highest, 1), kind_of(basis), is_hashed),
+        -(-parts.n // (THREADS // 32)),
+        *(x.as_struct, basis_struct(basis), keys, tuples_struct(basis, x.led)),
+        *(parts.as_struct(slice(0, parts.n)), starts, indices, data),
+    )
 
 
 def require_short_rows(basis: Basis, x: DeviceCsr) -> None:
@@ -125,15 +153,10 @@ def _fill_hashed(
     buckets, data = allocate(total, np.dtype(np.int32)), allocate(total, x.dtype)
     if total == 0:
         return cupy.zeros(n_rows + 1, dtype=np.int64), buckets, data
-    tile = TILES[0]
-    tile_starts, n_tiles = _tiles(basis, x, starts, total, tile)
-    highest = basis.highest if has_degrees(basis) else 0
-    launch_blocks(
-        kernel("fill_hashed", x.dtype, x.indices.dtype, highest, basis.interaction_only),
-        n_tiles,
-        *(x.as_struct, struct(starts, total), tile_starts, basis_struct(basis)),
-        *(hasher_struct(columns), np.int64(tile), buckets, data),
-    )
+    if basis._is_grouped:
+        _fill_tuples(basis, hasher_struct(columns), True, x, starts, buckets, data)
+    else:
+        _fill_buckets(columns, x, starts, buckets, data)
     rows = rows_of(starts, total)
     keys = rows * columns.n_columns + buckets
     order = cupy.argsort(keys)  # which is stable
@@ -145,6 +168,19 @@ def _fill_hashed(
     return offsets_of(rows[firsts], n_rows), buckets[firsts], sum_between(heads, order, data)
 
 
+def _fill_buckets(columns: Any, x: DeviceCsr, starts: Array, buckets: Array, data: Array) -> None:
+    """Write the buckets and signed values of all outputs."""
+    basis, total, tile = columns.basis, len(data), TILES[0]
+    tile_starts, n_tiles = _tiles(basis, x, starts, total, tile)
+    highest = basis.highest if has_degrees(basis) else 0
+    launch_blocks(
+        kernel("fill_hashed", x.dtype, x.indices.dtype, highest, basis.interaction_only),
+        n_tiles,
+        *(x.as_struct, struct(starts, total), tile_starts, basis_struct(basis)),
+        *(hasher_struct(columns), np.int64(tile), buckets, data),
+    )
+
+
 # ------------------------------------------------------------------------------- kernel arguments
 
 
@@ -153,38 +189,10 @@ def _tiles(basis: Basis, x: DeviceCsr, starts: Array, total: int, tile: int) -> 
     n_tiles, n_rows = -(-total // tile), x.shape[0]
     tile_starts = cupy.cuda.alloc(START_BYTES * (n_tiles + 1))
     arguments = struct(
-        *(x.indptr, starts, total, n_rows, *_basis_numbers(basis), tile, n_tiles, tile_starts.ptr)
+        *(x.indptr, starts, total, n_rows, *basis_numbers(basis), tile, n_tiles, tile_starts.ptr)
     )
     launch(kernel("find_tiles", starts.dtype, basis.interaction_only), n_tiles + 1, arguments)
     return tile_starts, n_tiles
-
-
-def _basis_numbers(basis: Basis) -> tuple[int, ...]:
-    return basis.n_features, basis.lowest, basis.highest, int(basis.include_bias)
-
-
-@lru_cache
-def _ends(basis: Basis) -> tuple[int, ...]:
-    """Return the last column of each degree, modulo 2^64; that of degree 0 is the bias."""
-    return 0, *(end - 1 for end in basis._degree_ends()[1:])
-
-
-def basis_struct(basis: Basis) -> Struct:
-    """Return a basis as kernels take it."""
-    return struct(*_basis_numbers(basis))
-
-
-def ends_struct(basis: Basis) -> Struct:
-    """Return the last column of each degree as kernels take them."""
-    return struct(*_ends(basis))
-
-
-def hasher_struct(columns: Any) -> Struct:
-    """Return the hash function of hashed columns as kernels take it."""
-    z = (columns.seed + 0x9E3779B97F4A7C15) % 2**64
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
-    return struct(columns.n_columns, 2**31 if columns.alternate_sign else 0, z ^ (z >> 31))
 
 
 def _run_bytes(value: int, word: int, highest: int) -> int:
@@ -234,28 +242,3 @@ def _capacity(
         if needed <= ENOUGH_SHARED_BYTES or tile == TILES[-1]:
             break
     return tile, (n_runs, n_values, n_segments), needed
-
-
-def _device() -> int:
-    device: int = cupy.cuda.runtime.getDevice()
-    return device
-
-
-def table_of(basis: Basis) -> tuple[Array, int]:
-    """Return the tuples of all places, and the length of rows that have them."""
-    return _table(basis.highest, basis.interaction_only, _device())
-
-
-@lru_cache(maxsize=64)
-def _table(highest: int, strict: bool, device: int) -> tuple[Array, int]:
-    dtype = np.uint32 if highest <= 4 else np.uint64
-    longest = LONGEST.get(highest, 0)
-    if longest == 0:
-        return cupy.full(1, np.iinfo(dtype).max, dtype=dtype), 0  # the bias of interactions
-    size = comb(longest + highest - 1, highest)
-    if strict:
-        size = sum(comb(longest, d) for d in range(highest + 1))
-    table = cupy.empty(size, dtype=dtype)
-    launch(kernel("make_table", highest, strict), size, np.int32(longest), np.uint64(size), table)
-    cupy.cuda.get_current_stream().synchronize()  # another stream may use it next
-    return table, longest

@@ -23,7 +23,6 @@ from polysparse.expansion.row_blocks import RowBlocks
 from polysparse.gpu import engine
 from polysparse.gpu.canonical import DeviceCsr, Offsets, as_canonical, count, read
 from polysparse.gpu.containers import Array, Container, container_of
-from polysparse.gpu.refusals import require_no_groups
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for, largest_index
 from polysparse.observation.tally import observed_columns
@@ -40,15 +39,12 @@ def column_space(
     """Return the columns requested. To find the observed ones, X is copied to main memory."""
 
     def observe(basis: MonomialBasis) -> NDArray[np.int64]:
-        require_no_groups(basis)
         with container.on_its_device():
             x = as_canonical(container).get()
         return observed_columns(basis, x, n_jobs)
 
     n_features = container.shape[1]
-    space = as_column_space(columns, n_features, observe=observe, degree=degree, **flags)
-    require_no_groups(space.basis)
-    return space
+    return as_column_space(columns, n_features, observe=observe, degree=degree, **flags)
 
 
 def plan(
@@ -58,7 +54,7 @@ def plan(
     container = container_of(X)
     space = column_space(container, columns, degree, n_jobs, flags)
     with container.on_its_device():
-        x = as_canonical(container)
+        x = as_canonical(container).for_basis(space.basis)
         planned = _plan(space, x)
         if not planned.is_upper_bound:
             return planned
@@ -94,6 +90,7 @@ def expand_columns(
 ) -> Arrays:
     """Return indptr, indices and data of the expansion into given columns."""
     columns.require_indexable()
+    x = x.for_basis(columns.basis)
     offsets = count(columns.basis, x, _offset_dtype(columns))
     return _expand(columns, x, offsets, max_bytes, ways_out)
 
@@ -139,7 +136,7 @@ def iter_expand(
     container = container_of(X)
     space = column_space(container, columns, degree, n_jobs, flags)
     with container.on_its_device():
-        x = as_canonical(container)
+        x = as_canonical(container).for_basis(space.basis)
         _plan(space, x)._require_countable()
         offsets = _count(space, x)
         blocks = RowBlocks(offsets.starts.get(), space.n_columns, x.dtype, max_bytes)
@@ -225,7 +222,7 @@ def _joined(parts: list[Arrays], n_columns: int, dtype: np.dtype[Any]) -> Arrays
 
 
 def _plan(columns: ColumnSpace, x: DeviceCsr) -> ExpansionPlan:
-    return ExpansionPlan(columns, x.profile, x.dtype)
+    return ExpansionPlan(columns, x.profile_for(columns.basis), x.dtype)
 
 
 def _limit(max_bytes: int | str | None, ways_out: Sequence[str], needed: int | None) -> MemoryLimit:

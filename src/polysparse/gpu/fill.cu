@@ -86,10 +86,11 @@ __global__ void fill_hashed(Rows<Index, Value> x, Targets<int64> out, const Star
     for (int i = threadIdx.x; i < n_here; i += blockDim.x) {
         const int64 at = tile_begin + i;
         const int64 r = last_at_most(out.offsets, first, last, at), end = x.offsets[r + 1];
-        const Place place = place_from_end<strict>(
-            basis, end - x.offsets[r], static_cast<uint64>(out.offsets[r + 1] - 1 - at));
+        const PlainRow<strict> row{end - x.offsets[r]};
+        const Place place =
+            place_from_end(basis, row, static_cast<uint64>(out.offsets[r + 1] - 1 - at));
         int64 places[highest > 0 ? highest : 1];
-        unrank_from_end<strict>(place.degree, place.from_end, places);
+        row.unrank(place.degree, place.from_end, places);
         Value value = Value(1);
         uint64 h = hasher.salt;
         for (int j = place.degree - 1; j >= 0; --j) {

@@ -6,6 +6,7 @@ import cupy
 
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.gpu import engine
+from polysparse.gpu.arguments import basis_struct, grouping_struct, kind_of
 from polysparse.gpu.canonical import DeviceCsr, rows_of
 from polysparse.gpu.compiling import kernel, launch
 from polysparse.gpu.containers import Array
@@ -21,6 +22,7 @@ GRAM_BYTES = 2**28
 
 def gram(columns: ColumnSpace, x: DeviceCsr, z: DeviceCsr) -> Array:
     """Return the expansion of x times the transposed expansion of z."""
+    x, z = x.for_basis(columns.basis), z.for_basis(columns.basis)
     basis, shape = columns.basis, (x.shape[0], z.shape[0])
     what = f"A Gram matrix of shape {shape[0]:,} x {shape[1]:,}"
     require_free(shape[0] * shape[1] * x.dtype.itemsize, what, WAY_OUT)
@@ -28,8 +30,8 @@ def gram(columns: ColumnSpace, x: DeviceCsr, z: DeviceCsr) -> Array:
     if out.size == 0:
         return out
     if columns.kind == "all":
-        kinds = x.dtype, x.indices.dtype, z.indices.dtype, basis.highest, basis.interaction_only
-        arguments = x.as_struct, z.as_struct, engine.basis_struct(basis), out
+        kinds = x.dtype, x.indices.dtype, z.indices.dtype, basis.highest, kind_of(basis)
+        arguments = x.as_struct, z.as_struct, basis_struct(basis), grouping_struct(basis), out
         launch(kernel("fill_gram", *kinds), out.size, *arguments)
         return out
     products = TupleProducts(columns, x)

@@ -10,6 +10,7 @@ import cupy
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns
 from polysparse.gpu import engine
+from polysparse.gpu.arguments import basis_struct, grouping_struct, kind_of
 from polysparse.gpu.canonical import DeviceCsr
 from polysparse.gpu.compiling import kernel, launch
 from polysparse.gpu.containers import Array
@@ -35,8 +36,8 @@ def row_norms(products: Products | TupleProducts) -> Array:
     x, columns, basis = products.x, products.columns, products.basis
     if columns.kind == "all":
         norms = engine.allocate(x.shape[0], x.dtype)
-        kinds = x.dtype, x.indices.dtype, basis.highest, basis.interaction_only
-        arguments = x.as_struct, engine.basis_struct(basis), norms
+        kinds = x.dtype, x.indices.dtype, basis.highest, kind_of(basis)
+        arguments = x.as_struct, basis_struct(basis), grouping_struct(basis), norms
         launch(kernel("fill_row_norms", *kinds), x.shape[0], *arguments)
         return norms
     ones = cupy.ones((columns.n_columns, 1), dtype=x.dtype)

@@ -75,8 +75,8 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
 
     def __init__(self, columns: ColumnSpace, x: DeviceCsr, container: Container) -> None:
         self.columns = columns
+        self._x = x = x.for_basis(columns.basis)
         self._products = products_of(columns, x)
-        self._x = x
         self._container = container
         super().__init__(x.dtype, (x.shape[0], columns.n_columns))
 

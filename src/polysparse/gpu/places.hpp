@@ -234,11 +234,23 @@ struct Place {
     uint64 from_end;
 };
 
-/// Where output q of a row is, counted from the row's last one. Degree 0 is the bias.
+/// The tuples of a row, without groups.
 template <bool strict>
-POLYSPARSE_DEVICE Place place_from_end(const Basis& basis, int64 n, uint64 q) {
+struct PlainRow {
+    int64 n;  // stored values
+
+    POLYSPARSE_DEVICE uint64 size(int d) const { return degree_size<strict>(d, n); }
+    template <class P>
+    POLYSPARSE_DEVICE void unrank(int d, uint64 q, P* places) const {
+        unrank_from_end<strict>(d, q, places);
+    }
+};
+
+/// Where output q of a row is, counted from the row's last one. Degree 0 is the bias.
+template <class Row>
+POLYSPARSE_DEVICE Place place_from_end(const Basis& basis, const Row& row, uint64 q) {
     for (int d = int(basis.highest); d >= basis.lowest; --d) {
-        const uint64 size = degree_size<strict>(d, n);
+        const uint64 size = row.size(d);
         if (q < size) return {d, q};
         q -= size;
     }
@@ -274,7 +286,7 @@ POLYSPARSE_DEVICE uint64 count_runs(const Basis& basis, int64 n) {
 /// Which run output q of a row is in, both counted from the row's end.
 template <bool strict>
 POLYSPARSE_DEVICE uint64 run_from_end(const Basis& basis, int64 n, uint64 q) {
-    const Place place = place_from_end<strict>(basis, n, q);
+    const Place place = place_from_end(basis, PlainRow<strict>{n}, q);
     if (place.degree == 0) return count_runs<strict>(basis, n) - is_bias_in_run<strict>(basis);
     uint64 run = 0;
     for (int d = int(basis.highest); strict && d > place.degree; --d)
@@ -348,6 +360,128 @@ POLYSPARSE_DEVICE void find_run(int64 n, uint64 u, int most, Run<highest, Word>*
     }
     run->behind += static_cast<Word>(run->tail);
 }
+
+// ---------------------------------------------------------------------------------------- groups
+//
+// With groups, which values may follow another depends on their groups, so the tuples of each row
+// are counted. Counted from the end, they follow each other as they do without groups: those behind
+// a tuple are those with a later lead, and those with the same lead and a later tail.
+
+constexpr int64 most_counted = int64(1) << 60;  // more are counted as so many
+
+POLYSPARSE_DEVICE int64 add_counts(int64 a, int64 b) {
+    return a + b < most_counted ? a + b : most_counted;
+}
+POLYSPARSE_DEVICE int64 multiply_counts(int64 a, int64 b) {
+    return b > 0 && a > most_counted / b ? most_counted : a * b;
+}
+
+/// The tuples of a row of n stored values in groups: led[(k - 2) * stride + a] is the number of
+/// k-tuples that value a or a later one leads.
+struct GroupedRow {
+    int64* led;
+    int64 stride, n;
+
+    POLYSPARSE_DEVICE int64 count(int k, int64 a) const {
+        return k == 1 ? n - a : a == n ? 0 : led[(k - 2) * stride + a];
+    }
+    POLYSPARSE_DEVICE uint64 size(int d) const { return static_cast<uint64>(count(d, 0)); }
+
+    /// Counts the tuples that value a leads, up to a degree; the first value that may follow it is
+    /// `next`. Those of all later values have been counted.
+    POLYSPARSE_DEVICE void count_led(int64 highest, int64 a, int64 next) const {
+        for (int k = 2; k <= highest; ++k)
+            led[(k - 2) * stride + a] = add_counts(count(k, a + 1), count(k - 1, next));
+    }
+
+    /// As unrank_from_end.
+    template <class P>
+    POLYSPARSE_DEVICE void unrank(int d, uint64 q, P* places) const {
+        int64 lead = 0;
+        for (int k = d; k > 1; --k) {
+            int64 last = n - 1;
+            while (lead < last) {
+                const int64 middle = last - (last - lead) / 2;
+                if (static_cast<uint64>(count(k, middle)) > q)
+                    lead = middle;
+                else
+                    last = middle - 1;
+            }
+            q -= static_cast<uint64>(count(k, lead + 1));
+            *places++ = static_cast<P>(n - 1 - lead);
+        }
+        if (d > 0) *places = static_cast<P>(q);
+    }
+};
+
+/// The number of outputs of a row.
+POLYSPARSE_DEVICE int64 count_outputs(const Basis& basis, const GroupedRow& row) {
+    int64 count = basis.include_bias;
+    for (int d = int(basis.lowest); d <= basis.highest; ++d)
+        count = add_counts(count, row.count(d, 0));
+    return count;
+}
+
+// ----------------------------------------------------------------------------------------- terms
+
+/// A group of a term: its features, and how many columns each of them is apart from the next one.
+struct Member {
+    int64 begin, end;
+    uint64 stride;
+};
+
+/// Where the members of a term begin, which are those up to the next term's, and its columns.
+struct Term {
+    int64 first_member;
+    uint64 first_column;
+};
+
+/// The first of n increasing columns that is not below `bound`.
+template <class Index>
+POLYSPARSE_DEVICE int64 first_at_least(const Index* columns, int64 n, int64 bound) {
+    int64 low = 0;
+    while (low < n) {
+        const int64 middle = low + (n - low) / 2;
+        if (static_cast<int64>(columns[middle]) < bound)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/// Values [begin, end) of a row.
+struct Slice {
+    int64 begin, end;
+};
+
+/// The values of a row, of n columns, that are members of a term.
+template <class Index>
+POLYSPARSE_DEVICE Slice slice_of(const Member& member, const Index* columns, int64 n) {
+    const int64 begin = first_at_least(columns, n, member.begin);
+    return {begin, begin + first_at_least(columns + begin, n - begin, member.end)};
+}
+
+/// The terms of a basis, and one behind them.
+struct TermTable {
+    const Term* terms;
+    const Member* members;
+    int64 n_terms;
+
+    POLYSPARSE_DEVICE int degree(int64 t) const {
+        return static_cast<int>(terms[t + 1].first_member - terms[t].first_member);
+    }
+    /// The number of outputs of a row that are of term t.
+    template <class Index>
+    POLYSPARSE_DEVICE int64 size(int64 t, const Index* columns, int64 n) const {
+        int64 size = 1;
+        for (int64 m = terms[t].first_member; m < terms[t + 1].first_member && size > 0; ++m) {
+            const Slice slice = slice_of(members[m], columns, n);
+            size = multiply_counts(size, slice.end - slice.begin);
+        }
+        return size;
+    }
+};
 
 // ---------------------------------------------------------------------------------------- hashes
 

@@ -17,6 +17,7 @@ import numpy as np
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns, ColumnSpace
 from polysparse.gpu import engine
+from polysparse.gpu.arguments import basis_struct, ends_struct, has_degrees, table_of
 from polysparse.gpu.canonical import DeviceCsr, rows_of
 from polysparse.gpu.compiling import (
     PAIR_LANES,
@@ -51,7 +52,7 @@ def products_of(columns: ColumnSpace, x: DeviceCsr) -> Products | TupleProducts:
     columns.require_indexable()
     basis = columns.basis
     engine.require_short_rows(basis, x)
-    is_of_strips = basis.highest <= HIGHEST and (
+    is_of_strips = (not basis._is_grouped and basis.highest <= HIGHEST) and (
         columns.kind == "all" or (columns.kind == "chosen" and basis.n_columns <= MOST_OF_BASIS)
     )
     return (Products if is_of_strips else TupleProducts)(columns, x)
@@ -88,7 +89,7 @@ class Products:
     def _apply_all(self, coefficients: Array) -> Array:
         """Return the same for all columns of the basis."""
         out = cupy.zeros((self.x.shape[0], coefficients.shape[1]), dtype=self.x.dtype)
-        if not engine.has_degrees(self.basis):
+        if not has_degrees(self.basis):
             return out + coefficients if self.basis.include_bias else out
         k = out.shape[1]
         if out.size == 0:
@@ -134,7 +135,7 @@ class Products:
         launch_blocks(
             kernel("dot_pairs", *kinds, self._stored_bytes),
             -(-x.shape[0] // (THREADS // PAIR_LANES)),
-            *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis)),
+            *(x.as_struct, basis_struct(basis), ends_struct(basis)),
             *(np.int32(self._longest | 1), coefficients, np.int64(stride), out, np.int64(stride)),
             shared_bytes=self._pair_bytes,
         )
@@ -147,11 +148,11 @@ class Products:
         x, basis, parts = self.x, self.basis, self._parts
         items, strict = parts.items, basis.interaction_only
         sums, step = (out, stride) if items is None else (cupy.empty((parts.n, 1), x.dtype), 1)
-        table, longest = engine.table_of(basis)
+        table, longest = table_of(basis)
         launch_blocks(
             kernel("dot_rows", x.dtype, x.indices.dtype, self._word, basis.highest, strict),
             -(-parts.n // (THREADS // 32)),
-            *(x.as_struct, engine.basis_struct(basis), engine.ends_struct(basis), table),
+            *(x.as_struct, basis_struct(basis), ends_struct(basis), table),
             *(np.int32(longest), np.intp(0) if items is None else items, np.int64(parts.n)),
             *(np.int64(parts.size), coefficients, np.int64(stride), sums, np.int64(step)),
         )
@@ -166,7 +167,7 @@ class Products:
         basis, k = self.basis, weights.shape[1]
         out = cupy.zeros((basis.n_columns, k), dtype=self.x.dtype)
         for c in range(k):
-            if engine.has_degrees(basis) and len(self.x.data):
+            if has_degrees(basis) and len(self.x.data):
                 out[:, c] = self._scatter(weights[:, c:], k, self.x.data if data is None else data)
             if basis.include_bias:
                 out[0, c] = weights[:, c].sum()  # which is faster than the sums of all columns
@@ -181,7 +182,7 @@ class Products:
             kernel(name, *kinds, *more, strict, index.lanes),
             index.n_blocks,
             *(struct(x.indptr, x.indices, data, x.shape[0]), index.as_struct),
-            *(engine.basis_struct(basis), engine.ends_struct(basis)),
+            *(basis_struct(basis), ends_struct(basis)),
             *(weights, np.int64(stride), out, np.int64(basis.n_columns)),
             shared_bytes=index.strip_bytes if index.is_staged else 0,
         )

@@ -22,7 +22,6 @@ from polysparse.gpu.containers import Array, container_of
 from polysparse.gpu.losses import on_device
 from polysparse.gpu.memory import explaining_memory_errors
 from polysparse.gpu.products import products_of
-from polysparse.gpu.refusals import require_no_groups
 from polysparse.gpu.transformers import read_finite, zeros_like
 from polysparse.models.local_rows import Block, LocalRows
 from polysparse.models.losses.interface import Loss, LossSums
@@ -114,12 +113,10 @@ class DeviceRows(LocalRows):
 
     def count_columns(self, basis: MonomialBasis) -> ColumnTally:
         """Count in how many rows each column of a basis occurs, in main memory."""
-        require_no_groups(basis)
         return count_columns(basis, self.x.get(), self.n_jobs)  # type: ignore[attr-defined]
 
     def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
         """Encode y for a loss, and send it to the GPU."""
-        require_no_groups(columns.basis)
         self._encoded = loss.encode(self.y, self.weights)
         design = DeviceDesign(columns, self.x)  # type: ignore[arg-type]
         self.block = DeviceBlock(design, *map(cupy.asarray, self._encoded))
@@ -180,7 +177,6 @@ def predict(model: Any, X: Any, method: str) -> Any:
     """Return what a method of a fitted model returns, in main memory."""
     container = container_of(X)
     getattr(model, method)(zeros_like(container))  # scikit-learn's checks
-    require_no_groups(model.column_space_.basis)
     with container.on_its_device(), explaining_memory_errors("The prediction", WAY_OUT):
         x = read_finite(container, FLOAT64)
         products = products_of(model.column_space_, x)

@@ -12,7 +12,6 @@ from polysparse.gpu.canonical import DeviceCsr, as_canonical
 from polysparse.gpu.containers import Container, container_of
 from polysparse.gpu.expansion import expand_columns
 from polysparse.gpu.memory import require_dense_room
-from polysparse.gpu.refusals import require_no_groups
 from polysparse.matrix.canonical import value_dtype
 from polysparse.observation.tally import ColumnTally, count_columns
 
@@ -49,7 +48,6 @@ def transform(estimator: Any, X: Any) -> Any:
     container = container_of(X)
     estimator._transform_rows(zeros_like(container), min_samples=1)  # scikit-learn's checks
     columns = estimator.column_space(container.shape[1])
-    require_no_groups(columns.basis)
     with container.on_its_device():
         x = read_finite(container)
         shape = x.shape[0], columns.n_columns
@@ -66,7 +64,6 @@ def transform(estimator: Any, X: Any) -> Any:
 
 def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
     """Count the columns that occur. X is copied to main memory for it."""
-    require_no_groups(basis)
     container = container_of(X)
     with container.on_its_device():
         x = read_finite(container).get()

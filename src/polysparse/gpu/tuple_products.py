@@ -14,7 +14,13 @@ import cupy
 import numpy as np
 
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.gpu import engine
+from polysparse.gpu.arguments import (
+    basis_struct,
+    hasher_struct,
+    kind_of,
+    rank_keys_struct,
+    tuples_struct,
+)
 from polysparse.gpu.canonical import DeviceCsr
 from polysparse.gpu.compiling import THREADS, Struct, kernel, launch, launch_blocks, struct
 from polysparse.gpu.containers import Array
@@ -32,8 +38,8 @@ class TupleProducts:
     """Products with the expansion of a matrix into columns of any kind."""
 
     def __init__(self, columns: ColumnSpace, x: DeviceCsr) -> None:
-        self.columns, self.x = columns, x
-        self.basis = columns.basis
+        self.columns, self.basis = columns, columns.basis
+        self.x = x.for_basis(self.basis)
 
     def apply(self, coefficients: Array) -> Array:
         """Return the expansion times coefficients, of shape (n_columns, k)."""
@@ -89,49 +95,37 @@ class TupleProducts:
     def _launch(
         self, name: str, kinds: tuple[Any, ...], data: Array, some: slice, *vectors: Any
     ) -> None:
-        x, basis, parts = self.x, self.basis, self._parts
-        highest, strict = max(basis.highest, 1), basis.interaction_only
-        table, longest = engine.table_of(basis)
-        types = x.dtype, x.indices.dtype, highest, strict, self.columns.kind == "hashed"
-        items = 0 if parts.items is None else parts.items
+        x, basis = self.x, self.basis
+        highest, is_hashed = max(basis.highest, 1), self.columns.kind == "hashed"
+        types = x.dtype, x.indices.dtype, highest, kind_of(basis), is_hashed
         launch_blocks(
             kernel(name, *types, *kinds),
             -(-(some.stop - some.start) // (THREADS // 32)),
-            *(struct(x.indptr, x.indices, data, x.shape[0]), engine.basis_struct(basis)),
-            *(self._keys, table, np.int32(longest)),
-            *(struct(items, some.start, some.stop, parts.size), *vectors),
+            *(struct(x.indptr, x.indices, data, x.shape[0]), basis_struct(basis)),
+            *(self._keys, tuples_struct(basis, x.led), self._parts.as_struct(some), *vectors),
         )
 
     @cached_property
     def _n_outputs(self) -> int:
-        return self.x.profile.outputs(self.basis)
+        return self.x.profile_for(self.basis).outputs(self.basis)
 
     @cached_property
     def _parts(self) -> RowParts:
         require_countable(self._n_outputs)
         return RowParts.of(self.basis, self.x)
 
-    @property
+    @cached_property
     def _keys(self) -> Struct:
         """What outputs are known by, as kernels take it."""
-        if self.columns.kind == "hashed":
-            return engine.hasher_struct(self.columns)
-        last, *chosen = self._ranks
-        return struct(self.basis.n_features, last, *(chosen or (0, 0, 0)))
-
-    @cached_property
-    def _ranks(self) -> tuple[Any, ...]:
-        """The last column of each degree; chosen columns, and where to begin to look for one."""
-        basis, columns = self.basis, self.columns
-        ends = [1, *basis._degree_ends()[1:]]
-        last = cupy.asarray(np.array([(end - 1) % 2**64 for end in ends], dtype=np.uint64))
+        columns: Any = self.columns
+        if columns.kind == "hashed":
+            return hasher_struct(columns)
         if columns.kind == "all":
-            return (last,)
-        ranks: Any = cupy.asarray(columns.ranks)  # type: ignore[attr-defined]
-        most = basis.n_columns - 1
+            return rank_keys_struct(self.basis)
+        ranks, most = cupy.asarray(columns.ranks), self.basis.n_columns - 1
         shift = max(0, most.bit_length() - len(ranks).bit_length())
         starts = cupy.searchsorted(ranks >> shift, cupy.arange((most >> shift) + 2))
-        return last, ranks, starts, shift
+        return rank_keys_struct(self.basis, (ranks, starts, shift))
 
 
 def _groups(k: int) -> Iterator[tuple[int, int]]:

@@ -1,73 +1,10 @@
-// Products with any columns, one output after the other: where strips of the result cannot be
-// owned, or are too many. A warp has a row, or a part of a long one. An output is known by a key,
-// which its values make from the last to the first.
+// One output after the other: products with any columns, where strips of the result cannot be
+// owned, or are too many, and all that is made with groups and terms. A warp has a row, or a part
+// of a long one. An output is known by a key (keys.cu).
 namespace polysparse {
 
 constexpr int most_stepped = 4;      // the highest degree whose tuples are stepped through
 constexpr int lookups_together = 2;  // that a lane makes
-
-/// An output: its value, and its column, or -1 if it is in none.
-template <class Value>
-struct Output {
-    Value value;
-    int64 column;
-};
-
-/// Keys that are hashes: a column is a bucket.
-struct HashKeys {
-    Hasher hasher;
-
-    POLYSPARSE_DEVICE uint64 start() const { return hasher.salt; }
-    POLYSPARSE_DEVICE uint64 of(int64 column) const {
-        return hasher.mix(static_cast<uint64>(column));
-    }
-    /// The key of a tuple of k values, given that of its tail.
-    POLYSPARSE_DEVICE uint64 join(int, uint64 own, uint64 tail) const {
-        return Hasher::join(own, tail);
-    }
-    template <class Value>
-    POLYSPARSE_DEVICE Output<Value> finish(int, uint64 key, Value value) const {
-        return {hasher.is_negative(key) ? negative(value) : value, hasher.bucket(key)};
-    }
-};
-
-/// Keys that are columns of a basis, all of them or chosen ones.
-template <bool strict>
-struct RankKeys {
-    int64 n_features;
-    const uint64* last;   // [d]: the last column of degree d
-    const int64* chosen;  // nullptr for all
-    const int64* starts;  // [c >> shift]: the first chosen column from there on
-    int64 shift;
-
-    POLYSPARSE_DEVICE uint64 start() const { return 0; }
-    POLYSPARSE_DEVICE uint64 of(int64 column) const { return static_cast<uint64>(column); }
-    POLYSPARSE_DEVICE uint64 join(int k, uint64 own, uint64 tail) const {
-        const auto column = static_cast<int64>(own);
-        if (k == 1) return tail + shift_of<1, strict, uint64>(n_features, column);
-        if (k == 2) return tail + shift_of<2, strict, uint64>(n_features, column);
-        if (k == 3) return tail + shift_of<3, strict, uint64>(n_features, column);
-        return tail - simplex(k, n_features - 1 - column - (strict ? k - 1 : 0));
-    }
-    template <class Value>
-    POLYSPARSE_DEVICE Output<Value> finish(int d, uint64 key, Value value) const {
-        const auto column = static_cast<int64>(last[d] + key);
-        if (chosen == nullptr) return {value, column};
-        const int64 from = starts[column >> shift], to = starts[(column >> shift) + 1];
-        if (from == to) return {value, -1};
-        const int64 place = last_at_most(chosen, from, to - 1, column);
-        return {value, chosen[place] == column ? place : -1};
-    }
-};
-
-template <bool is_hashed, bool strict>
-struct KeysOf {
-    using type = HashKeys;
-};
-template <bool strict>
-struct KeysOf<false, strict> {
-    using type = RankKeys<strict>;
-};
 
 /// A row's values and what keys take of its columns, with a 1 in front.
 template <class Value>
@@ -118,15 +55,16 @@ POLYSPARSE_DEVICE void step_through(int degree, int64 begin, int64 end, const In
     }
 }
 
-/// Visits the outputs of a row that are [begin, end) from its end, each unranked by itself.
-template <int highest, bool strict, class Keys, class Index, class Value, class Visit>
-POLYSPARSE_DEVICE void unrank_each(const Basis& basis, int64 n, int64 begin, int64 end,
+/// Visits the outputs of a row that are [begin, end) from its end, each unranked by itself, with
+/// their places from there.
+template <int highest, class Row, class Keys, class Index, class Value, class Visit>
+POLYSPARSE_DEVICE void unrank_each(const Basis& basis, const Row& row, int64 begin, int64 end,
                                    const Index* columns, const Value* values, const Keys& keys,
                                    Visit visit) {
     for (int64 q = begin + threadIdx.x % 32; q < end; q += 32) {
-        const Place place = place_from_end<strict>(basis, n, static_cast<uint64>(q));
+        const Place place = place_from_end(basis, row, static_cast<uint64>(q));
         int places[highest];
-        unrank_from_end<strict>(place.degree, place.from_end, places);
+        row.unrank(place.degree, place.from_end, places);
         Value value = Value(1);
         uint64 key = keys.start();
         for (int j = place.degree - 1; j >= 0; --j) {
@@ -134,19 +72,51 @@ POLYSPARSE_DEVICE void unrank_each(const Basis& basis, int64 n, int64 begin, int
             key =
                 keys.join(place.degree - j, keys.of(static_cast<int64>(columns[-places[j]])), key);
         }
-        visit(keys.finish(place.degree, key, value));
+        visit(keys.finish(place.degree, key, value), q);
     }
 }
+
+/// The tuples of rows of up to `longest` values, by their places.
+template <int highest, bool strict>
+struct PlainTuples {
+    const typename EntryOf<highest>::type* table;
+    int longest;
+};
+
+/// The tuples of rows with groups: as in GroupedRow, for all stored values.
+struct GroupedTuples {
+    int64* led;
+    int64 n_stored;
+
+    POLYSPARSE_DEVICE GroupedRow row(int64 begin, int64 end) const {
+        return {led + begin, n_stored, end - begin};
+    }
+};
+
+/// What kernels take of the tuples of a basis of some kind.
+template <int highest, int kind>
+struct TuplesOf {
+    using type = PlainTuples<highest, kind == interactions>;
+};
+template <int highest>
+struct TuplesOf<highest, grouped> {
+    using type = GroupedTuples;
+};
+template <int highest>
+struct TuplesOf<highest, of_terms> {
+    using type = TermTable;
+};
 
 /// Visits the outputs of a row, or of a part of it. All lanes of the warp call it, and take turns.
 /// Short rows are looked up in a table of tuples.
 template <int highest, bool strict, class Keys, class Index, class Value, class Visit>
 POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& basis,
-                                   const Keys& keys,
-                                   const typename EntryOf<highest>::type* __restrict__ table,
-                                   int longest, TupleStage<Value>& stage, int64 r, int64 begin,
-                                   int64 part, Visit visit) {
+                                   const Keys& keys, const PlainTuples<highest, strict>& tuples,
+                                   TupleStage<Value>& stage, int64 r, int64 begin, int64 part,
+                                   Visit visit) {
     using Entry = typename EntryOf<highest>::type;
+    const Entry* table = tuples.table;
+    const int longest = tuples.longest;
     const int lane = threadIdx.x % 32;
     const int64 row_begin = x.offsets[r], row_end = x.offsets[r + 1], n = row_end - row_begin;
     const Index* const last_column = x.columns + row_end - 1;
@@ -154,8 +124,8 @@ POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& bas
     const bool is_looked_up = n + !strict <= longest && n <= most_staged;
     int64 size = count_outputs<highest, strict>(basis, n);
     if (highest > most_stepped && !is_looked_up)
-        return unrank_each<highest, strict>(basis, n, begin, min(begin + part, size), last_column,
-                                            last_value, keys, visit);
+        return unrank_each<highest>(basis, PlainRow<strict>{n}, begin, min(begin + part, size),
+                                    last_column, last_value, keys, visit);
     const bool is_bias_apart = basis.include_bias && (strict || basis.lowest > 1 || !is_looked_up);
     size -= is_bias_apart;
     const int64 end = min(begin + part, size);
@@ -215,6 +185,70 @@ POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& bas
         look_up(table, begin, end);
 }
 
+/// The same with groups. Visits each output with its place from the end of the row.
+template <int highest, class Keys, class Index, class Value, class Visit>
+POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& basis,
+                                   const Keys& keys, const GroupedTuples& tuples,
+                                   TupleStage<Value>&, int64 r, int64 begin, int64 part,
+                                   Visit visit) {
+    const int64 row_end = x.offsets[r + 1];
+    const GroupedRow row = tuples.row(x.offsets[r], row_end);
+    unrank_each<highest>(basis, row, begin, min(begin + part, count_outputs(basis, row)),
+                         x.columns + row_end - 1, x.values + row_end - 1, keys, visit);
+}
+
+/// Output q of a term, counted from the term's last one.
+template <class Keys, class Index, class Value>
+POLYSPARSE_DEVICE Output<Value> output_of_term(const TermTable& table, int64 t, uint64 q,
+                                               const Keys& keys, const Index* columns,
+                                               const Value* values, int64 n) {
+    Value value = Value(1);
+    uint64 key = keys.start();
+    for (int64 m = table.terms[t + 1].first_member - 1; m >= table.terms[t].first_member; --m) {
+        const Slice slice = slice_of(table.members[m], columns, n);
+        const auto size = static_cast<uint64>(slice.end - slice.begin);
+        const uint64 from_end = size == 1 ? 0 : q % size;
+        if (size > 1) q /= size;
+        const int64 at = slice.end - 1 - static_cast<int64>(from_end);
+        value = times(values[at], value);
+        key = keys.join(table.members[m], static_cast<int64>(columns[at]), key);
+    }
+    return keys.finish(table.terms[t].first_column, key, value);
+}
+
+/// The same with terms. Each lane has a term, and then each an output of all of their terms.
+template <int highest, class Keys, class Index, class Value, class Visit>
+POLYSPARSE_DEVICE void for_outputs(const Rows<Index, Value>& x, const Basis& basis,
+                                   const Keys& keys, const TermTable& tuples,
+                                   TupleStage<Value>& stage, int64 r, int64 begin, int64 part,
+                                   Visit visit) {
+    const int lane = threadIdx.x % 32;
+    const int64 n = x.offsets[r + 1] - x.offsets[r], end = begin + part;
+    const Index* const columns = x.columns + x.offsets[r];
+    const Value* const values = x.values + x.offsets[r];
+    int64 before = 0;  // outputs of later terms
+    for (int64 last = tuples.n_terms - 1; last >= 0 && before < end; last -= 32) {
+        int64 sum = lane <= last ? tuples.size(last - lane, columns, n) : 0;
+        for (int step = 1; step < 32; step *= 2) {
+            const int64 other = __shfl_up_sync(0xffffffffu, sum, step);
+            if (lane >= step) sum += other;
+        }
+        stage.keys[lane + 1] = static_cast<uint64>(before + sum);
+        if (lane == 0) stage.keys[0] = static_cast<uint64>(before);
+        __syncwarp();
+        const int64 behind = before + __shfl_sync(0xffffffffu, sum, 31);
+        for (int64 q = max(begin, before) + lane; q < min(end, behind); q += 32) {
+            const int64 t = last_at_most(stage.keys, 0, 31, q);
+            const uint64 of_term = static_cast<uint64>(q) - stage.keys[t];
+            visit(output_of_term(tuples, last - t, of_term, keys, columns, values, n), q);
+        }
+        __syncwarp();
+        before = behind;
+    }
+    if (basis.include_bias && begin <= before && before < end && lane == 0)
+        visit(keys.finish(0, keys.start(), Value(1)), before);
+}
+
 /// Calls visit_part(item, row, begin) for the part that the warp has, if it has one.
 template <class VisitPart>
 POLYSPARSE_DEVICE void for_part(const Parts& parts, int64 n_rows, VisitPart visit_part) {
@@ -227,24 +261,24 @@ POLYSPARSE_DEVICE void for_part(const Parts& parts, int64 n_rows, VisitPart visi
 }
 
 /// The expansion times `vectors` vectors. The sums of parts go to `out` one behind the other.
-template <class Value, class Index, int highest, bool strict, bool is_hashed, int vectors>
+template <class Value, class Index, int highest, int kind, bool is_hashed, int vectors>
 __global__ void __launch_bounds__(block_threads)
-    dot_tuples(Rows<Index, Value> x, Basis basis, typename KeysOf<is_hashed, strict>::type keys,
-               const typename EntryOf<highest>::type* __restrict__ table, int longest, Parts parts,
+    dot_tuples(Rows<Index, Value> x, Basis basis, typename KeysOf<kind, is_hashed>::type keys,
+               typename TuplesOf<highest, kind>::type tuples, Parts parts,
                const Value* __restrict__ coefficients, int64 stride, Value* __restrict__ out,
                int64 out_stride) {
     __shared__ TupleStage<Value> stages[block_threads / 32];
     for_part(parts, x.n_rows, [&](int64 item, int64 r, int64 begin) {
         Value sums[vectors] = {};
-        for_outputs<highest, strict>(
-            x, basis, keys, table, longest, stages[threadIdx.x / 32], r, begin, parts.size,
-            [&](const Output<Value>& output) {
-                if (output.column < 0) return;
+        for_outputs<highest>(x, basis, keys, tuples, stages[threadIdx.x / 32], r, begin, parts.size,
+                             [&](const Output<Value>& output, int64 = 0) {
+                                 if (output.column < 0) return;
 #pragma unroll
-                for (int v = 0; v < vectors; ++v)
-                    sums[v] = fma(output.value, __ldg(coefficients + output.column * stride + v),
-                                  sums[v]);
-            });
+                                 for (int v = 0; v < vectors; ++v)
+                                     sums[v] = fma(output.value,
+                                                   __ldg(coefficients + output.column * stride + v),
+                                                   sums[v]);
+                             });
         __syncwarp();
 #pragma unroll
         for (int v = 0; v < vectors; ++v) {
@@ -252,6 +286,25 @@ __global__ void __launch_bounds__(block_threads)
                 sums[v] += __shfl_down_sync(0xffffffffu, sums[v], step);
             if (threadIdx.x % 32 == 0) out[item * out_stride + v] = sums[v];
         }
+    });
+}
+
+/// The outputs of rows with groups or terms, whose places are those of the rows' outputs.
+template <class Value, class Index, class Out, class OutOffset, int highest, int kind,
+          bool is_hashed>
+__global__ void __launch_bounds__(block_threads)
+    fill_tuples(Rows<Index, Value> x, Basis basis, typename KeysOf<kind, is_hashed>::type keys,
+                typename TuplesOf<highest, kind>::type tuples, Parts parts,
+                const OutOffset* __restrict__ offsets, Out* __restrict__ columns_out,
+                Value* __restrict__ values_out) {
+    __shared__ TupleStage<Value> stages[block_threads / 32];
+    for_part(parts, x.n_rows, [&](int64, int64 r, int64 begin) {
+        const int64 last = static_cast<int64>(offsets[r + 1]) - 1;
+        for_outputs<highest>(x, basis, keys, tuples, stages[threadIdx.x / 32], r, begin, parts.size,
+                             [&](const Output<Value>& output, int64 q) {
+                                 columns_out[last - q] = static_cast<Out>(output.column);
+                                 values_out[last - q] = output.value;
+                             });
     });
 }
 
@@ -291,20 +344,20 @@ POLYSPARSE_DEVICE int exponent_of(uint32 top) {
 }
 
 /// The transposed expansion times `vectors` vectors. First tops are found, then terms are added.
-template <class Value, class Index, int highest, bool strict, bool is_hashed, int vectors,
+template <class Value, class Index, int highest, int kind, bool is_hashed, int vectors,
           bool is_first>
 __global__ void __launch_bounds__(block_threads)
-    scatter_tuples(Rows<Index, Value> x, Basis basis, typename KeysOf<is_hashed, strict>::type keys,
-                   const typename EntryOf<highest>::type* __restrict__ table, int longest,
-                   Parts parts, const Value* __restrict__ weights, int64 stride, FixedSums to) {
+    scatter_tuples(Rows<Index, Value> x, Basis basis, typename KeysOf<kind, is_hashed>::type keys,
+                   typename TuplesOf<highest, kind>::type tuples, Parts parts,
+                   const Value* __restrict__ weights, int64 stride, FixedSums to) {
     __shared__ TupleStage<Value> stages[block_threads / 32];
     for_part(parts, x.n_rows, [&](int64, int64 r, int64 begin) {
         double own[vectors];
 #pragma unroll
         for (int v = 0; v < vectors; ++v) own[v] = static_cast<double>(weights[r * stride + v]);
-        for_outputs<highest, strict>(
-            x, basis, keys, table, longest, stages[threadIdx.x / 32], r, begin, parts.size,
-            [&](const Output<Value>& output) {
+        for_outputs<highest>(
+            x, basis, keys, tuples, stages[threadIdx.x / 32], r, begin, parts.size,
+            [&](const Output<Value>& output, int64 = 0) {
                 if (output.column < 0) return;
 #pragma unroll
                 for (int v = 0; v < vectors; ++v) {

@@ -227,7 +227,7 @@ class ReadableMixin:
         if variances is None:
             raise ValueError(
                 "importance() without X needs a model fitted with groups or terms (at most "
-                f"{MAX_TUPLES:,} tuples of groups). Pass X."
+                f"{MAX_TUPLES:,} tuples of groups), and not on a GPU. Pass X."
             )
         return importance_table(tuples, variances, terms.features)
 
