@@ -1,4 +1,4 @@
-"""FieldTable: the field of each index of libffm text."""
+"""FieldTable: the field of each index of libffm text; fields as labels of groups."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ class FieldTable:
         wrong = np.flatnonzero(self.fields[indices] != fields)
         return int(wrong[0]) if len(wrong) else None
 
+    def describe_conflict(self, index: int, field: int) -> str:
+        """Return the message for an index that is in another field than before."""
+        return (
+            f"index {index} is in field {field}, but was in field {self.fields[index]} before: an "
+            "index must be in one field only. Number features so that each field has its own "
+            "indices."
+        )
+
     def _reach(self, size: int) -> None:
         """Make room for indices below `size`."""
         have = len(self.fields)
@@ -44,3 +52,16 @@ class FieldTable:
         longer = np.full(max(size, min(2 * have, size + 2**20)), -1, np.int64)
         longer[:have] = self.fields
         self.fields = longer
+
+
+def labels_of(fields: NDArray[np.int64], base: int, n_features: int) -> list[str | None]:
+    """Return the label of the group of each feature, given the field of each index or -1.
+
+    `base` is the index of the first feature. A feature that does not occur has the label None.
+    """
+    labels = np.full(n_features, None, dtype=object)
+    own = fields[base:][:n_features]
+    occurs = np.flatnonzero(own >= 0)
+    names, numbers = np.unique(own[occurs], return_inverse=True)
+    labels[occurs] = np.array([f"f{name}" for name in names], dtype=object)[numbers]
+    return list(labels)
