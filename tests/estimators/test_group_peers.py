@@ -124,7 +124,7 @@ def test_models_have_the_coefficients_of_glum(glum, people, family, formula):
         drop_first=False,
         gradient_tol=1e-10,
         fit_intercept=True,
-    ).fit(people.astype({name: "category" for name in ("color", "size", "city")}), y)
+    ).fit(people.astype(dict.fromkeys(("color", "size", "city"), "category")), y)
     if family == "normal":
         ours = polysparse.PolynomialRidge(alpha=GLUM_ALPHA * len(people), tol=1e-14)
     else:

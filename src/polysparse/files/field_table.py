@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.basis.groups import FeatureGroups
 from polysparse.machine import require_memory
+
+# Key under which vocabularies and models store the labels of fields that are their groups.
+FIELDS = "fields"
 
 FIELD_BYTES = 24  # of an index: its field, and those of the table that a longer one replaces
 
@@ -65,3 +72,30 @@ def labels_of(fields: NDArray[np.int64], base: int, n_features: int) -> list[str
     names, numbers = np.unique(own[occurs], return_inverse=True)
     labels[occurs] = np.array([f"f{name}" for name in names], dtype=object)[numbers]
     return list(labels)
+
+
+def moved_feature(earlier: Sequence[str | None], now: Sequence[str | None]) -> int | None:
+    """Return the first feature that is in another field than earlier; None if there is none.
+
+    A feature with the label None did not occur, and so contradicts nothing.
+    """
+    pairs = enumerate(zip(earlier, now, strict=False))
+    return next((j for j, (was, is_) in pairs if None not in (was, is_) and was != is_), None)
+
+
+def fields_in(groups: FeatureGroups | None, labels: Sequence[str | None] | None) -> list[str]:
+    """Return the labels of a file's fields if they are the groups of a basis; otherwise none."""
+    if groups is None or labels is None:
+        return []
+    known = groups.labels_of_features()
+    if any(label is not None and label != own for label, own in zip(labels, known, strict=True)):
+        return []
+    return sorted({label for label in labels if label is not None})
+
+
+def earlier_fields(groups: FeatureGroups | None, found: Any) -> list[str | None] | None:
+    """Return the field of each feature in training, given what `fields_in` returned then."""
+    fields = {each for each in found if isinstance(each, str)} if isinstance(found, list) else set()
+    if groups is None or not fields:
+        return None
+    return [label if label in fields else None for label in groups.labels_of_features()]
