@@ -231,6 +231,42 @@ class TestFields:
         assert float(out) == pytest.approx(wanted[0])
         assert "f0:f2" in printed(capsys, "terms", path, "--by", "group")
 
+    @pytest.mark.parametrize("more", [[], ["--terms", "f0:f2"], ["--hashed", 50], ["--observed"]])
+    def test_predict_refuses_a_feature_in_another_field(self, more, text, tmp_path, capsys):
+        path, new = tmp_path / "model.npz", tmp_path / "new.ffm"
+        run("fit", text, "-o", path, "--model", "ridge", "--quiet", *more)
+        new.write_text("1 7:3:1 2:5:1\n1 2:2:1\n")
+        message = refused(capsys, 1, "predict", path, new)
+        assert "new.ffm: index 2 is in field 2, but it was in field 0 in the training" in message
+        assert "model.npz" in message
+        new.write_text("1 7:3:1 2:5:1 9:9:1\n")  # of 3 and 9 no field is known
+        run("predict", path, new, "--quiet")
+
+    def test_groups_that_are_not_fields_are_not_compared(self, text, tmp_path):
+        path, new = tmp_path / "model.npz", tmp_path / "new.ffm"
+        run("fit", text, "-o", path, "--model", "ridge", "--quiet", "--groups", "3,2")
+        new.write_text("1 1:5:1 2:2:1\n")
+        run("predict", path, new, "--quiet")
+
+    def test_names_of_features_are_not_fields(self, text, tmp_path):
+        """Index 3 does not occur in training, so terms may name it."""
+        path, new, names = (tmp_path / name for name in ("model.npz", "new.ffm", "names.txt"))
+        names.write_text("a\nb\nf7\nd\ne\n")
+        terms = ["--terms", "f0:f2", "f7", "--feature-names", names]
+        run("fit", text, "-o", path, "--model", "ridge", "--quiet", *terms)
+        new.write_text("1 1:3:1 2:5:1\n")
+        run("predict", path, new, "--quiet")
+
+    def test_a_vocabulary_and_test_data_are_compared_too(self, text, tmp_path, capsys):
+        new = tmp_path / "new.ffm"
+        new.write_text("1 2:5:1 1:1:1\n")
+        run("expand", text, tmp_path / "out", "--observed", "--quiet")
+        vocabulary = ["--vocabulary", tmp_path / "out.vocabulary"]
+        wanted = "new.ffm: index 1 is in field 1, but it was in field 0 in the training data of"
+        assert wanted in refused(capsys, 1, "expand", new, tmp_path / "other", *vocabulary)
+        fit = ["fit", text, "-o", tmp_path / "model.npz", "--model", "ridge"]
+        assert wanted in refused(capsys, 1, *fit, "--test", new)
+
 
 # ------------------------------------------------------------------------------------------ models
 

@@ -1,5 +1,7 @@
 """Groups and terms on dask arrays: the results of the whole matrix."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,6 +74,35 @@ def test_terms_may_use_the_names_that_a_transformer_has(transformer):
     wanted = clone(transformer).set_params(terms=["x0:x2", "x1"]).fit_transform(X)
     found = fitted.transform(lazily(X, SIZES)).compute(scheduler="threads")
     assert everything(found) == everything(wanted)
+
+
+@pytest.mark.parametrize(
+    "kind", [PolynomialFeatures, ObservedPolynomialFeatures, HashedPolynomialFeatures]
+)
+def test_a_model_with_a_transformer_that_was_not_fitted_and_terms_by_name(kind):
+    """A dask array has no names; feature_names of the model are those that terms use."""
+    poly = kind(terms=["a:c", "b"])
+    make = {"columns": poly, "feature_names": list("abcdefg"), "tol": 1e-14}
+    found = PolynomialRidge(**make).fit(lazily(X, SIZES), Y)
+    wanted = PolynomialRidge(terms=["x0:x2", "x1"], tol=1e-14).fit(X, Y)
+    np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-6)
+    assert poly.groups is None
+
+
+def test_two_fits_with_groups_at_once_on_one_cluster(client):
+    groupings = [{"groups": interleaved(7)}, {"groups": interleaved(7), "terms": ["g0*g1"]}]
+    rows = lazily(X, SIZES)
+
+    def fit(how):
+        with client.as_current():
+            return PolynomialRidge(tol=1e-14, **how).fit(rows, Y)
+
+    with ThreadPoolExecutor(2) as pool:
+        models = [*pool.map(fit, groupings)]
+    for found, how in zip(models, groupings, strict=True):
+        wanted = PolynomialRidge(tol=1e-14, **how).fit(X, Y)
+        assert found.column_space_ == wanted.column_space_
+        np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-6)
 
 
 def test_other_groups_have_another_name():

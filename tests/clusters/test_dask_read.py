@@ -160,6 +160,81 @@ def test_a_file_without_rows(tmp_path, content):
     assert_holds(lazy, np.empty((0, 3)))
 
 
+# --------------------------------------------------------------------------------------- libffm
+
+FIELDS = b"""# two fields
+1 0:1:1 2:4:0.5
+0 0:2:1 2:4:-2
+1
+0 2:5:3e1 0:1:2"""
+FIELD_ROWS = [[1, 0, 0, 0.5, 0], [0, 1, 0, -2, 0], [0, 0, 0, 0, 0], [2, 0, 0, 0, 30]]
+GROUPS = ["f0", "f0", None, "f2", "f2"]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 7, 17, 10**6])
+@pytest.mark.parametrize("how", [{}, {"n_features": 5, "zero_based": False}])
+def test_fields_are_groups_wherever_text_is_cut(tmp_path, how, block_bytes):
+    path = written(tmp_path, FIELDS, "in.ffm")
+    how = {"block_bytes": block_bytes, **how}
+    X, y, groups = read(path, labels=True, groups=True, **how)
+    assert_holds((X, y), FIELD_ROWS, [1, 0, 1, 0])
+    assert groups == GROUPS
+    assert read(path, groups=True, **how)[1] == GROUPS
+    assert_holds(read(path, labels=True, **how), FIELD_ROWS, [1, 0, 1, 0])
+    found = polysparse.expand(X, groups=groups, terms=["f0:f2"], columns="all")
+    wanted = polysparse.expand(sparse.csr_array(FIELD_ROWS), groups=GROUPS, terms=["f0:f2"])
+    assert bits(found.compute(scheduler="synchronous")) == bits(wanted)
+
+
+def test_gzipped_fields(tmp_path):
+    path = written(tmp_path, gzip.compress(FIELDS), "in.ffm.gz")
+    X, groups = read(path, groups=True, block_bytes=5)
+    assert X.numblocks == (1, 1)
+    assert groups == GROUPS
+
+
+def test_groups_follow_the_base_and_the_number_of_features(tmp_path):
+    path = written(tmp_path, FIELDS, "in.ffm")
+    assert read(path, groups=True, zero_based=True)[1] == [None, *GROUPS]
+    assert read(path, groups=True, n_features=7)[1] == [*GROUPS, None, None]
+    assert read(written(tmp_path, b"", "none.ffm"), groups=True)[1] == []
+
+
+def test_files_without_fields_have_no_groups(tmp_path):
+    path = written(tmp_path)
+    assert read(path, groups=True)[1] is None
+    both = [path, written(tmp_path, FIELDS, "in.ffm")]
+    X, groups = read(both, groups=True)
+    assert X.shape == (8, 5)
+    assert groups == GROUPS
+
+
+@pytest.mark.parametrize("block_bytes", [1, 10**6])
+def test_an_index_in_two_fields_is_refused(tmp_path, block_bytes):
+    path = written(tmp_path, FIELDS + b"\n1 1:5:1\n", "in.ffm")
+    message = r"in\.ffm.*: index 5 is in field 1, but was in field 2 before"
+    for how in ({}, {"groups": True, "n_features": 5, "zero_based": False}):
+        with pytest.raises(FileFault, match=message):
+            read(path, block_bytes=block_bytes, **how)
+
+
+def test_an_index_in_another_field_of_another_file_is_refused(tmp_path):
+    paths = [written(tmp_path, FIELDS, "a.ffm"), written(tmp_path, b"1 1:5:1\n", "b.ffm")]
+    with pytest.raises(FileFault, match=r"b\.ffm: index 5 is in field 1, but was in field 2"):
+        read(paths)
+
+
+def test_a_faulty_triple_is_found_by_its_range(tmp_path):
+    lazy = read(
+        written(tmp_path, b"1 0:1:2\n0 0:2\n", "in.ffm"),
+        n_features=3,
+        zero_based=False,
+        block_bytes=8,
+    )
+    with pytest.raises(FileFault, match=r"in\.ffm: line 1 after byte 8: '0:2' is not a triple"):
+        lazy.compute()
+
+
 # --------------------------------------------------------------------------- Parquet, directories
 
 

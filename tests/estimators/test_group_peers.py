@@ -1,4 +1,7 @@
-"""Groups and terms against other libraries: scikit-learn, and formulaic where it is installed."""
+"""Groups and terms against other libraries: scikit-learn; others where they are installed.
+
+pip install formulaic glum vowpalwabbit
+"""
 
 import re
 
@@ -43,6 +46,16 @@ def test_sklearn_with_forbidden_columns_dropped(grouping, as_input, degree, inte
 @pytest.fixture(scope="module")
 def formulaic():
     return pytest.importorskip("formulaic", reason="formulaic is not installed")
+
+
+@pytest.fixture(scope="module")
+def glum():
+    return pytest.importorskip("glum", reason="glum is not installed")
+
+
+@pytest.fixture(scope="module")
+def vowpalwabbit():
+    return pytest.importorskip("vowpalwabbit", reason="vowpalwabbit is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +106,69 @@ def test_formulas_have_the_columns_of_formulaic(formulaic, people, formula):
     assert sorted(map(sorted, names)) == sorted(map(sorted, columns))
     expected = theirs.__wrapped__.toarray()[:, [columns[name] for name in names]]
     np.testing.assert_array_equal(result.toarray(), expected)
+
+
+GLUM_ALPHA = 0.01  # of the mean loss, where our penalties are of the sum
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("formula", ["color:size", "color + size + color:size", "color:size:city"])
+@pytest.mark.parametrize("family", ["normal", "binomial"])
+def test_models_have_the_coefficients_of_glum(glum, people, family, formula):
+    """The same penalized likelihood, with a coefficient for every combination of levels."""
+    y = people["age"] / 10 if family == "normal" else (people["age"] > 40).astype(int)
+    theirs = glum.GeneralizedLinearRegressor(
+        family=family,
+        formula=formula,
+        alpha=GLUM_ALPHA,
+        drop_first=False,
+        gradient_tol=1e-10,
+        fit_intercept=True,
+    ).fit(people.astype(dict.fromkeys(("color", "size", "city"), "category")), y)
+    if family == "normal":
+        ours = polysparse.PolynomialRidge(alpha=GLUM_ALPHA * len(people), tol=1e-14)
+    else:
+        ours = polysparse.PolynomialLogisticRegression(C=1 / (GLUM_ALPHA * len(people)), tol=1e-14)
+    encoder = preprocessing.OneHotEncoder().fit(people[["color", "size", "city"]])
+    groups = polysparse.groups_from(encoder)
+    X = encoder.transform(people[["color", "size", "city"]])
+    ours.set_params(groups=groups, terms=[formula]).fit(X, y)
+    names = ours.column_space_.basis.names(None, encoder.get_feature_names_out())
+    as_ours = [re.sub(r"\[(?:T\.)?(\w+)\]", r"_\1", name) for name in theirs.feature_names_]
+    columns = {frozenset(name.split(":")): column for column, name in enumerate(as_ours)}
+    order = [columns.pop(frozenset(name.split(" "))) for name in names]
+    assert not columns
+    np.testing.assert_allclose(ours.coef_.ravel(), theirs.coef_[order], atol=1e-5)
+    np.testing.assert_allclose(np.ravel(ours.intercept_), theirs.intercept_, atol=1e-5)
+
+
+VW_INTERACTIONS = {
+    "-q ab": ["a:b"],
+    "-q ab -q bc": ["a:b", "b:c"],
+    "--interactions abc": ["a:b:c"],
+    "-q ab --interactions abc": ["a:b", "a:b:c"],
+}
+
+
+@pytest.mark.parametrize("options", VW_INTERACTIONS)
+def test_rows_have_as_many_features_as_in_vowpal_wabbit(vowpalwabbit, options):
+    """Namespaces are groups of which a row has up to three members; VW keeps main effects."""
+    sizes = {"a": 5, "b": 4, "c": 3}
+    X = sparse.csr_array(random_dense(40, 12, 0.5))
+    terms = [*sizes, *VW_INTERACTIONS[options]]
+    ours = polysparse.expand(X, groups=sizes, terms=terms, include_bias=False)
+    labels = [f"{name}{j}" for name, size in sizes.items() for j in range(size)]
+    workspace = vowpalwabbit.Workspace(f"{options} --noconstant --quiet -b 24")
+    counts = []
+    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        present = [labels[j] for j in X.indices[start:stop]]
+        spaces = (" ".join([name, *(x for x in present if x[0] == name)]) for name in sizes)
+        example = workspace.example(f"1 |{' |'.join(spaces)}")
+        workspace.learn(example)
+        counts.append(example.get_feature_number())
+        workspace.finish_example(example)
+    workspace.finish()
+    np.testing.assert_array_equal(np.diff(ours.indptr), counts)
 
 
 def test_all_terms_are_all_products_of_groups():

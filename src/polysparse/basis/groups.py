@@ -105,6 +105,10 @@ class FeatureGroups:
         places = np.arange(self.starts[group], self.starts[group + 1])
         return places if self.order is None else self.order[places]
 
+    def labels_of_features(self) -> list[str | None]:
+        """Return the label of the group of each feature."""
+        return [self.labels[group] for group in self.group_of.tolist()]
+
     def name_of(self, group: int, feature_names: Sequence[str] | None = None) -> str:
         """Return the label of a group, or the name of its only feature if it has no label."""
         label = self.labels[group]
@@ -165,7 +169,7 @@ class FeatureGroups:
         labels, sizes = self.labels, self.sizes.tolist()
         if self.order is None and None not in labels:
             return [[label, size] for label, size in zip(labels, sizes, strict=True)]
-        return [labels[group] for group in self.group_of.tolist()]
+        return self.labels_of_features()
 
 
 def as_groups(groups: Any, n_features: int) -> FeatureGroups | None:

@@ -40,6 +40,7 @@ from polysparse.cli.request import (
     read_vocabulary,
 )
 from polysparse.files.errors import FileFault
+from polysparse.files.field_table import FIELDS, fields_in
 from polysparse.files.model_file import ModelFile
 from polysparse.files.source import Source
 from polysparse.files.targets import require_not_held, require_writable_file
@@ -155,7 +156,9 @@ def _open_test(options: argparse.Namespace, source: Source) -> Source:
     """Open the test data, before anything takes long."""
     n_features = source.summary.n_features
     zero_based = None if source.base is None else source.base == 0
-    test = open_like(options.test, options, source.path, n_features, zero_based, str(source.path))
+    fields = source.groups if options.groups is None else None
+    noun = str(source.path)
+    test = open_like(options.test, options, source.path, n_features, zero_based, noun, fields)
     try:
         _require_labels(test, "test a model on")
     except BaseException:
@@ -194,7 +197,8 @@ def _fit(
     _require_room(options, n_bytes + 8 * n_vectors * n_columns, what)
     with _solver_output(options):
         model.fit(X, labels)
-    return as_file(model, **{BASE: source.base}), model
+    fields = fields_in(model.column_space_.basis.groups, source.groups)
+    return as_file(model, **{BASE: source.base, FIELDS: fields}), model
 
 
 def _require_basis(

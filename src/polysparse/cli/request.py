@@ -15,6 +15,7 @@ from polysparse.cli.wording import with_flags
 from polysparse.columns.spaces import AllColumns, HashedColumns
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.errors import FileFault
+from polysparse.files.field_table import FIELDS, earlier_fields, moved_feature
 from polysparse.files.model_file import ModelFile
 from polysparse.files.narrowed import NarrowedSource
 from polysparse.files.opening import open_source
@@ -49,8 +50,9 @@ def open_for(
     path: str, options: argparse.Namespace, owner: Path, learnt: Vocabulary | ModelFile, noun: str
 ) -> Source:
     """Open a file for a vocabulary or a model, with its columns and its first svmlight index."""
-    n_features = learnt.columns.basis.n_features
-    return open_like(path, options, owner, n_features, learnt.zero_based, noun)
+    basis = learnt.columns.basis
+    fields = earlier_fields(basis.groups, learnt.more.get(FIELDS))
+    return open_like(path, options, owner, basis.n_features, learnt.zero_based, noun, fields)
 
 
 def open_like(
@@ -60,14 +62,16 @@ def open_like(
     n_features: int,
     was_zero_based: bool | None,
     noun: str,
+    fields: list[str | None] | None,
 ) -> Source:
-    """Open a file that must have as many features as `owner`.
+    """Open a file that must have as many features as `owner`, in the same fields.
 
     Further features are dropped; with --strict, FileFault is raised for them.
     """
     earlier = {"was_zero_based": was_zero_based, "earlier": noun}
     source = open_file(path, options, least_features=n_features, **earlier)
     try:
+        _require_fields(source, owner, fields)
         found = source.summary.n_features
         if found == n_features:
             return source
@@ -82,6 +86,20 @@ def open_like(
     except BaseException:
         source.close()
         raise
+
+
+def _require_fields(source: Source, owner: Path, fields: list[str | None] | None) -> None:
+    """Raise FileFault if a feature of libffm text is in another field than in training."""
+    now = source.groups
+    feature = None if fields is None or now is None else moved_feature(fields, now)
+    if feature is None or fields is None or now is None:
+        return
+    was, is_ = str(fields[feature])[1:], str(now[feature])[1:]
+    raise FileFault(
+        f"{source.path}: index {feature + (source.base or 0)} is in field {is_}, but it was in "
+        f"field {was} in the training data of {owner}. Number features and fields as there; "
+        "svmlight text has no fields to compare."
+    )
 
 
 def open_file(path: str, options: argparse.Namespace, **earlier: Any) -> Source:

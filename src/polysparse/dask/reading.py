@@ -13,6 +13,8 @@ from dask import delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polysparse.files.errors import FileFault
+from polysparse.files.field_table import FieldTable, labels_of
 from polysparse.files.opening import cut_file
 from polysparse.files.pieces import CutFile, IndexRange, Piece
 
@@ -25,6 +27,7 @@ def read(
     n_features: int | None = None,
     zero_based: bool | None = None,
     labels: bool = False,
+    groups: bool = False,
     block_bytes: int = BLOCK_BYTES,
 ) -> Any:
     r"""Open files as a dask array whose blocks are sparse rows.
@@ -34,17 +37,19 @@ def read(
     Parameters
     ----------
     paths : path-like, or sequence of path-like
-        Files in svmlight format or in Parquet, or directories that the command
+        Files in svmlight or libffm format or in Parquet, or directories that the command
         ``polysparse expand`` wrote. The rows of several files follow each other.
     n_features : int, optional
-        Number of features. By default what the files state or, for svmlight and Parquet files that
-        do not state it, one more than the largest column.
+        Number of features. By default what the files state or, for text and Parquet files that do
+        not state it, one more than the largest column.
     zero_based : bool, optional
-        Whether svmlight indices count from 0. By default they do if index 0 occurs.
+        Whether svmlight and libffm indices count from 0. By default they do if index 0 occurs.
     labels : bool, default=False
         If True, also return the labels.
+    groups : bool, default=False
+        If True, also return the group of each feature: its field in libffm files.
     block_bytes : int, default=2**25
-        Bytes of svmlight text, or of Parquet row groups, of a block. A larger row group is a block,
+        Bytes of text, or of Parquet row groups, of a block. A larger row group is a block,
         and so are a part of a directory and a gzipped file.
 
     Returns
@@ -53,12 +58,17 @@ def read(
         The matrix. Its blocks are csr_arrays, with sorted and unique indices.
     labels : dask array of float64 of shape (n_rows,), or None
         The labels in the same blocks, or None if there are none. Only returned if `labels` is True.
+    groups : list of (str or None), or None
+        Label of each feature, such as "f3" for field 3, as the parameter `groups` of `expand` and
+        of the models takes it; None for a feature that does not occur. None instead of a list if no
+        file has fields. Only returned if `groups` is True.
 
     Notes
     -----
     Directories and Parquet files that polysparse wrote state everything. Other files are read once
-    to find `n_features` and `zero_based`, in parallel, by Dask. For svmlight files nothing but the
-    first row is read if both are given; Dask does not know the number of rows then.
+    to find `n_features` and `zero_based`, in parallel, by Dask. For text files nothing but the
+    first row is read if both are given; Dask does not know the number of rows then. The fields of
+    libffm files are found in the same pass, which `groups` always needs.
 
     A file that changes afterwards is refused when a block of it is read.
 
@@ -84,7 +94,8 @@ def read(
         raise ValueError("paths is empty: give at least one file.")
     files = [cut_file(path, block_bytes) for path in some]
     has_labels = _has_labels(some, files) if labels else False
-    extents = _look_through(files, n_features, zero_based)
+    extents = _look_through(files, n_features, zero_based, groups)
+    table = _fields_of(extents)
     base = _base_of(extents) if zero_based is None else int(not zero_based)
     if n_features is None:
         n_features = _width_of(files, extents, base)
@@ -98,10 +109,13 @@ def read(
     X = _concatenated(
         (rows, (n, n_features), sparse.csr_array((0, 0), dtype=dtype)) for n, (rows, _) in blocks
     )
-    if not labels:
-        return X
-    y = _concatenated((y, (n,), np.empty(0)) for n, (_, y) in blocks) if has_labels else None
-    return X, y
+    more: list[Any] = []
+    if labels:
+        columns = ((y, (n,), np.empty(0)) for n, (_, y) in blocks)
+        more.append(_concatenated(columns) if has_labels else None)
+    if groups:
+        more.append(None if table is None else labels_of(table.fields, base, n_features))
+    return (X, *more) if more else X
 
 
 def _has_labels(paths: Sequence[Any], files: Sequence[CutFile]) -> bool:
@@ -116,7 +130,7 @@ def _has_labels(paths: Sequence[Any], files: Sequence[CutFile]) -> bool:
 
 
 def _look_through(
-    files: Sequence[CutFile], n_features: int | None, zero_based: bool | None
+    files: Sequence[CutFile], n_features: int | None, zero_based: bool | None, groups: bool
 ) -> dict[Piece, IndexRange]:
     """Read the pieces of which something must be known that is neither given nor stated."""
     unknown = [
@@ -125,12 +139,31 @@ def _look_through(
         for piece in file.pieces
         if (n_features is None and file.n_features is None)
         or (zero_based is None and piece.may_count_from_1)
+        or (groups and piece.has_fields)
     ]
     return dict(zip(unknown, dask.compute(*(delayed(_extent_of)(p) for p in unknown)), strict=True))
 
 
 def _extent_of(piece: Piece) -> IndexRange:
     return piece.index_range()
+
+
+def _fields_of(extents: dict[Piece, IndexRange]) -> FieldTable | None:
+    """Return the field of each index in the pieces that were read, or None if they have none.
+
+    FileFault is raised if an index is in two fields.
+    """
+    table = None
+    for piece, extent in extents.items():
+        if extent.fields is None:
+            continue
+        table = table or FieldTable()
+        indices, fields = extent.fields
+        where = table.add(indices, fields)
+        if where is not None:
+            index, field = int(indices[where]), int(fields[where])
+            raise FileFault(f"{piece.path}: {table.describe_conflict(index, field)}")
+    return table
 
 
 def _base_of(extents: dict[Piece, IndexRange]) -> int:

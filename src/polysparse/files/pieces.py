@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr, index_dtype_for
 
 RowArrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any] | None]
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class IndexRange:
     n_rows: int
     lowest: int
     highest: int
+    fields: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None  # of libffm: indices, fields
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Piece:
     state: tuple[int, int]  # of the file: its size and last change, which must stay the same
     n_rows: int | None  # None if it is known only once the rows are read
     may_count_from_1: ClassVar[bool] = False  # whether the format leaves that open
+    has_fields: ClassVar[bool] = False  # whether index_range returns the field of each index
 
     def rows(self) -> RowArrays:
         """Read indptr, indices, data and labels, as they are in the file.
@@ -46,7 +49,7 @@ class Piece:
 
     def index_range(self) -> IndexRange:
         """Read the rows, and return how many there are and which indices occur."""
-        indptr, indices, _, _ = self._checked_rows()
+        indptr, indices, _, _ = self._checked(self.rows)
         lowest = int(indices.min()) if len(indices) else -1
         return IndexRange(len(indptr) - 1, lowest, int(indices.max(initial=-1)))
 
@@ -58,7 +61,7 @@ class Piece:
         `base` is the number of the first column in formats that leave it open. FileFault is raised
         if a column is not below n_features.
         """
-        indptr, indices, data, labels = self._checked_rows()
+        indptr, indices, data, labels = self._checked(self.rows)
         if self.may_count_from_1 and base:
             if indices.min(initial=1) == 0:
                 raise FileFault(f"{self.path}: index 0 occurs, but zero_based=False was given.")
@@ -71,11 +74,12 @@ class Piece:
         arrays = x.indptr.astype(index_dtype), x.indices.astype(index_dtype), x.data
         return as_csr(x.shape, *arrays, is_array=True), labels
 
-    def _checked_rows(self) -> RowArrays:
+    def _checked(self, read: Callable[[], Content]) -> Content:
+        """Read something of the file; raise FileFault if it changed or is malformed."""
         if state_of(self.path) != self.state:
             raise FileFault(f"{self.path} changed after it was opened: open it again.")
         with faults_of(self.path):
-            return self.rows()
+            return read()
 
 
 @dataclass(frozen=True)

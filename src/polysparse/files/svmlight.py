@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from polysparse.engine import cpu
 from polysparse.expansion.planning import ExpansionPlan
 from polysparse.files.errors import FileFault, faults_of
+from polysparse.files.field_table import FieldTable
 from polysparse.files.format import Format
 from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
 from polysparse.files.sink import FileSink
@@ -23,9 +24,11 @@ from polysparse.files.source import Source, Summary
 from polysparse.files.text import (
     BLOCK_BYTES,
     SvmlightError,
+    TextBlock,
     TextSummary,
     iter_blocks,
     layout_of,
+    learn_fields,
     lines_between,
     open_text,
     summarize,
@@ -167,18 +170,41 @@ class TextPiece(Piece):
     may_count_from_1 = True
 
     def rows(self) -> RowArrays:
+        return joined((b.indptr, b.indices, b.data, b.labels) for b in self._blocks(FieldTable()))
+
+    def _blocks(self, table: FieldTable) -> Iterator[TextBlock]:
+        """Read the lines, and add the fields of libffm text to a table.
+
+        FileFault is raised if a line is malformed, or contradicts the table.
+        """
         with open_text(self.path) as file:
             if self.stop is None:
                 first, text = 0, file.read()
             else:
                 first, text = lines_between(file, self.start, self.stop)
         whole = io.BytesIO(text if text.endswith(b"\n") else text + b"\n")
+        how: dict[str, Any] = {"layout": self.layout, "has_fields": self.has_fields}
         try:
-            blocks = iter_blocks(whole, block_bytes=len(text) + 1, layout=self.layout)
-            return joined((b.indptr, b.indices, b.data, b.labels) for b in blocks)
+            for block in iter_blocks(whole, block_bytes=len(text) + 1, **how):
+                if block.fields is not None:
+                    learn_fields(table, block, block.fields)
+                yield block
         except SvmlightError as error:
             after = f" after byte {first:,}" if first else ""
             raise FileFault(f"{self.path}: line {error.line}{after}: {error.reason}") from None
+
+
+def cut_text(path: Path, block_bytes: int, kind: type[TextPiece]) -> CutFile:
+    """Cut a text file into pieces of `block_bytes`; one that is gzipped is a single piece."""
+    state = state_of(path)
+    with faults_of(path), open_text(path) as file:
+        layout = layout_of(file) or (False, False)
+        is_whole = isinstance(file, gzip.GzipFile)  # which cannot be read from the middle
+    starts = [0] if is_whole else range(0, max(1, state[0]), block_bytes)
+    pieces = [
+        kind(path, state, None, at, None if is_whole else at + block_bytes, layout) for at in starts
+    ]
+    return CutFile(pieces, None, np.dtype(np.float64), layout[0])
 
 
 class SvmlightFormat(Format):
@@ -197,13 +223,4 @@ class SvmlightFormat(Format):
 
     def cut(self, path: Path, block_bytes: int) -> CutFile:
         """Cut a file into pieces of `block_bytes`; one that is gzipped is a single piece."""
-        state = state_of(path)
-        with faults_of(path), open_text(path) as file:
-            layout = layout_of(file) or (False, False)
-            is_whole = isinstance(file, gzip.GzipFile)  # which cannot be read from the middle
-        starts = [0] if is_whole else range(0, max(1, state[0]), block_bytes)
-        pieces = [
-            TextPiece(path, state, None, at, None if is_whole else at + block_bytes, layout)
-            for at in starts
-        ]
-        return CutFile(pieces, None, np.dtype(np.float64), layout[0])
+        return cut_text(path, block_bytes, TextPiece)

@@ -131,7 +131,7 @@ def summarize(
             lowest.append(int(block.indices.min()))
             highest.append(int(block.indices.max()))
         if block.fields is not None:
-            _learn_fields(table, block, block.fields)
+            learn_fields(table, block, block.fields)
     return TextSummary(
         profile=profile,
         min_index=min(lowest, default=-1),
@@ -142,18 +142,14 @@ def summarize(
     )
 
 
-def _learn_fields(table: FieldTable, block: TextBlock, fields: NDArray[np.int64]) -> None:
+def learn_fields(table: FieldTable, block: TextBlock, fields: NDArray[np.int64]) -> None:
     """Add the fields of a block to a table. SvmlightError if an index has two of them."""
     where = table.add(block.indices, fields)
     if where is None:
         return
     row = int(np.searchsorted(block.indptr, where, side="right")) - 1
     index, field = int(block.indices[where]), int(fields[where])
-    raise SvmlightError(
-        f"index {index} is in field {field}, but was in field {table.fields[index]} before: an "
-        "index must be in one field only. Number features so that each field has its own indices.",
-        block.line_of(row),
-    )
+    raise SvmlightError(table.describe_conflict(index, field), block.line_of(row))
 
 
 def layout_of(file: BinaryIO) -> tuple[bool, bool] | None:

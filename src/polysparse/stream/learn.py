@@ -10,6 +10,7 @@ from polysparse import machine, thresholds
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.field_table import FIELDS, fields_in
 from polysparse.files.source import Source
 from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes
@@ -53,8 +54,10 @@ def learn_vocabulary(
         if min_count == 1:
             where = f"{source.path}: there is nothing to observe"
         raise ValueError(f"No column occurs in {where}.")
-    more = {"min_count": min_count, "max_columns": max_columns}
+    more: dict[str, Any] = {"min_count": min_count, "max_columns": max_columns}
     more |= {"is_all": len(ranks) == tally.n_entries, BASE: source.base}
+    fields = fields_in(basis.groups, source.groups)
+    more |= {FIELDS: fields} if fields else {}
     return Vocabulary(ChosenColumns(basis, ranks), counts, more)
 
 
