@@ -13,7 +13,6 @@ pytest.importorskip("pyspark")
 
 from pyspark.errors import IllegalArgumentException
 from pyspark.ml import Pipeline, PipelineModel
-from pyspark.ml.feature import OneHotEncoder, StringIndexer, VectorAssembler
 from pyspark.sql import functions as F
 
 from polysparse.spark import (
@@ -76,59 +75,6 @@ def test_fits_and_importance(frame, grouping, columns):
         ours, theirs = (model.importance() for model in (fitted.model, wanted))
         assert list(ours["name"]) == list(theirs["name"])
         np.testing.assert_allclose(ours["variance"], theirs["variance"], rtol=1e-3)
-
-
-# ---------------------------------------------------------------------------------------- metadata
-
-
-def assembled(spark, groups="metadata", **more):
-    """A pipeline of two variables with levels and a number, and rows for it."""
-    rows = [("Berlin", "a_b", 1.5), ("Rome", "c", 2.5), ("Oslo", "a_b", 0.5), ("Rome", "a_b", 4.0)]
-    numbered = [(i, *row, float(i)) for i, row in enumerate(rows)]
-    frame = spark.createDataFrame(numbered, ["id", "city", "city_kind", "age", "label"])
-    names = ["city", "city_kind"]
-    levels, encoded = ([f"{name}_{end}" for name in names] for end in ("index", "levels"))
-    stages = [
-        StringIndexer(inputCols=names, outputCols=levels),
-        OneHotEncoder(inputCols=levels, outputCols=encoded, dropLast=False),
-        VectorAssembler(inputCols=["age", *encoded], outputCol="x"),
-        PolynomialFeatures(**STAGES, groups=groups, includeBias=False, **more),
-    ]
-    return frame, stages
-
-
-def rows_of(frame):
-    """The column x, some of whose vectors are dense."""
-    return sparse.csr_array([row.x.toArray() for row in frame.orderBy("id").collect()])
-
-
-def test_groups_from_metadata(spark):
-    frame, stages = assembled(spark)
-    out = Pipeline(stages=stages).fit(frame).transform(frame)
-    labels = [None, *["city_levels"] * 3, *["city_kind_levels"] * 2]
-    wanted = polysparse.expand(rows_of(out), groups=labels, include_bias=False)
-    assert_same_bits(matrix_of(out, "out"), wanted)
-
-
-def test_terms_of_columns_and_of_numbers(spark):
-    terms = ["city_levels:city_kind_levels", "age"]
-    frame, stages = assembled(spark, terms=terms)
-    out = Pipeline(stages=stages).fit(frame).transform(frame)
-    labels = ["age", *["city_levels"] * 3, *["city_kind_levels"] * 2]
-    wanted = polysparse.expand(rows_of(out), groups=labels, terms=terms, include_bias=False)
-    assert_same_bits(matrix_of(out, "out"), wanted)
-    ridge = PolynomialRidge(featuresCol="x", groups="metadata", terms=terms)
-    model = ridge.fit(out).model
-    assert sorted(model.importance()["name"]) == ["age", "city_levels:city_kind_levels"]
-
-
-def test_metadata_that_are_missing(spark, frame):
-    with pytest.raises(IllegalArgumentException, match="'x' has no metadata on its features"):
-        PolynomialFeatures(**STAGES, groups="metadata").transform(frame)
-    rows, stages = assembled(spark)
-    out = Pipeline(stages=stages[:-1]).fit(rows).transform(rows).drop("city_levels")
-    with pytest.raises(IllegalArgumentException, match=r"'city_levels_Rome'.* is not named after"):
-        stages[-1].transform(out)
 
 
 # ------------------------------------------------------------------------------------------ params

@@ -12,6 +12,7 @@ import numpy as np
 from dask import delayed
 from scipy import sparse
 
+from polysparse.estimators.tabular import encoder_of
 from polysparse.matrix.canonical import require_two_dimensions
 
 
@@ -20,7 +21,8 @@ def as_row_blocks(X: Any) -> Any:
     if not isinstance(X, da.Array):
         raise TypeError(
             f"X must be a dask array; got {type(X).__name__}. A dask DataFrame becomes one by "
-            "X.to_dask_array(), a delayed block by dask.array.from_delayed."
+            "X.to_dask_array(), one with categories by X.map_partitions(encoder.transform), where "
+            "encoder is a fitted TableEncoder, and a delayed block by dask.array.from_delayed."
         )
     require_two_dimensions(X)
     if math.isnan(X.shape[1]):
@@ -37,6 +39,17 @@ def rows_like(X: Any, n_rows: int) -> Any:
     if sparse.issparse(meta):
         return type(meta)(shape, dtype=X.dtype)
     return np.zeros_like(meta, shape=shape, dtype=X.dtype)
+
+
+def as_encoded(estimator: Any, rows: Any) -> Any:
+    """Return rows as CSR, if an estimator was fitted to a table: they are taken as encoded ones.
+
+    Dense rows in memory are taken as a table instead. Dask knows only of the first block whether
+    blocks are sparse, and of none if they were made from a DataFrame.
+    """
+    if encoder_of(estimator) is None or sparse.issparse(rows):
+        return rows
+    return sparse.csr_array(rows)
 
 
 def sample_of(X: Any) -> Any:

@@ -23,8 +23,9 @@ from polysparse.clusters.calls import GROUP_SIZE, Call, threads_in_task
 from polysparse.clusters.data_blocks import DataBlock
 from polysparse.clusters.row_store import ClusterRows
 from polysparse.clusters.worker_copies import copy_for_workers
-from polysparse.dask.arrays import as_row_blocks, errors_of_block, rows_like
+from polysparse.dask.arrays import as_encoded, as_row_blocks, errors_of_block, rows_like
 from polysparse.dask.expansion import token_of
+from polysparse.estimators.tabular import sample_for
 from polysparse.models.local_rows import add_in_order
 from polysparse.models.row_store import Function
 from polysparse.models.sample_weight import as_weights
@@ -199,6 +200,7 @@ def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Cluste
     this process, if Dask knows how many rows the blocks of X have.
     """
     X = as_row_blocks(X)
+    sample_for(model, X)
     reader = type(model)(n_jobs=threads_in_task(model.n_jobs))
     reader.n_features_in_ = X.shape[1]
     blocks = X.to_delayed().ravel()
@@ -217,6 +219,8 @@ def _like_rows(name: str, values: Any, X: Any) -> Any:
     """Return the blocks of a column, which are those of the rows of X."""
     rows = X.chunks[0]
     is_known = not any(map(math.isnan, rows))
+    if hasattr(values, "to_dask_array"):  # a column of a dask DataFrame
+        values = values.to_dask_array()
     if not isinstance(values, da.Array):
         if not is_known:
             raise ValueError(
@@ -258,7 +262,7 @@ def predict(model: Any, X: Any, method: str) -> Any:
     check_is_fitted(model)
     X = as_row_blocks(X)
     light = copy_for_workers(model)
-    meta = getattr(light, method)(rows_like(X, 1))[:0]
+    meta = getattr(light, method)(as_encoded(light, rows_like(X, 1)))[:0]
     token = tokenize(X.name, method, light.coef_, light.intercept_, token_of(light.column_space_))
     shape: dict[str, Any] = {"drop_axis": 1}
     if meta.ndim == 2:
@@ -282,5 +286,5 @@ def predict_block(
     with errors_of_block(block_id):
         if block.shape[0] == 0:
             one = np.zeros((1, block.shape[1]))
-            return getattr(same, method)(one)[:0]
-        return getattr(same, method)(block)
+            return getattr(same, method)(as_encoded(same, one))[:0]
+        return getattr(same, method)(as_encoded(same, block))

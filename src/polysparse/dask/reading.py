@@ -17,6 +17,7 @@ from polysparse.files.errors import FileFault
 from polysparse.files.field_table import FieldTable, labels_of
 from polysparse.files.opening import cut_file
 from polysparse.files.pieces import CutFile, IndexRange, Piece
+from polysparse.tables.reading import is_table
 
 BLOCK_BYTES = 2**25
 
@@ -89,6 +90,11 @@ def read(
     """
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be at least 1; got {block_bytes}.")
+    if is_table(paths):
+        raise TypeError(
+            "paths must be files, but it is a table. Encode it with TableEncoder, and make blocks "
+            "with dask.array.from_array, if it has to be on Dask."
+        )
     some = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not some:
         raise ValueError("paths is empty: give at least one file.")

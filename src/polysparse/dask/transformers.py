@@ -12,6 +12,7 @@ from sklearn import config_context, get_config
 
 from polysparse.clusters.worker_copies import copy_for_workers
 from polysparse.dask.arrays import (
+    as_encoded,
     as_row_blocks,
     errors_of_block,
     map_rows,
@@ -23,7 +24,7 @@ from polysparse.dask.expansion import token_of
 def transform(estimator: Any, X: Any) -> Any:
     """Return what a fitted transformer gives for a dask array; nothing is computed."""
     X = as_row_blocks(X)
-    meta = estimator._transform_rows(rows_like(X, 0), min_samples=0)
+    meta = estimator._transform_rows(as_encoded(estimator, rows_like(X, 0)), min_samples=0)
     _require_arrays(_wrapped(estimator, meta[:, :1]))
     columns, config = estimator.column_space(X.shape[1]), get_config()
     parameters = type(estimator).__name__, estimator.get_params()
@@ -77,4 +78,4 @@ def transform_block(
 ) -> Any:
     """Transform a block, under the configuration of scikit-learn where the array was made."""
     with errors_of_block(block_id), config_context(**config):
-        return same._transform_rows(block, min_samples=0)
+        return same._transform_rows(as_encoded(same, block), min_samples=0)

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from polysparse.basis.degrees import Degree
 from polysparse.basis.tuples import as_columns
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, HashedColumns
-from polysparse.dispatch import sample_of
 from polysparse.engine import cpu
 from polysparse.estimators.hashed_products import (
     Candidate,
@@ -21,7 +20,7 @@ from polysparse.estimators.hashed_products import (
     numbers_of_features,
 )
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
-from polysparse.estimators.tabular import encoded_names, encoder_of, n_encoded
+from polysparse.estimators.tabular import encoded_names, encoder_of, n_encoded, sample_for
 from polysparse.matrix.canonical import as_canonical
 
 ANY_FEATURES = 2**63 - 1  # as many features as an index can address
@@ -175,7 +174,7 @@ class HashedPolynomialFeatures(
         self : object
             Fitted transformer.
         """
-        x = self._read_sparse(sample_of(X), reset=True)
+        x = self._read_sparse(sample_for(self, X), reset=True)
         self.column_space(x.shape[1])
         return self
 
@@ -195,7 +194,7 @@ class HashedPolynomialFeatures(
             Fitted transformer.
         """
         is_first = not hasattr(self, "n_features_in_")
-        x = self._read_sparse(sample_of(X), reset=is_first, min_samples=0)
+        x = self._read_sparse(sample_for(self, X), reset=is_first, min_samples=0)
         self.column_space(x.shape[1])
         return self
 

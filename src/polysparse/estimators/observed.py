@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
-from polysparse.dispatch import backend_of, sample_of
+from polysparse.dispatch import backend_of
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
 from polysparse.estimators.tabular import (
     ENCODER,
@@ -22,6 +22,7 @@ from polysparse.estimators.tabular import (
     encoder_of,
     n_encoded,
     restore_features,
+    sample_for,
     set_encoder,
 )
 from polysparse.files.archive import damage_to
@@ -228,7 +229,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         is_first = not self.__sklearn_is_fitted__()
         if not is_first:
             self._observed.require_counts()
-        x = self._read_sparse(sample_of(X), reset=is_first, min_samples=min_samples)
+        x = self._read_sparse(sample_for(self, X), reset=is_first, min_samples=min_samples)
         basis = self._indexable_basis(x.shape[1])
         backend = backend_of(X)
         if backend is not None:

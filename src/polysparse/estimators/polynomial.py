@@ -13,7 +13,7 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import AllColumns
-from polysparse.dispatch import dispatch, sample_of
+from polysparse.dispatch import dispatch
 from polysparse.estimators.shared import (
     PolynomialMixin,
     as_checked,
@@ -21,7 +21,7 @@ from polysparse.estimators.shared import (
     read_faultless,
     require_fitted,
 )
-from polysparse.estimators.tabular import ENCODER, encoder_for, encoder_of, n_encoded
+from polysparse.estimators.tabular import ENCODER, encoder_for, encoder_of, n_encoded, sample_for
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory
 from polysparse.matrix.canonical import Canonical, as_canonical
@@ -148,7 +148,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         for name in ("basis_", ENCODER):  # so that a failed fit does not leave a mixed state
             self.__dict__.pop(name, None)
         self._require_parameters()
-        sample = sample_of(X)
+        sample = sample_for(self, X)
         if encoder_for(self.categorical_features, sample) is not None:
             self._read_sparse(sample, reset=True)
             return self._set_basis()

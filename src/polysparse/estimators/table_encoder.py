@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from polysparse.dispatch import require_in_memory
 from polysparse.files.archive import ArchiveFormat, damage_to
 from polysparse.files.atomic import replacing
 from polysparse.matrix.canonical import as_canonical_csr
@@ -285,6 +286,7 @@ default="from_dtype"
         array([['blue', 3.5]], dtype=object)
         """
         check_is_fitted(self)
+        require_in_memory(X)
         x = as_canonical_csr(X if sparse.issparse(X) else sparse.csr_array(np.asarray(X)))
         if x.shape[1] != self._encoding.n_features:
             raise ValueError(

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import FLOAT_DTYPES
 
+from polysparse.dispatch import sample_of
 from polysparse.estimators.table_encoder import TableEncoder
 from polysparse.files.archive import TABLE
 from polysparse.matrix.canonical import as_canonical
@@ -42,6 +43,20 @@ def encoder_for(categorical_features: Any, X: Any) -> TableEncoder | None:
     return TableEncoder(categorical_features)
 
 
+def sample_for(estimator: Any, X: Any) -> Any:
+    """Return X, or a row of zeros in its place if it is not in memory.
+
+    ValueError is raised if X is not in memory and would have to be encoded.
+    """
+    sample = sample_of(X)
+    if sample is not X and encoder_for(estimator.categorical_features, sample) is not None:
+        raise ValueError(
+            "categorical_features needs X in memory, but X is not: encode it first, with a "
+            "TableEncoder, and pass its groups_ as groups."
+        )
+    return sample
+
+
 def find_categorical_from_dtype(categorical_features: str) -> None:
     """Raise ValueError unless a string for `categorical_features` is valid."""
     find_categorical(open_table(np.empty((0, 0))), categorical_features)
@@ -59,9 +74,9 @@ def read_table(estimator: Any, encoder: TableEncoder, X: Any, *, reset: bool, **
         encoded = X
         if X.shape[1] != encoder._encoding.n_features:
             raise ValueError(
-                f"X is sparse and has {X.shape[1]} features, but {type(estimator).__name__} was "
-                f"fitted with a table that became {encoder._encoding.n_features}: pass a table, or "
-                "table_encoder_.transform(table)."
+                f"X has {X.shape[1]} features and is not a table, but {type(estimator).__name__} "
+                f"was fitted with a table that became {encoder._encoding.n_features} features: "
+                "pass a table, or what table_encoder_.transform makes of it."
             )
     else:
         encoded = encoder.transform(X)

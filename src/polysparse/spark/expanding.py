@@ -17,11 +17,11 @@ from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, ColumnSpace
 from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.machine import format_count
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.spark.attributes import feature_names
 from polysparse.spark.errors import illegal_arguments
 from polysparse.spark.params import Stage
 from polysparse.spark.schema import (
     MOST_NAMES,
-    feature_names,
     first_features,
     metadata_of,
     stated_features,
@@ -117,7 +117,7 @@ class ExpandingTransformer(Stage, HasInputCol, HasOutputCol, Transformer):  # ty
             space.require_indexable()
             names = None
             if space.n_columns <= MOST_NAMES:
-                names = self._column_names(space, feature_names(field, n_features))
+                names = self._column_names(space, feature_names(schema, field, n_features))
         return space, metadata_of(space.n_columns, names)
 
 

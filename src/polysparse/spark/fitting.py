@@ -12,11 +12,12 @@ from pyspark.sql.types import NumericType, StructType
 
 from polysparse.clusters.row_store import ClusterRows
 from polysparse.models.fitting import fit
+from polysparse.spark.attributes import feature_names
 from polysparse.spark.cluster import SparkCluster
 from polysparse.spark.errors import illegal_arguments, with_params
 from polysparse.spark.model_params import ModelParams
 from polysparse.spark.packing import pack
-from polysparse.spark.schema import feature_names, first_features, stated_features, vector_field
+from polysparse.spark.schema import first_features, stated_features, vector_field
 
 
 def require_fittable(stage: ModelParams, schema: StructType) -> None:
@@ -52,7 +53,7 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
                 "a model."
             )
         model.set_params(**stage._python_arguments(dataset.schema, n_features))
-        model.feature_names = feature_names(field, n_features)
+        model.feature_names = feature_names(dataset.schema, field, n_features)
         blocks = pack(dataset, features, stage.getLabelCol(), _weight_column(stage), n_features)
 
         @contextmanager

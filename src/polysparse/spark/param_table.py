@@ -186,9 +186,9 @@ _SPECS = (
         None,
         "Groups of features, such as the levels of a variable: a term has at most one feature of "
         "each. A label for each feature (an empty one for a feature of its own), a dict with the "
-        'sizes of contiguous groups by their labels, sizes alone, or "metadata": binary features, '
-        "which OneHotEncoder makes, are grouped by the column that VectorAssembler took them from; "
-        "the dataset must still have that column.",
+        'sizes of contiguous groups by their labels, sizes alone, or "metadata": levels that '
+        "OneHotEncoder made are grouped by variable, which is the column that VectorAssembler took "
+        'them from, without endings such as "_vec"; the dataset must still have that column.',
         to_groups,
     ),
     ParamSpec(

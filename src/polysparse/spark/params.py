@@ -14,8 +14,8 @@ from pyspark.ml.param import Params
 from pyspark.sql.types import StructType
 
 from polysparse.columns.arguments import groups_or_names
+from polysparse.spark.attributes import feature_names, groups_by_variable
 from polysparse.spark.param_table import METADATA, TABLE, ParamSpec
-from polysparse.spark.schema import feature_names, groups_by_column
 
 Self = TypeVar("Self", bound="Stage")
 StageClass = TypeVar("StageClass", bound="type[Stage]")
@@ -51,8 +51,8 @@ class Stage(Params):  # type: ignore[misc]
         groups, terms, column = arguments["groups"], arguments["terms"], self._vectors
         field = schema[self.getOrDefault(column)]
         if groups == METADATA:
-            groups = groups_by_column(schema, field)
-        names = feature_names(field, n_features) if terms is not None else None
+            groups = groups_by_variable(schema, field, n_features)
+        names = feature_names(schema, field, n_features) if terms is not None else None
         return arguments | {"groups": groups_or_names(groups, terms, names)}
 
 

@@ -1,9 +1,8 @@
-"""Metadata of a column of vectors: its type, its number of features, their names."""
+"""Columns of vectors in a schema: their type, their number of features, their metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 from pyspark.errors import IllegalArgumentException
@@ -12,10 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from polysparse.spark.attributes import ML_ATTR, attributes_of
+
 # Spark keeps a column's names in its schema, which is part of every plan.
 MOST_NAMES = 4096
-
-ML_ATTR = "ml_attr"  # MLlib's key for what it knows about a column
 
 
 def column_named(name: str) -> Column:
@@ -51,8 +50,8 @@ def with_vectors(schema: StructType, column: str, metadata: dict[str, Any]) -> S
 def stated_features(field: StructField) -> int | None:
     """Return the number of features that the metadata of a column state, or None."""
     n_features = (field.metadata.get(ML_ATTR) or {}).get("num_attrs")
-    names = _attributes(field)
-    return int(n_features) if n_features is not None else len(names) or None
+    attributes = attributes_of(field)
+    return int(n_features) if n_features is not None else len(attributes) or None
 
 
 def first_features(dataset: DataFrame, column: str) -> int | None:
@@ -68,45 +67,6 @@ def first_features(dataset: DataFrame, column: str) -> int | None:
     vectors = column_named(column)
     first = dataset.select(vectors).where(vectors.isNotNull()).first()
     return None if first is None else int(first[0].size)
-
-
-def feature_names(field: StructField, n_features: int) -> list[str] | None:
-    """Return the names of all features, `x<index>` by default; None if none has a name."""
-    names = {each["idx"]: each["name"] for each in _attributes(field) if "name" in each}
-    return [names.get(j, f"x{j}") for j in range(n_features)] if names else None
-
-
-def groups_by_column(schema: StructType, field: StructField) -> list[str | None]:
-    """Return the column that each binary feature was taken from, and None for other features.
-
-    VectorAssembler names the features of a column of vectors after it. ValueError is raised if the
-    metadata do not have what is needed.
-    """
-    attributes = _attributes(field)
-    if not attributes:
-        raise ValueError(
-            f"groups='metadata', but column {field.name!r} has no metadata on its features: "
-            "assemble it with VectorAssembler, or set groups to a label for each feature."
-        )
-    groups: list[str | None] = [None] * (stated_features(field) or 0)
-    vectors = [each.name for each in schema if isinstance(each.dataType, VectorUDT)]
-    kinds = field.metadata[ML_ATTR]["attrs"]
-    for each in kinds.get("binary") or []:
-        name = each.get("name", "")
-        found = [column for column in vectors if name.startswith(f"{column}_")]
-        if not found:
-            raise ValueError(
-                f"groups='metadata', but feature {name!r} of column {field.name!r} is not named "
-                "after a column of vectors: keep the columns that VectorAssembler took features "
-                "from, or set groups to a label for each feature."
-            )
-        groups[each["idx"]] = max(found, key=len)
-    return groups
-
-
-def _attributes(field: StructField) -> list[dict[str, Any]]:
-    kinds = (field.metadata.get(ML_ATTR) or {}).get("attrs") or {}
-    return list(chain.from_iterable(kinds.values()))
 
 
 def metadata_of(n_columns: int, names: Sequence[str] | None) -> dict[str, Any]:

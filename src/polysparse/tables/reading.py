@@ -66,6 +66,13 @@ def open_table(X: Any) -> Table:
     package = type(X).__module__.partition(".")[0]
     if hasattr(X, "collect") and package == "polars":
         raise TypeError("X is a polars LazyFrame; call X.collect() first.")
+    if package == "dask":
+        how = "map_partitions" if hasattr(X, "partitions") and is_table(X) else "map_blocks"
+        raise TypeError(
+            f"X is a dask {type(X).__name__}, but a TableEncoder needs a table in memory: call "
+            "X.compute() if it fits. Otherwise learn from parts of X with partial_fit, and encode "
+            f"X with X.{how}(encoder.transform)."
+        )
     if is_table(X):
         return PandasTable(X) if hasattr(X, "iloc") else ArrowTable(X)
     array = np.asarray(X)
