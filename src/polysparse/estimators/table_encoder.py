@@ -204,7 +204,9 @@ default="from_dtype"
                 f"Found {table.n_rows} rows in X; at least {min_rows} is needed to learn levels."
             )
         if table.n_columns == 0:
-            raise ValueError("X has no columns; at least one is needed.")
+            raise ValueError(
+                f"Found 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required."
+            )
         counts = TableCounts(table, self.categorical_features)
         columns = counts.add(table, range(table.n_columns), options)
         self._set(counts, options)

@@ -33,7 +33,7 @@ class NumberColumn:
         """Raise ValueError if a number is infinite, or missing where it may not be."""
         if self.missing is not None and not may_miss:
             raise ValueError(
-                f"{where} is missing in row {int(np.argmax(self.missing))}: fill in missing "
+                f"{where} is NaN or missing in row {int(np.argmax(self.missing))}: fill in missing "
                 'numbers, or fit with missing="indicator" for a feature that tells where they are.'
             )
         infinite = np.isinf(self.values)

@@ -98,8 +98,11 @@ def open_table(X: Any) -> Table:
         array = np.asarray(X, dtype=object)  # so that the numbers of a list stay numbers
     if array.ndim != 2:
         raise ValueError(
-            f"X must be a table or a 2-D array; got {type(X).__name__} of shape {array.shape}."
+            f"X must be a table or a 2-D array; got {type(X).__name__} of shape {array.shape}. "
+            "Reshape your data, with X.reshape(-1, 1) if it is a single column."
         )
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X has dtype {array.dtype}.")
     return ArrayTable(array)
 
 
