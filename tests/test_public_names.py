@@ -85,7 +85,7 @@ def instances():
     yield (
         polysparse.TableEncoder().fit([[1.0]]),
         """categorical_features handle_unknown max_categories min_frequency missing
-        categories_ feature_names_in_ groups_ n_features_in_
+        categories_ groups_ n_features_in_
         fit fit_transform get_feature_names_out inverse_transform load partial_fit save
         transform""",
     )

@@ -20,7 +20,7 @@ from polysparse.estimators.hashed_products import (
     numbers_of_features,
 )
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
-from polysparse.estimators.tabular import encoded_names, encoder_of, n_encoded, sample_for
+from polysparse.estimators.tabular import encoded_names, n_encoded, sample_for
 from polysparse.matrix.canonical import as_canonical
 
 ANY_FEATURES = 2**63 - 1  # as many features as an index can address
@@ -269,8 +269,7 @@ class HashedPolynomialFeatures(
         >>> HashedPolynomialFeatures(n_columns=1).collisions(X)
         Collisions(n_monomials=9, n_columns=1, n_sharing=9)
         """
-        is_encoded = encoder_of(self) is None or sparse.issparse(X)
-        if is_encoded:
+        if self.categorical_features is None or sparse.issparse(X):
             x = as_canonical(X, self.n_jobs).as_sparse()
         else:
             x = self._read_sparse(X, reset=False)

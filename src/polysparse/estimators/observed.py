@@ -21,6 +21,7 @@ from polysparse.estimators.tabular import (
     encoded_names,
     encoder_of,
     n_encoded,
+    require_known_levels,
     restore_features,
     sample_for,
     set_encoder,
@@ -201,7 +202,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            More data to learn from. It may have no rows.
+            More data to learn from. It may have no rows. The levels of a table must have occurred
+            in the first batch, unless `categorical_features` is a fitted TableEncoder.
         y : Ignored
             Not used, present for API consistency.
 
@@ -229,6 +231,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         is_first = not self.__sklearn_is_fitted__()
         if not is_first:
             self._observed.require_counts()
+            require_known_levels(self, X)
         x = self._read_sparse(sample_for(self, X), reset=is_first, min_samples=min_samples)
         basis = self._indexable_basis(x.shape[1])
         backend = backend_of(X)
@@ -490,6 +493,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             include_bias=basis.include_bias,
             groups=None if found.table is not None else state.get("groups"),
             terms=state.get("terms"),
+            categorical_features=None if found.table is None else found.table.categorical,
             min_count=more.get("min_count", 1),
             max_columns=more.get("max_columns"),
         )

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import (
     FLOAT_DTYPES,
     check_array,
@@ -191,12 +192,12 @@ class PolynomialMixin(TransformerMixin):  # type: ignore[misc]
         basis, columns = self.basis_, self._named_columns()
         if columns is None:
             basis._require_room_for_all("names", way_out="Call basis_.names(columns)")
-        if input_features is None and not hasattr(self, "feature_names_in_"):
-            return basis.names(columns)  # type: ignore[no-any-return]
         encoder = encoder_of(self)
         if encoder is not None:
             features = encoder.get_feature_names_out(input_features)
             return _distinct_names(basis, columns, features)
+        if input_features is None and not hasattr(self, "feature_names_in_"):
+            return basis.names(columns)  # type: ignore[no-any-return]
         # A transformer that keeps its features names them after the input, so this mixin's method
         # checks the names as scikit-learn does.
         features = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
@@ -231,7 +232,10 @@ def read_sparse(estimator: Any, X: Any, *, reset: bool, **more: Any) -> Any:
         vars(estimator).pop(ENCODER, None)
         require_in_memory(X)
         encoder = encoder_for(estimator.categorical_features, X)
+    elif not hasattr(estimator, "n_features_in_"):
+        _require_no_encoder(estimator, X)
     if encoder is not None:
+        X = as_checked(X, estimator.n_jobs)
         return read_table(estimator, encoder, X, reset=reset, **more)
     if not reset and more.keys() <= {"ensure_min_samples"}:
         x = read_faultless(estimator, X, more.get("ensure_min_samples", 1))
@@ -247,6 +251,15 @@ def read_sparse(estimator: Any, X: Any, *, reset: bool, **more: Any) -> Any:
     if "y" in more:
         return as_canonical(found[0], estimator.n_jobs).as_sparse(), found[1]
     return as_canonical(found, estimator.n_jobs).as_sparse()
+
+
+def _require_no_encoder(estimator: Any, X: Any) -> None:
+    """Raise NotFittedError if X is a table with categories, whose levels are yet to be learned."""
+    if encoder_for(estimator.categorical_features, X) is not None:
+        raise NotFittedError(
+            f"X is a table with categories, whose levels {type(estimator).__name__} has to learn: "
+            "call fit first."
+        )
 
 
 def read_faultless(estimator: Any, X: Any, min_samples: int) -> CanonicalCsr | None:

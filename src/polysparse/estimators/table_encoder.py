@@ -17,7 +17,7 @@ from polysparse.files.archive import ArchiveFormat, damage_to
 from polysparse.files.atomic import replacing
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.tables.encoding import TableEncoding
-from polysparse.tables.learning import EncodingOptions, TableCounts
+from polysparse.tables.learning import Column, EncodingOptions, TableCounts
 from polysparse.tables.reading import Table, open_table
 from polysparse.tables.variables import CategoricalVariable
 
@@ -131,7 +131,7 @@ default="from_dtype"
         self : object
             Fitted encoder.
         """
-        self._learn(open_table(X))
+        self._learn(open_table(X), min_rows=1)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> TableEncoder:
@@ -164,14 +164,15 @@ default="from_dtype"
         """
         table = open_table(X)
         if not self.__sklearn_is_fitted__():
-            return self._learn(table, min_rows=0)
+            self._learn(table, min_rows=0)
+            return self
         if self._counts is None:
             raise ValueError(
                 "This encoder was loaded from a file, which has no counts of levels, so it cannot "
                 "learn more: call fit."
             )
         options = self._options()
-        self._counts.add(table, self._encoding.find_columns(table))
+        self._counts.add(table, self._encoding.find_columns(table), options)
         self._set(self._counts, options)
         return self
 
@@ -191,14 +192,10 @@ default="from_dtype"
             The features.
         """
         table = open_table(X)
-        columns = self._learn_columns(table, min_rows=1)
-        return self._as_csr(self._encoding.assemble(columns, table))
+        columns = self._learn(table, min_rows=1)
+        return self._as_csr(self._encoding.assemble(columns, table, range(table.n_columns)))
 
-    def _learn(self, table: Table, min_rows: int = 1) -> TableEncoder:
-        self._learn_columns(table, min_rows)
-        return self
-
-    def _learn_columns(self, table: Table, min_rows: int) -> Any:
+    def _learn(self, table: Table, min_rows: int) -> list[Column]:
         """Learn from the first table, and return its columns."""
         for name in ("_encoding", "_counts", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -208,9 +205,11 @@ default="from_dtype"
                 f"Found {table.n_rows} rows in X; at least {min_rows} is needed to learn levels."
             )
         if table.n_columns == 0:
-            raise ValueError("X has no columns; at least one is needed.")
+            raise ValueError(
+                f"Found 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required."
+            )
         counts = TableCounts(table, self.categorical_features)
-        columns = counts.add(table)
+        columns = counts.add(table, range(table.n_columns), options)
         self._set(counts, options)
         return columns
 
@@ -351,8 +350,17 @@ default="from_dtype"
         load : Read the file.
         """
         check_is_fitted(self)
+        description = {"encoding": self._encoding.as_dict(), "parameters": self._plain_parameters()}
         with replacing(Path(path)) as file:
-            FORMAT.write(file, {"encoding": self._encoding.as_dict()}, {})
+            FORMAT.write(file, description, {})
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """Return the parameters in a form that JSON can hold."""
+        parameters = self.get_params(deep=False)
+        return {
+            name: value if value is None or isinstance(value, str) else np.asarray(value).tolist()
+            for name, value in parameters.items()
+        }
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TableEncoder:
@@ -371,17 +379,29 @@ default="from_dtype"
         """
         description, _ = FORMAT.read(path)
         with damage_to(path):
-            return cls._of(TableEncoding.from_dict(description["encoding"]))
+            encoding = TableEncoding.from_dict(description["encoding"])
+            encoder = cls(**description["parameters"])
+            encoder._options()
+            _require_plain(encoder.categorical_features)
+        encoder._set_encoding(encoding, None)
+        return encoder
 
     @classmethod
     def _of(cls, encoding: TableEncoding) -> TableEncoder:
-        """Return a fitted encoder with an encoding."""
-        numbers = [
-            j for j, each in enumerate(encoding.variables) if isinstance(each, CategoricalVariable)
-        ]
-        encoder = cls(numbers, handle_unknown="error" if encoding.is_strict else "ignore")
+        """Return a fitted encoder with an encoding, whose parameters are not known."""
+        handle_unknown = "error" if encoding.is_strict else "ignore"
+        encoder = cls(encoding.categorical, handle_unknown=handle_unknown)
         encoder._set_encoding(encoding, None)
         return encoder
+
+
+def _require_plain(categorical_features: Any) -> None:
+    """Raise ValueError if what a file has as `categorical_features` is not valid."""
+    if categorical_features is None or categorical_features == "from_dtype":
+        return
+    is_list = isinstance(categorical_features, list)
+    if not is_list or not all(type(each) in (bool, int, str) for each in categorical_features):
+        raise ValueError(f"its categorical_features are {categorical_features!r}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import FLOAT_DTYPES
 
@@ -14,7 +17,7 @@ from polysparse.estimators.table_encoder import TableEncoder
 from polysparse.files.archive import TABLE
 from polysparse.matrix.canonical import as_canonical
 from polysparse.tables.encoding import TableEncoding
-from polysparse.tables.learning import find_categorical
+from polysparse.tables.learning import find_categorical, require_from_dtype
 from polysparse.tables.reading import is_table, open_table
 
 ENCODER = "table_encoder_"  # the attribute, only if X was a table with categories
@@ -23,24 +26,28 @@ ENCODER = "table_encoder_"  # the attribute, only if X was a table with categori
 def encoder_for(categorical_features: Any, X: Any) -> TableEncoder | None:
     """Return the encoder of X, fitted or to be fitted; None if X needs none.
 
-    Data that are numbers already, without a column that is categorical, are left to scikit-learn.
+    A fitted TableEncoder is copied, so that it may learn more later, and one that is not is cloned.
+    Data that are numbers already, without a column that is categorical, are left to scikit-learn;
+    so are arrays and sparse matrices, if categories are found by their dtype.
     """
-    if categorical_features is None:
-        return None
-    if isinstance(categorical_features, TableEncoder):
-        return categorical_features if is_table(X) or isinstance(X, np.ndarray) else None
-    if isinstance(categorical_features, str) and not is_table(X):
-        find_categorical_from_dtype(categorical_features)
-        return None
+    given = categorical_features
+    if isinstance(given, TableEncoder) and given.__sklearn_is_fitted__():
+        return copy(given)
+    columns = given.categorical_features if isinstance(given, TableEncoder) else given
+    if isinstance(columns, str):
+        require_from_dtype(columns)
     if sparse.issparse(X):
+        if columns is None or isinstance(columns, str):
+            return None
         raise ValueError(
             "categorical_features needs a table or an array, but X is sparse: encode it first, or "
             "leave categorical_features out."
         )
-    table = open_table(X)
-    if not any(find_categorical(table, categorical_features)):
+    if isinstance(given, TableEncoder):
+        return clone(given)  # type: ignore[no-any-return]
+    if columns is None or (isinstance(columns, str) and not is_table(X)):
         return None
-    return TableEncoder(categorical_features)
+    return TableEncoder(columns) if any(find_categorical(open_table(X), columns)) else None
 
 
 def sample_for(estimator: Any, X: Any) -> Any:
@@ -57,52 +64,58 @@ def sample_for(estimator: Any, X: Any) -> Any:
     return sample
 
 
-def find_categorical_from_dtype(categorical_features: str) -> None:
-    """Raise ValueError unless a string for `categorical_features` is valid."""
-    find_categorical(open_table(np.empty((0, 0))), categorical_features)
-
-
 def read_table(estimator: Any, encoder: TableEncoder, X: Any, *, reset: bool, **more: Any) -> Any:
     """Encode a table and return it as a CanonicalCsr, with y if `more` has it.
 
     Sparse rows are taken as encoded already. If `reset` is True, the encoder is fitted unless it
     is, and n_features_in_ and feature_names_in_ are set.
     """
-    if reset:
-        encoded = _fit(estimator, encoder, X)
-    elif sparse.issparse(X):
-        encoded = X
-        if X.shape[1] != encoder._encoding.n_features:
-            raise ValueError(
-                f"X has {X.shape[1]} features and is not a table, but {type(estimator).__name__} "
-                f"was fitted with a table that became {encoder._encoding.n_features} features: "
-                "pass a table, or what table_encoder_.transform makes of it."
-            )
-    else:
-        encoded = encoder.transform(X)
-    wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "estimator": estimator, **more}
-    if "y" in wanted:
-        y = wanted.pop("y")
-        encoded, y = check_X_y(encoded, y, **wanted)
-        return as_canonical(encoded, estimator.n_jobs).as_sparse(), y
-    encoded = check_array(encoded, **wanted)
-    return as_canonical(encoded, estimator.n_jobs).as_sparse()
-
-
-def _fit(estimator: Any, encoder: TableEncoder, X: Any) -> Any:
-    """Return X encoded, and set the attributes of the estimator that describe it."""
-    if estimator.groups is not None:
+    if reset and estimator.groups is not None:
         raise ValueError(
             "groups only applies to X without categories: the groups of a table are its columns. "
             "Leave groups out, or set categorical_features=None."
         )
+    if sparse.issparse(X):
+        encoded = X
+        if X.shape[-1] != encoder._encoding.n_features:
+            raise ValueError(
+                f"X is sparse and has {X.shape[-1]} features, but a table becomes "
+                f"{encoder._encoding.n_features} in {type(estimator).__name__}: pass a table, or "
+                "table_encoder_.transform(table)."
+            )
+    elif encoder.__sklearn_is_fitted__():
+        encoded = encoder.transform(X)
+    else:
+        encoded = encoder.fit_transform(X)
+    wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "estimator": estimator, **more}
+    y = wanted.pop("y", None)
+    if "y" in more:
+        encoded, y = check_X_y(encoded, y, **wanted)
+    else:
+        encoded = check_array(encoded, **wanted)
+    x = as_canonical(encoded, estimator.n_jobs).as_sparse()
+    if reset:
+        set_encoder(estimator, encoder)
+    return (x, y) if "y" in more else x
+
+
+def require_known_levels(estimator: Any, X: Any) -> None:
+    """Raise ValueError if a table has levels that the estimator's encoder has not learned.
+
+    A fitted TableEncoder as parameter decides about them itself.
+    """
+    encoder = encoder_of(estimator)
     given = estimator.categorical_features
-    if encoder is given and not encoder.__sklearn_is_fitted__():
-        encoder = TableEncoder(**given.get_params())
-    is_fitted = encoder.__sklearn_is_fitted__()
-    encoded = encoder.transform(X) if is_fitted else encoder.fit_transform(X)
-    set_encoder(estimator, encoder)
-    return encoded
+    is_given = isinstance(given, TableEncoder) and given.__sklearn_is_fitted__()
+    if encoder is None or is_given or sparse.issparse(X):
+        return
+    try:
+        replace(encoder._encoding, is_strict=True).encode(open_table(X))
+    except ValueError as error:
+        raise ValueError(
+            f"{error} If levels come in batches, fit a TableEncoder to all of them, and pass it as "
+            "categorical_features."
+        ) from None
 
 
 def set_encoder(estimator: Any, encoder: TableEncoder) -> None:

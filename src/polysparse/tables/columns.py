@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -28,6 +29,18 @@ class NumberColumn:
     values: NDArray[np.float64]  # 0 where it is missing
     missing: NDArray[np.bool_] | None  # None if nothing is missing
 
+    def require_valid(self, where: str, *, may_miss: bool) -> None:
+        """Raise ValueError if a number is infinite, or missing where it may not be."""
+        if self.missing is not None and not may_miss:
+            raise ValueError(
+                f"{where} is NaN or missing in row {int(np.argmax(self.missing))}: fill in missing "
+                'numbers, or fit with missing="indicator" for a feature that tells where they are.'
+            )
+        infinite = np.isinf(self.values)
+        if infinite.any():
+            row = int(np.argmax(infinite))
+            raise ValueError(f"{where} is {self.values[row]} in row {row}; it must be finite.")
+
 
 def as_coded(codes: NDArray[Any], values: Sequence[Any], where: str) -> CodedColumn:
     """Return a categorical column, given the value of each code; those of code -1 are missing.
@@ -48,20 +61,68 @@ def as_coded(codes: NDArray[Any], values: Sequence[Any], where: str) -> CodedCol
     return CodedColumn(renumbered[codes], list(numbers), are_numbers and len(numbers) > 0)
 
 
+def code_objects(values: Iterable[Any], where: str) -> CodedColumn:
+    """Return a categorical column of Python objects; 1 and True are different levels."""
+    numbers: dict[tuple[bool, Any], int] = {}
+    codes = []
+    for value in values:
+        key = isinstance(value, bool | np.bool_), value
+        try:
+            codes.append(numbers.setdefault(key, len(numbers)))
+        except TypeError:  # a list, for example, which is not hashable
+            raise _not_a_level(value, where) from None
+    return as_coded(np.array(codes, np.int64), [value for _, value in numbers], where)
+
+
+def as_numbers(values: NDArray[np.float64]) -> NumberColumn:
+    """Return numbers of which NaN are missing. The array is not changed."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return NumberColumn(values, None)
+    return NumberColumn(np.where(missing, 0.0, values), missing)
+
+
+def objects_as_numbers(values: Iterable[Any], where: str) -> NumberColumn:
+    """Return a numeric column of Python objects; raise ValueError if one is not a number."""
+    return as_numbers(np.array([_as_number(i, v, where) for i, v in enumerate(values)], np.float64))
+
+
+def _as_number(row: int, value: Any, where: str) -> float:
+    if _is_missing(value):
+        return math.nan
+    if isinstance(value, Real | Decimal | np.bool_):
+        return float(value)
+    raise ValueError(
+        f"{where} has {value!r} in row {row}, but numbers are needed: list it in "
+        "categorical_features, convert it, or drop it."
+    )
+
+
 def _as_level(value: Any, where: str) -> str | None:
     """Return the text of a level, or None if it is missing."""
-    if value is None or isinstance(value, str):
-        return None if value is None else str(value)
-    if isinstance(value, bool | np.bool_ | Integral):
-        return str(bool(value) if isinstance(value, bool | np.bool_) else int(value))
-    if isinstance(value, Real):
-        number = float(value)
-        if math.isnan(number):
-            return None
-        return str(int(number)) if number.is_integer() else repr(number)
-    if value != value:  # pandas.NaT and pandas.NA are not equal to themselves
+    if isinstance(value, str):
+        return str(value)
+    if _is_missing(value):
         return None
-    raise TypeError(
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, Integral) or (isinstance(value, Decimal) and value % 1 == 0):
+        return str(int(value))
+    if isinstance(value, Real | Decimal):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    raise _not_a_level(value, where)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or pandas.NaT or pandas.NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, Real | Decimal) and bool(value != value)
+
+
+def _not_a_level(value: Any, where: str) -> TypeError:
+    return TypeError(
         f"{where} has the value {value!r} of type {type(value).__name__}, which is not a level: "
         "convert the column to strings, numbers or categories, or drop it."
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 
 from polysparse.tables.learning import Column, read_column
 from polysparse.tables.reading import Table
-from polysparse.tables.variables import CategoricalVariable, Placed, Variable, variable_in
+from polysparse.tables.variables import (
+    CategoricalVariable,
+    Placed,
+    Variable,
+    distinct,
+    variable_in,
+)
 
 _ROWS = 2**14  # that are assembled at a time, so that they stay in a cache
 
@@ -44,6 +51,12 @@ class TableEncoding:
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
     @property
+    def categorical(self) -> list[int]:
+        """The numbers of the columns that are categorical."""
+        variables = enumerate(self.variables)
+        return [j for j, each in variables if isinstance(each, CategoricalVariable)]
+
+    @property
     def n_features(self) -> int:
         """Number of features."""
         return int(self.first_features[-1])
@@ -55,8 +68,17 @@ class TableEncoding:
 
     @property
     def groups(self) -> list[str]:
-        """The label of each feature's group, which is its variable."""
-        return [label for variable in self.variables for label in variable.groups]
+        """The label of each feature's group, which is its variable.
+
+        An indicator of missing numbers is a group of its own, whatever other variables are called.
+        """
+        names = {variable.name for variable in self.variables}
+        labels = []
+        for variable in self.variables:
+            for label in variable.groups:
+                is_own = label == variable.name or label not in names
+                labels.append(label if is_own else distinct(label, names))
+        return labels
 
     def renamed(self, names: Sequence[str]) -> TableEncoding:
         """Return the same encoding with other names of variables."""
@@ -70,18 +92,28 @@ class TableEncoding:
         if not self.are_named or table.names is None:
             if table.n_columns != len(self.variables):
                 raise ValueError(
-                    f"X has {table.n_columns} columns, but {len(self.variables)} were fitted."
+                    f"X has {table.n_columns} features, but TableEncoder is expecting "
+                    f"{len(self.variables)} features as input."
                 )
+            self._warn_about_names(table)
             return list(range(table.n_columns))
         numbers = {name: j for j, name in enumerate(table.names)}
         missing = [each.name for each in self.variables if each.name not in numbers]
         if missing:
-            shown = ", ".join(map(repr, missing[:10])) + ", ..." * (len(missing) > 10)
             raise ValueError(
-                f"X has no column {shown}, which was there in fit. X has the columns "
-                f"{', '.join(map(repr, table.names[:20]))}."
+                f"X lacks columns of fit: {_shown(missing, 10)}. X has {_shown(table.names, 20)}."
             )
         return [numbers[each.name] for each in self.variables]
+
+    def _warn_about_names(self, table: Table) -> None:
+        """Warn, as scikit-learn does, if columns have names either in fit or now."""
+        if self.are_named:
+            message = "X does not have valid feature names, but TableEncoder was fitted with them"
+        elif table.names is not None:
+            message = "X has feature names, but TableEncoder was fitted without feature names"
+        else:
+            return
+        warnings.warn(message, UserWarning, stacklevel=2)
 
     def encode(self, table: Table) -> Csr:
         """Return the rows of a table as CSR."""
@@ -92,12 +124,11 @@ class TableEncoding:
         )
         return self.assemble(columns, table, where)
 
-    def assemble(self, columns: Any, table: Table, where: Sequence[int] | None = None) -> Csr:
+    def assemble(self, columns: Iterable[Column], table: Table, where: Sequence[int]) -> Csr:
         """Return columns that were read as CSR, whose indices increase within rows."""
-        where = range(table.n_columns) if where is None else where
         placed: list[Placed] = []
-        firsts = self.first_features.tolist()
-        for variable, column, first, j in zip(self.variables, columns, firsts, where, strict=False):
+        firsts = self.first_features[:-1].tolist()
+        for variable, column, first, j in zip(self.variables, columns, firsts, where, strict=True):
             placed += _place(variable, column, first, table.where(j), self.is_strict)
         return _assemble(placed, table.n_rows, self.n_features)
 
@@ -134,6 +165,10 @@ class TableEncoding:
         if len({variable.name for variable in variables}) != len(variables):
             raise ValueError("two variables have the same name")
         return cls(variables, *flags)
+
+
+def _shown(names: Sequence[str], most: int) -> str:
+    return ", ".join(map(repr, names[:most])) + ", ..." * (len(names) > most)
 
 
 def _place(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.tables.columns import CodedColumn, NumberColumn, sort_levels
-from polysparse.tables.reading import CATEGORICAL_KINDS, Table
+from polysparse.tables.reading import CATEGORICAL_KINDS, NUMERIC_KINDS, Table
 from polysparse.tables.variables import CategoricalVariable, NumericVariable, Variable
 
 Column = CodedColumn | NumberColumn
@@ -125,21 +125,25 @@ class TableCounts:
         self.levels = [LevelCounts() if each else None for each in is_categorical]
         self.have_missing = [False] * table.n_columns
 
-    def add(self, table: Table, where: Sequence[int] | None = None) -> list[Column]:
+    def add(self, table: Table, where: Sequence[int], options: EncodingOptions) -> list[Column]:
         """Count the rows of a table, and return its columns as they were read.
 
-        `where` has the number of each column in the table; by default they are in the same order.
+        `where` has the number of each column in the table. Nothing is counted if a column is not
+        valid.
         """
-        where = range(table.n_columns) if where is None else where
+        may_miss = options.missing == "indicator"
         columns: list[Column] = []
-        for number, j in enumerate(where):
-            counts = self.levels[number]
+        for counts, j in zip(self.levels, where, strict=True):
             column = read_column(table, j, is_categorical=counts is not None)
+            if isinstance(column, NumberColumn):
+                column.require_valid(table.where(j), may_miss=may_miss)
+            columns.append(column)
+        for number, column in enumerate(columns):
+            counts = self.levels[number]
             if isinstance(column, CodedColumn) and counts is not None:
                 counts.add(column)
             elif isinstance(column, NumberColumn) and column.missing is not None:
                 self.have_missing[number] = True
-            columns.append(column)
         self.n_rows += table.n_rows
         return columns
 
@@ -159,14 +163,14 @@ class TableCounts:
 def read_column(table: Table, j: int, *, is_categorical: bool) -> Column:
     """Read a column; raise ValueError if its values are not what they should be."""
     kind = table.kind(j)
-    if kind not in ("number", *CATEGORICAL_KINDS):
+    if kind not in (*NUMERIC_KINDS, *CATEGORICAL_KINDS):
         raise ValueError(
             f"{table.where(j)} is {kind}, which is neither a number nor a category: convert it, "
             "for example a date to its year or to a string, or drop it."
         )
     if is_categorical:
         return table.coded(j)
-    if kind not in ("number", "boolean"):
+    if kind not in NUMERIC_KINDS:
         raise ValueError(
             f"{table.where(j)} is {kind}, but numbers are needed: list it in categorical_features, "
             "convert it, or drop it."
@@ -180,11 +184,7 @@ def find_categorical(table: Table, categorical_features: Any) -> list[bool]:
     if given is None:
         return [False] * n
     if isinstance(given, str):
-        if given != "from_dtype":
-            raise ValueError(
-                'categorical_features must be "from_dtype", a mask, column numbers, column names, '
-                f"a TableEncoder or None; got {given!r}."
-            )
+        require_from_dtype(given)
         return [table.kind(j) in CATEGORICAL_KINDS for j in range(n)]
     listed = np.asarray(given)
     if listed.ndim != 1:
@@ -198,6 +198,15 @@ def find_categorical(table: Table, categorical_features: Any) -> list[bool]:
             )
         return [bool(each) for each in listed]
     return _at(_as_numbers(listed.tolist(), table), n)
+
+
+def require_from_dtype(categorical_features: str) -> None:
+    """Raise ValueError unless a string for `categorical_features` is valid."""
+    if categorical_features != "from_dtype":
+        raise ValueError(
+            'categorical_features must be "from_dtype", a mask, column numbers, column names, '
+            f"a TableEncoder or None; got {categorical_features!r}."
+        )
 
 
 def _as_numbers(listed: list[Any], table: Table) -> list[int]:

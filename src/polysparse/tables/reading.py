@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from polysparse.dispatch import require_in_memory
 from polysparse.extras import how_to_install
-from polysparse.tables.columns import CodedColumn, NumberColumn, as_coded
+from polysparse.tables.columns import (
+    CodedColumn,
+    NumberColumn,
+    as_coded,
+    as_numbers,
+    code_objects,
+    objects_as_numbers,
+)
 
-CATEGORICAL_KINDS = "category", "text", "boolean"  # what "from_dtype" takes for categorical
+# Kinds of columns that "from_dtype" takes for categorical, and those that can be numbers. Columns
+# of Python objects are either, as their values are, and so are columns without any value.
+CATEGORICAL_KINDS = "category", "text", "boolean", "object"
+NUMERIC_KINDS = "number", "boolean", "object"
 
 
 class Table:
@@ -32,7 +46,7 @@ class Table:
         self.n_columns = n_columns
 
     def kind(self, j: int) -> str:
-        """Return "category", "text", "boolean" or "number"; otherwise the name of the dtype."""
+        """Return "category", "text", "boolean", "object" or "number"; else the name of the dtype."""
         raise NotImplementedError
 
     def coded(self, j: int) -> CodedColumn:
@@ -48,8 +62,15 @@ class Table:
         return f"column {j if self.names is None else repr(self.names[j])}"
 
 
+def is_lazy(X: Any) -> bool:
+    """Return whether X is a LazyFrame of polars."""
+    return type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "collect")
+
+
 def is_table(X: Any) -> bool:
     """Return whether X is a table of pandas, polars, pyarrow, or another library with Arrow."""
+    if is_lazy(X):
+        return True  # which open_table refuses
     if hasattr(X, "iloc"):
         return getattr(X, "ndim", 0) == 2
     has_columns = hasattr(X, "column_names") or hasattr(X, "columns")
@@ -63,24 +84,40 @@ def open_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
-    package = type(X).__module__.partition(".")[0]
-    if hasattr(X, "collect") and package == "polars":
-        raise TypeError("X is a polars LazyFrame; call X.collect() first.")
-    if package == "dask":
+    if type(X).__module__.partition(".")[0] == "dask":
         how = "map_partitions" if hasattr(X, "partitions") and is_table(X) else "map_blocks"
         raise TypeError(
             f"X is a dask {type(X).__name__}, but a TableEncoder needs a table in memory: call "
             "X.compute() if it fits. Otherwise learn from parts of X with partial_fit, and encode "
             f"X with X.{how}(encoder.transform)."
         )
+    _require_table_in_memory(X)
     if is_table(X):
         return PandasTable(X) if hasattr(X, "iloc") else ArrowTable(X)
+    if sparse.issparse(X):
+        raise TypeError(
+            "X is a sparse matrix, whose features have no levels: pass a table, or an array."
+        )
     array = np.asarray(X)
+    if np.ma.isMaskedArray(X):
+        array = np.where(np.ma.getmaskarray(X), None, array)
+    elif not hasattr(X, "dtype") and array.dtype.kind == "U":
+        array = np.asarray(X, dtype=object)  # so that the numbers of a list stay numbers
     if array.ndim != 2:
         raise ValueError(
-            f"X must be a table or a 2-D array; got {type(X).__name__} of shape {array.shape}."
+            f"X must be a table or a 2-D array; got {type(X).__name__} of shape {array.shape}. "
+            "Reshape your data, with X.reshape(-1, 1) if it is a single column."
         )
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X has dtype {array.dtype}.")
     return ArrayTable(array)
+
+
+def _require_table_in_memory(X: Any) -> None:
+    """Raise TypeError if X is not in this process, or is yet to be computed."""
+    require_in_memory(X)
+    if is_lazy(X):
+        raise TypeError("X is a polars LazyFrame; call X.collect() first.")
 
 
 def _as_names(names: Sequence[Any]) -> list[str] | None:
@@ -119,28 +156,48 @@ class PandasTable(Table):
             return "boolean"
         if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
             return "number"
-        is_text = types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
-        return "text" if is_text else str(dtype)
+        if types.is_object_dtype(dtype):
+            return "object"
+        return "text" if types.is_string_dtype(dtype) else str(dtype)
 
     def coded(self, j: int) -> CodedColumn:
         column, where = self.frame.iloc[:, j], self.where(j)
         dtype = column.dtype
         if dtype.name == "category":
             categories = column.cat.categories
-            if categories.dtype.kind not in "OUbiuf" and not _is_string(categories.dtype):
-                categories = categories.astype(str)  # intervals and dates, as pandas shows them
+            if _is_shown_as_text(categories.dtype):
+                categories = categories.astype(str)
             return as_coded(column.cat.codes.to_numpy(), categories.tolist(), where)
         if hasattr(dtype, "pyarrow_dtype") or _is_string(dtype):
-            with suppress(ImportError):
+            with suppress(ImportError, UnicodeEncodeError):  # of lone surrogates
                 import pyarrow as pa
 
                 return as_coded(*_encode(pa.array(column, from_pandas=True)), where)
-        codes, values = column.factorize()  # which is faster than pyarrow for Python objects
-        return as_coded(codes, values.tolist(), where)
+        try:
+            codes, levels = column.factorize()  # which is faster than pyarrow for Python objects
+        except TypeError:
+            return code_objects(column, where)
+        values = levels.tolist()
+        if dtype == object and not all(isinstance(value, str) for value in values):
+            return code_objects(column, where)
+        return as_coded(codes, values, where)
 
     def numbers(self, j: int) -> NumberColumn:
         column = self.frame.iloc[:, j]
-        return _as_numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        if column.dtype == object:
+            return objects_as_numbers(column, self.where(j))
+        return as_numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _is_shown_as_text(dtype: Any) -> bool:
+    """Return whether categories of a dtype, such as intervals and dates, become texts."""
+    from pandas import ArrowDtype
+    from pandas.api import types
+
+    if isinstance(dtype, ArrowDtype):
+        return _arrow_kind(dtype.pyarrow_dtype) not in ("text", "boolean", "number")
+    is_plain = types.is_object_dtype(dtype) or types.is_numeric_dtype(dtype) or _is_string(dtype)
+    return not is_plain
 
 
 def _is_string(dtype: Any) -> bool:
@@ -159,7 +216,12 @@ class ArrowTable(Table):
                 f"Tables of {type(table).__module__.partition('.')[0]} need pyarrow: "
                 f"{how_to_install('cli')}"
             ) from None
-        self.table = table if isinstance(table, pa.Table | pa.RecordBatch) else pa.table(table)
+        try:
+            self.table = table if isinstance(table, pa.Table | pa.RecordBatch) else pa.table(table)
+        except pa.ArrowInvalid as error:
+            raise ValueError(
+                f"pyarrow cannot read X: {error}. Convert the columns of this type, or drop them."
+            ) from None
         names = _as_names(self.table.column_names)
         super().__init__(names, self.table.num_rows, self.table.num_columns)
 
@@ -175,7 +237,7 @@ class ArrowTable(Table):
         column = self.table.column(j)
         if column.type != pa.float64():
             column = column.cast(pa.float64(), safe=False)
-        return _as_numbers(np.asarray(column, np.float64))
+        return as_numbers(np.asarray(column, np.float64))
 
 
 def _arrow_kind(dtype: Any) -> str:
@@ -188,7 +250,9 @@ def _arrow_kind(dtype: Any) -> str:
         return "boolean"
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
         return "number"
-    is_text = types.is_string(dtype) or types.is_large_string(dtype) or types.is_null(dtype)
+    if types.is_null(dtype):
+        return "object"
+    is_text = types.is_string(dtype) or types.is_large_string(dtype)
     return "text" if is_text or str(dtype) == "string_view" else str(dtype)
 
 
@@ -200,13 +264,15 @@ def _encode(column: Any) -> tuple[NDArray[Any], list[Any]]:
         return np.full(len(column), -1), []
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    if isinstance(column, pa.ChunkedArray):
-        chunks = column.unify_dictionaries().chunks
-        if not chunks:
-            return np.empty(0, np.int64), []
-        codes = [_codes_of(chunk) for chunk in chunks]
-        return codes[0] if len(codes) == 1 else np.concatenate(codes), _values_of(chunks[0])
-    return _codes_of(column), _values_of(column)
+    if not isinstance(column, pa.ChunkedArray):
+        return _codes_of(column), _values_of(column)
+    if any(chunk.dictionary.null_count for chunk in column.chunks):  # which cannot be unified
+        column = column.cast(column.type.value_type).dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
+    if not chunks:
+        return np.empty(0, np.int64), []
+    codes = [_codes_of(chunk) for chunk in chunks]
+    return codes[0] if len(codes) == 1 else np.concatenate(codes), _values_of(chunks[0])
 
 
 def _codes_of(chunk: Any) -> NDArray[Any]:
@@ -227,31 +293,26 @@ class ArrayTable(Table):
 
     def __init__(self, array: NDArray[Any]) -> None:
         super().__init__(None, *array.shape)
-        self.array = array
+        self.array = array.astype(object) if array.dtype.kind == "T" else array  # of StringDType
 
     def kind(self, j: int) -> str:
         kinds = {"b": "number", "i": "number", "u": "number", "f": "number", "U": "text"}
         if self.array.dtype != object:
             return kinds.get(self.array.dtype.kind, str(self.array.dtype))
-        is_text = any(isinstance(value, str) for value in self.array[:, j])
-        return "text" if is_text else "number"
+        types = {type(value) for value in self.array[:, j]}
+        if any(issubclass(each, str) for each in types):
+            return "object"
+        return "number" if any(issubclass(each, Real | Decimal) for each in types) else "object"
 
     def coded(self, j: int) -> CodedColumn:
         column = self.array[:, j]
-        if column.dtype != object:
-            values, codes = np.unique(column, return_inverse=True)
-            return as_coded(codes, values.tolist(), self.where(j))
-        numbers: dict[Any, int] = {}
-        codes = np.array([numbers.setdefault(value, len(numbers)) for value in column], np.int64)
-        return as_coded(codes, list(numbers), self.where(j))
+        if column.dtype == object:
+            return code_objects(column, self.where(j))
+        values, codes = np.unique(column, return_inverse=True)
+        return as_coded(codes, values.tolist(), self.where(j))
 
     def numbers(self, j: int) -> NumberColumn:
-        return _as_numbers(self.array[:, j].astype(np.float64))
-
-
-def _as_numbers(values: NDArray[np.float64]) -> NumberColumn:
-    """Return numbers of which NaN are missing. The array is not changed."""
-    missing = np.isnan(values)
-    if not missing.any():
-        return NumberColumn(values, None)
-    return NumberColumn(np.where(missing, 0.0, values), missing)
+        column = self.array[:, j]
+        if column.dtype == object:
+            return objects_as_numbers(column, self.where(j))
+        return as_numbers(column.astype(np.float64))

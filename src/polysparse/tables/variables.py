@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -61,9 +61,9 @@ class CategoricalVariable:
         """The level of each feature, including those for missing values and rare levels."""
         names = list(self.levels)
         if self.missing == "level":
-            names.append(_distinct(MISSING, names))
+            names.append(distinct(MISSING, names))
         if self.has_rare:
-            names.append(_distinct(RARE, names))
+            names.append(distinct(RARE, names))
         return names
 
     @property
@@ -118,8 +118,8 @@ class CategoricalVariable:
         code = int(column.codes[row])
         what = "a missing value" if code < 0 else f"the level {column.levels[code]!r}"
         raise ValueError(
-            f"{where} has {what} in row {row}, which did not occur in fit: use "
-            'handle_unknown="ignore" to store nothing for it.'
+            f"{where} has {what} in row {row}, which did not occur in fit; "
+            'handle_unknown="ignore" would store nothing for it.'
         )
 
     def value_of(self, feature: int, value: float) -> Any:
@@ -179,15 +179,7 @@ class NumericVariable:
 
     def place(self, column: NumberColumn, first: int, where: str, is_strict: bool) -> list[Placed]:
         """Return the features of rows, counted from `first`; zeros are not stored."""
-        if column.missing is not None and not self.has_indicator:
-            raise ValueError(
-                f"{where} is missing in row {int(np.argmax(column.missing))}: fill in missing "
-                'numbers, or use missing="indicator" for a feature that tells where they are.'
-            )
-        infinite = np.isinf(column.values)
-        if infinite.any():
-            row = int(np.argmax(infinite))
-            raise ValueError(f"{where} is {column.values[row]} in row {row}; it must be finite.")
+        column.require_valid(where, may_miss=self.has_indicator)
         stored = column.values != 0
         placed = [_placed(stored, first, column.values)]
         if self.has_indicator:
@@ -222,7 +214,7 @@ def _placed(
     return Placed(features, values, bool(stored.all()))
 
 
-def _distinct(name: str, others: Sequence[str]) -> str:
+def distinct(name: str, others: Iterable[str]) -> str:
     """Return a name that is not among others."""
     taken = set(others)
     while name in taken:
@@ -240,13 +232,11 @@ def variable_in(description: Any) -> Variable:
         return NumericVariable(**given)
     if kind != "categorical":
         raise ValueError(f"the kind of a variable is {kind!r}")
+    if type(given["levels"]) is not list or type(given["rare"]) is not list:
+        raise ValueError("the levels of a variable are not a list")
     levels, rare = tuple(given["levels"]), tuple(given["rare"])
-    texts = (given["name"], *levels, *rare)
-    if not all(type(text) is str for text in texts) or given["missing"] not in (
-        None,
-        "level",
-        "rare",
-    ):
+    are_texts = all(type(text) is str for text in (given["name"], *levels, *rare))
+    if not are_texts or given["missing"] not in (None, "level", "rare"):
         raise ValueError("a categorical variable is damaged")
     if len({*levels, *rare}) != len(levels) + len(rare):
         raise ValueError(f"variable {given['name']!r} has a level twice")

@@ -1,0 +1,281 @@
+"""Columns of every library and dtype: what they become, and which are refused."""
+
+import builtins
+import datetime as dt
+import subprocess
+import sys
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from polysparse import TableEncoder
+
+
+def encoded(table, *args, **options):
+    """Return the names and the values of features; `transform` agrees with `fit_transform`."""
+    encoder = TableEncoder(*args, **options)
+    found = encoder.fit_transform(table)
+    assert np.array_equal(encoder.transform(table).toarray(), found.toarray())
+    return list(encoder.get_feature_names_out()), found.toarray().tolist()
+
+
+def of_pandas(values, dtype=None):
+    return pd.DataFrame({"a": pd.Series(values, dtype=dtype)})
+
+
+def of_polars(values, dtype=None):
+    return pl.DataFrame({"a": pl.Series(values, dtype=dtype)})
+
+
+def of_arrow(values, dtype=None):
+    return pa.table({"a": pa.array(values, dtype)})
+
+
+def dictionary(codes, values):
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(values))
+
+
+ARROW_DICTIONARY = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))
+B_NONE_A = {
+    "pandas, object": lambda: of_pandas(["b", None, "a"], object),
+    "pandas, other missing values": lambda: of_pandas(["b", pd.NA, "a"], object),
+    "pandas, string": lambda: of_pandas(["b", None, "a"], "string"),
+    "pandas, string[python]": lambda: of_pandas(["b", None, "a"], "string[python]"),
+    "pandas, string[pyarrow]": lambda: of_pandas(["b", None, "a"], "string[pyarrow]"),
+    "pandas, ArrowDtype": lambda: of_pandas(["b", None, "a"], pd.ArrowDtype(pa.string())),
+    "pandas, Arrow dictionary": lambda: of_pandas(["b", None, "a"], ARROW_DICTIONARY),
+    "pandas, category": lambda: of_pandas(["b", None, "a"], "category"),
+    "pandas, ordered": lambda: of_pandas(
+        ["b", None, "a"], pd.CategoricalDtype(["b", "unused", "a"], ordered=True)
+    ),
+    "polars, String": lambda: of_polars(["b", None, "a"]),
+    "polars, Categorical": lambda: of_polars(["b", None, "a"], pl.Categorical),
+    "polars, Enum": lambda: of_polars(["b", None, "a"], pl.Enum(["b", "unused", "a"])),
+    "polars, two chunks": lambda: pl.concat(
+        [of_polars(["b", None], pl.Categorical), of_polars(["a"], pl.Categorical)], rechunk=False
+    ),
+    "pyarrow, string": lambda: of_arrow(["b", None, "a"]),
+    "pyarrow, large_string": lambda: of_arrow(["b", None, "a"], pa.large_string()),
+    "pyarrow, string_view": lambda: of_arrow(["b", None, "a"], pa.string_view()),
+    "pyarrow, slice": lambda: of_arrow(["z", "b", None, "a", "z"]).slice(1, 3),
+    "pyarrow, RecordBatch": lambda: pa.record_batch({"a": ["b", None, "a"]}),
+    "pyarrow, null in a dictionary": lambda: pa.table(
+        {"a": dictionary([0, 1, 2], ["b", None, "a"])}
+    ),
+    "pyarrow, a level twice": lambda: pa.table({"a": dictionary([2, None, 0], ["a", "a", "b"])}),
+    "pyarrow, two dictionaries": lambda: pa.table(
+        {"a": pa.chunked_array([dictionary([1, None], ["a", "b"]), dictionary([0], ["a", "c"])])}
+    ),
+    "pyarrow, two dictionaries with null": lambda: pa.table(
+        {"a": pa.chunked_array([dictionary([0, 1], ["b", None]), dictionary([1], [None, "a"])])}
+    ),
+    "numpy, object": lambda: np.array([["b"], [None], ["a"]], dtype=object),
+    "numpy, NA": lambda: np.array([["b"], [pd.NA], ["a"]], dtype=object),
+    "lists": lambda: [["b"], [None], ["a"]],
+}
+
+
+@pytest.mark.parametrize("form", B_NONE_A)
+def test_texts_and_categories_become_levels(form):
+    names, values = encoded(B_NONE_A[form]())
+    assert [name.partition("=")[2] for name in names] == ["a", "b", "(missing)"]
+    assert values == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+
+TWO_NONE_ZERO = {
+    "pandas, float": lambda: of_pandas([2.0, np.nan, 0.0]),
+    "pandas, Int64": lambda: of_pandas([2, None, 0], "Int64"),
+    "pandas, Float32": lambda: of_pandas([2, None, 0], "Float32"),
+    "pandas, sparse": lambda: of_pandas(pd.arrays.SparseArray([2.0, np.nan, 0.0])),
+    "pandas, int64[pyarrow]": lambda: of_pandas([2, None, 0], "int64[pyarrow]"),
+    "pandas, object": lambda: of_pandas([2, None, Decimal(0)], object),
+    "polars, Int64": lambda: of_polars([2, None, 0]),
+    "polars, Float64": lambda: of_polars([2.0, None, 0.0]),
+    "polars, NaN": lambda: of_polars([2.0, float("nan"), 0.0]),
+    "polars, Decimal": lambda: of_polars([Decimal(2), None, Decimal(0)]),
+    "pyarrow, int8": lambda: of_arrow([2, None, 0], pa.int8()),
+    "pyarrow, decimal": lambda: of_arrow([Decimal("2.00"), None, Decimal("0.00")]),
+    "numpy, float32": lambda: np.array([[2], [np.nan], [0]], np.float32),
+    "numpy, object": lambda: np.array([[2], [pd.NA], [0]], object),
+    "numpy, masked": lambda: np.ma.masked_array([[2], [7], [0]], mask=[[False], [True], [False]]),
+}
+
+
+@pytest.mark.parametrize("form", TWO_NONE_ZERO)
+def test_numbers_stay_and_missing_ones_have_an_indicator(form):
+    names, values = encoded(TWO_NONE_ZERO[form](), None, missing="indicator")
+    assert [name[1:].lstrip("0") for name in names] == ["", "=(missing)"]
+    assert values == [[2, 0], [0, 1], [0, 0]]
+
+
+@pytest.mark.parametrize("form", TWO_NONE_ZERO)
+def test_numbers_that_are_listed_become_levels(form):
+    names, values = encoded(TWO_NONE_ZERO[form](), [0])
+    assert [name.partition("=")[2] for name in names] == ["0", "2", "(missing)"]
+    assert values == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        of_pandas([True, None, False], "boolean"),
+        of_pandas([True, None, False], object),
+        of_pandas(pd.Categorical([True, None, False])),
+        of_pandas([True, None, False], "bool[pyarrow]"),
+        of_polars([True, None, False]),
+        of_arrow([True, None, False]),
+    ],
+)
+def test_booleans_are_levels(table):
+    names, values = encoded(table)
+    assert names == ["a=False", "a=True", "a=(missing)"]
+    assert values == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "table", [of_pandas([None, None], object), of_polars([None, None]), of_arrow(pa.nulls(2))]
+)
+def test_a_column_without_values_is_a_level_or_missing_numbers(table):
+    assert encoded(table) == (["a=(missing)"], [[1], [1]])
+    assert encoded(table, None, missing="indicator") == (["a", "a=(missing)"], [[0, 1], [0, 1]])
+
+
+def test_true_and_one_are_different_levels():
+    names, values = encoded(of_pandas([True, 1, "1", 1.0], object))
+    assert (names, values) == (["a=1", "a=True"], [[0, 1], [1, 0], [1, 0], [1, 0]])
+
+
+def test_intervals_and_dates_that_are_categories_are_shown_as_pandas_shows_them():
+    names, _ = encoded(of_pandas(pd.cut([1.0, 5.0], [0, 2, 10])))
+    assert names == ["a=(0, 2]", "a=(2, 10]"]
+    names, _ = encoded(of_pandas(pd.Categorical(pd.to_datetime(["2021-05-01", "2020-05-01"]))))
+    assert names == ["a=2020-05-01", "a=2021-05-01"]
+
+
+def test_lone_surrogates_are_levels():
+    for dtype in (object, "string[python]"):
+        names, _ = encoded(of_pandas(["\ud800", "b"], dtype))
+        assert names == ["a=b", "a=\ud800"]
+
+
+DAY = dt.datetime(2020, 1, 1)
+REFUSED = {
+    "pandas, datetime": lambda: of_pandas([DAY]),
+    "pandas, timedelta": lambda: of_pandas([dt.timedelta(1)]),
+    "pandas, period": lambda: of_pandas(pd.period_range("2020", periods=1)),
+    "pandas, complex": lambda: of_pandas([1j]),
+    "polars, Date": lambda: of_polars([DAY.date()]),
+    "polars, Duration": lambda: of_polars([dt.timedelta(1)]),
+    "polars, List": lambda: of_polars([[1]]),
+    "polars, Struct": lambda: of_polars([{"x": 1}]),
+    "pyarrow, timestamp": lambda: of_arrow([DAY]),
+    "pyarrow, binary": lambda: of_arrow([b"x"]),
+    "numpy, datetime": lambda: np.array([["2020-01-01"]], "M8[D]"),
+}
+
+
+@pytest.mark.parametrize("form", REFUSED)
+def test_other_columns_are_refused_with_a_way_out(form):
+    with pytest.raises(ValueError, match=r"column ('a'|0) is .*convert it, .*or drop it"):
+        TableEncoder().fit(REFUSED[form]())
+
+
+@pytest.mark.parametrize("value", [[1], (1, 2), b"x", dt.date(2020, 1, 1)])
+def test_python_objects_that_are_not_levels_are_refused(value):
+    with pytest.raises(TypeError, match="column 'a' has the value .*which is not a level"):
+        TableEncoder().fit(of_pandas([value], object))
+
+
+def test_text_among_numbers_names_column_and_row():
+    encoder = TableEncoder([1]).fit(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
+    table = pd.DataFrame({"a": pd.Series([1, "two"], dtype=object), "b": ["x", "y"]})
+    with pytest.raises(ValueError, match="column 'a' has 'two' in row 1, but numbers are needed"):
+        encoder.transform(table)
+    with pytest.raises(ValueError, match="column 'a' is text, but numbers are needed"):
+        encoder.transform(pl.DataFrame({"a": ["1", "two"], "b": ["x", "y"]}))
+
+
+def test_what_is_not_in_memory_is_refused_with_a_way_out():
+    with pytest.raises(TypeError, match=r"LazyFrame; call X.collect\(\)"):
+        TableEncoder().fit(of_polars(["a"]).lazy())
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(TypeError, match=r"Call X.compute\(\)"):
+        TableEncoder().fit(da.ones((2, 2)))
+
+
+@pytest.mark.parametrize("X", [None, "text", [1, 2], pd.Series(["a"])])
+def test_what_is_not_a_table_is_refused(X):
+    with pytest.raises(ValueError, match="X must be a table or a 2-D array"):
+        TableEncoder().fit(X)
+
+
+def test_names_of_columns_are_strings_or_all_others():
+    names, _ = encoded(pd.DataFrame([["a", 2.0]], columns=[5, 7]))
+    assert names == ["x0=a", "x1"]
+    with pytest.raises(TypeError, match="must all have strings as names"):
+        TableEncoder().fit(pd.DataFrame([["a", 2.0]], columns=["a", 7]))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [pd.DataFrame([[1, 2]], columns=["a", "a"]), pa.table([[1], [2]], names=["a", "a"])],
+)
+def test_two_columns_of_the_same_name_are_refused(table):
+    with pytest.raises(ValueError, match="two columns named 'a'"):
+        TableEncoder().fit(table)
+
+
+def test_tables_that_cannot_be_written_to_are_read_and_not_changed():
+    numbers, words = np.array([1.0, np.nan]), np.array(["a", "b"], dtype=object)
+    for array in (numbers, words):
+        array.flags.writeable = False
+    frame = pd.DataFrame({"n": pd.Series(numbers, copy=False), "w": pd.Series(words, copy=False)})
+    _, values = encoded(frame, missing="indicator")
+    assert values == [[1, 0, 1, 0], [0, 1, 0, 1]]
+    assert np.isnan(numbers[1])
+
+
+# ------------------------------------------------------------------------------ optional libraries
+
+
+def test_polysparse_needs_no_library_of_tables():
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(('pandas', 'polars', 'pyarrow')));"
+        "import polysparse as p;"
+        "print(p.TableEncoder([0]).fit_transform([['a', 1.0], ['b', 2.0]]).toarray().tolist());"
+        "p.PolynomialRidge(categorical_features=[0]).fit([['a', 1.0], ['b', 2.0]], [1, 2])"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[[1.0, 0.0, 1.0], [0.0, 1.0, 2.0]]"
+
+
+@pytest.fixture
+def no_pyarrow(monkeypatch):
+    """Hide pyarrow from import statements."""
+    given = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.partition(".")[0] == "pyarrow":
+            raise ImportError("hidden")
+        return given(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+
+
+@pytest.mark.parametrize("dtype", [object, "string[python]", "category"])
+def test_pandas_needs_no_pyarrow(no_pyarrow, dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names, _ = encoded(of_pandas(["b", None, "a"], dtype))
+    assert names == ["a=a", "a=b", "a=(missing)"]
+
+
+def test_polars_needs_pyarrow(no_pyarrow):
+    with pytest.raises(ImportError, match="Tables of polars need pyarrow: pip install"):
+        TableEncoder().fit(of_polars(["a"]))
