@@ -75,8 +75,8 @@ top = model.top_terms(6, within="hour:day")
 top[["name", "weight"]].round(1)
 
 # %%
-# Snow and missing reports are rare. A :class:`~polysparse.TableEncoder` with other settings puts rare
-# levels into one, "(other)".
+# Snow and missing reports are rare. A :class:`~polysparse.TableEncoder` with other settings puts
+# rare levels into one, "(other)".
 
 encoder = TableEncoder(min_frequency=0.035)
 compact = PolynomialRidge(alpha=10, categorical_features=encoder).fit(rentals[train], count[train])

@@ -150,7 +150,7 @@ def test_batches_of_a_table_count_as_a_single_fit():
 
 def test_new_levels_in_a_batch_are_not_silently_dropped():
     poly = ObservedPolynomialFeatures(categorical_features="from_dtype").partial_fit(FRAME)
-    with pytest.raises(ValueError, match="the level 'Bonn' in row 0.*fit a TableEncoder to all"):
+    with pytest.raises(ValueError, match=r"the level 'Bonn' in row 0.*fit a TableEncoder to all"):
         poly.partial_fit(FRAME.assign(city="Bonn"))
     poly.partial_fit(FRAME)
     assert np.array_equal(poly.counts_[:1], [2 * len(FRAME)])

@@ -171,5 +171,5 @@ def test_damaged_levels_are_refused(damage, tmp_path):
     file = ModelFile.read(path)
     damage(file.more["table"])
     file.write(path)
-    with pytest.raises(FileFault, match="model.npz is damaged"):
+    with pytest.raises(FileFault, match=r"model.npz is damaged"):
         load_model(path)

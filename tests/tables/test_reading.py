@@ -187,7 +187,7 @@ def test_other_columns_are_refused_with_a_way_out(form):
 
 @pytest.mark.parametrize("value", [[1], (1, 2), b"x", dt.date(2020, 1, 1)])
 def test_python_objects_that_are_not_levels_are_refused(value):
-    with pytest.raises(TypeError, match="column 'a' has the value .*which is not a level"):
+    with pytest.raises(TypeError, match=r"column 'a' has the value .*which is not a level"):
         TableEncoder().fit(of_pandas([value], object))
 
 

@@ -394,6 +394,13 @@ default="from_dtype"
         encoder._set_encoding(encoding, None)
         return encoder
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.missing == "indicator"  # of numbers; levels may be missing
+        return tags
+
 
 def _require_plain(categorical_features: Any) -> None:
     """Raise ValueError if what a file has as `categorical_features` is not valid."""
@@ -402,10 +409,3 @@ def _require_plain(categorical_features: Any) -> None:
     is_list = isinstance(categorical_features, list)
     if not is_list or not all(type(each) in (bool, int, str) for each in categorical_features):
         raise ValueError(f"its categorical_features are {categorical_features!r}")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        return tags

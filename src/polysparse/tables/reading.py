@@ -46,7 +46,7 @@ class Table:
         self.n_columns = n_columns
 
     def kind(self, j: int) -> str:
-        """Return "category", "text", "boolean", "object" or "number"; else the name of the dtype."""
+        """Return "category", "text", "boolean", "object" or "number"; else the dtype's name."""
         raise NotImplementedError
 
     def coded(self, j: int) -> CodedColumn:
@@ -100,7 +100,8 @@ def open_table(X: Any) -> Table:
         )
     array = np.asarray(X)
     if np.ma.isMaskedArray(X):
-        array = np.where(np.ma.getmaskarray(X), None, array)
+        array = array.astype(object)
+        array[np.ma.getmaskarray(X)] = None
     elif not hasattr(X, "dtype") and array.dtype.kind == "U":
         array = np.asarray(X, dtype=object)  # so that the numbers of a list stay numbers
     if array.ndim != 2:
@@ -178,7 +179,7 @@ class PandasTable(Table):
         except TypeError:
             return code_objects(column, where)
         values = levels.tolist()
-        if dtype == object and not all(isinstance(value, str) for value in values):
+        if column.dtype.kind == "O" and not all(isinstance(value, str) for value in values):
             return code_objects(column, where)
         return as_coded(codes, values, where)
 
