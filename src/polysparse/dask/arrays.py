@@ -44,8 +44,8 @@ def rows_like(X: Any, n_rows: int) -> Any:
 def as_encoded(estimator: Any, rows: Any) -> Any:
     """Return rows as CSR, if an estimator was fitted to a table: they are taken as encoded ones.
 
-    Dense rows in memory are taken as a table instead. Dask knows only of the first block whether
-    blocks are sparse, and of none if they were made from a DataFrame.
+    Dense rows in memory are taken as a table instead. What a dask array states about its blocks is
+    not reliable: after `map_partitions` of a DataFrame it states dense ones, though they are CSR.
     """
     if encoder_of(estimator) is None or sparse.issparse(rows):
         return rows
