@@ -100,15 +100,6 @@ def test_models_are_read_by_variables_and_levels(tmp_path):
     assert "city=Oslo hours" in (tmp_path / "model.txt").read_text()
 
 
-def test_onnx_takes_encoded_rows(tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    model = PolynomialLogisticRegression().fit(FRAME, CLASSES)
-    model.to_onnx(tmp_path / "model.onnx", dtype=np.float64)
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    labels = session.run(["label"], {"X": ENCODED.toarray()})[0]
-    assert np.array_equal(labels, model.predict(FRAME))
-
-
 def test_scikit_learn_searches_and_validates_tables():
     model = PolynomialLogisticRegression(categorical_features=TableEncoder())
     search = GridSearchCV(model, {"categorical_features__min_frequency": [1, N]}, cv=3)

@@ -204,7 +204,7 @@ def test_what_is_not_in_memory_is_refused_with_a_way_out():
     with pytest.raises(TypeError, match=r"LazyFrame; call X.collect\(\)"):
         TableEncoder().fit(of_polars(["a"]).lazy())
     da = pytest.importorskip("dask.array")
-    with pytest.raises(TypeError, match=r"Call X.compute\(\)"):
+    with pytest.raises(TypeError, match=r"call X.compute\(\)"):
         TableEncoder().fit(da.ones((2, 2)))
 
 
