@@ -105,7 +105,8 @@ def mutated_text(rng: random.Random, folder: Path) -> str:
     code = cli.main([*command, "--n-features", "1000000", "--one-based"])
     if code:
         return REFUSED if code in (1, 2) else WRONG
-    return SAME if polysparse.load(folder / "out").shape[0] <= 9 else WRONG
+    n_rows = polysparse.load(folder / "out").shape[0]
+    return SAME if n_rows <= text.count(b"\n") + 1 else WRONG  # lines may have been cut in two
 
 
 def damaged_store(rng: random.Random, folder: Path) -> str:

@@ -27,9 +27,11 @@ struct RankKeys {
         uint64_t base;
 
         POLYSPARSE_INLINE uint64_t operator()(int64_t a) const {
-            const int64_t depth = out_of_lanes(deepest - columns[a]);
-            POLYSPARSE_ASSUME(depth > -d);
-            return base - simplex(d, depth);
+            // Of a column that has changed since it was inspected, any number: nothing is assumed.
+            const auto column = static_cast<uint64_t>(columns[a]);
+            const int64_t depth =
+                out_of_lanes(static_cast<int64_t>(static_cast<uint64_t>(deepest) - column));
+            return base - (d == 2 ? triangle(depth) : simplex(d, depth));
         }
     };
 

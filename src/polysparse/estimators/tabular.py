@@ -79,9 +79,9 @@ def read_table(estimator: Any, encoder: TableEncoder, X: Any, *, reset: bool, **
         encoded = X
         if X.shape[-1] != encoder._encoding.n_features:
             raise ValueError(
-                f"X is sparse and has {X.shape[-1]} features, but a table becomes "
-                f"{encoder._encoding.n_features} in {type(estimator).__name__}: pass a table, or "
-                "table_encoder_.transform(table)."
+                f"X has {X.shape[-1]} features and is not a table, but {type(estimator).__name__} was "
+                f"fitted to a table that became {encoder._encoding.n_features} features: pass a table, "
+                "or table_encoder_.transform(table)."
             )
     elif encoder.__sklearn_is_fitted__():
         encoded = encoder.transform(X)
