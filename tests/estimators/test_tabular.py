@@ -112,7 +112,7 @@ def test_invalid_values_are_refused_for_sparse_data_too(make):
         make(categorical_features="dtype").fit(ENCODED)
     with pytest.raises(ValueError, match="needs a table or an array, but X is sparse"):
         make(categorical_features=[0]).fit(ENCODED)
-    with pytest.raises(ValueError, match="X has 2 features and is not a table.* became 7"):
+    with pytest.raises(ValueError, match=r"X has 2 features and is not a table.* became 7"):
         make(categorical_features="from_dtype").fit(FRAME).transform(ENCODED[:, :2])
 
 

@@ -77,11 +77,12 @@ def read_table(estimator: Any, encoder: TableEncoder, X: Any, *, reset: bool, **
         )
     if sparse.issparse(X):
         encoded = X
-        if X.shape[-1] != encoder._encoding.n_features:
+        n_features = encoder._encoding.n_features
+        if X.shape[-1] != n_features:
             raise ValueError(
-                f"X has {X.shape[-1]} features and is not a table, but {type(estimator).__name__} was "
-                f"fitted to a table that became {encoder._encoding.n_features} features: pass a table, "
-                "or table_encoder_.transform(table)."
+                f"X has {X.shape[-1]} features and is not a table, but {type(estimator).__name__} "
+                f"was fitted to a table that became {n_features} features: pass a table, or "
+                "table_encoder_.transform(table)."
             )
     elif encoder.__sklearn_is_fitted__():
         encoded = encoder.transform(X)
