@@ -101,7 +101,7 @@ def test_parquet_that_is_not_a_sparse_matrix(tmp_path, capsys):
         assert message in capsys.readouterr().err
 
     lists, values = pa.array([[0, 1], [2]]), pa.array([[1.0, 2.0], [3.0]])
-    refuse({"a": lists}, "has no list column 'indices'")
+    refuse({"a": lists}, "which is neither a number nor a category: read it as text with --cat")
     refuse({"indices": lists}, "has no list column 'values'")
     refuse({"indices": [1, 2], "values": values}, "has no list column 'indices'")
     refuse({"indices": pa.array([[0], [2]]), "values": values}, "different numbers of indices")

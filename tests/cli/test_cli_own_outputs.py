@@ -228,9 +228,9 @@ def test_a_file_that_does_not_say_what_it_is(inside, capsys):
         error = refused(capsys, 1, "names", name, "--columns", 1)
         assert f"{name}: has no description of its columns" in error
     assert "gone.npz: no such file" in refused(capsys, 1, "names", "gone.npz")
-    (inside / "out.csv").write_text("a\n")
-    error = refused(capsys, 2, "names", "out.csv")
-    assert error.count("out.csv") == 1
+    (inside / "out.xls").write_text("a\n")
+    error = refused(capsys, 2, "names", "out.xls")
+    assert error.count("out.xls") == 1
     assert "unknown ending" in error
 
 

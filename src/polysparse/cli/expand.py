@@ -38,6 +38,7 @@ from polysparse.files.opening import (
 )
 from polysparse.files.paths import locked, vocabulary_of
 from polysparse.files.source import Source
+from polysparse.files.table_source import SHOWN
 from polysparse.files.targets import (
     require_not_held,
     require_writable_target,
@@ -134,6 +135,7 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
     with ProgressBar(options.quiet, n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
         plan, learnt = plan_output(options, source, vocabulary, resources)
+        _print_classes(options, source)
         is_new = stream_expansion(
             source,
             options.output,
@@ -146,6 +148,14 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
     print_dropped(source, options.vocabulary, options)
     if not options.quiet and not progress.is_shown:
         _print_summary(options.output, plan, progress.stored if is_new else None)
+
+
+def _print_classes(options: argparse.Namespace, source: Source) -> None:
+    """Print which numbers stand for the classes of a table, since OUT has numbers as labels."""
+    if source.classes is not None:
+        shown = [f"{each} is {i}" for i, each in enumerate(source.classes[:SHOWN])]
+        more = ", ..." * (len(source.classes) > SHOWN)
+        print_note(f"{source.path}: as labels, {', '.join(shown)}{more}.", options)
 
 
 def _print_summary(output: Path, plan: ExpansionPlan, stored: int | None) -> None:

@@ -39,16 +39,20 @@ from polysparse.cli.request import (
     print_notes,
     read_vocabulary,
 )
+from polysparse.cli.tables import table_reading
 from polysparse.files.errors import FileFault
 from polysparse.files.field_table import FIELDS, fields_in
 from polysparse.files.model_file import ModelFile
 from polysparse.files.source import Source
+from polysparse.files.table_source import TableReading
 from polysparse.files.targets import require_not_held, require_writable_file
 from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes, require_memory, require_within
 from polysparse.stream.predict import score_classes, score_regression
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
+from polysparse.tables.encoding import TableEncoding
+from polysparse.tables.variables import CategoricalVariable
 
 
 def add_to(commands: Any) -> None:
@@ -146,6 +150,10 @@ def _require_labels(source: Source, what_for: str) -> None:
     if source.summary.n_rows == 0:
         raise FileFault(f"{source.path} has no rows to {what_for}.")
     if not source.summary.has_labels:
+        if source.is_table:
+            raise Misuse(
+                f"{source.path} is a table: give the column with its labels, --target NAME."
+            )
         raise FileFault(
             f"{source.path} has no labels to {what_for}: they are the first number of a line of "
             "svmlight text, or the column 'label' of Parquet."
@@ -156,9 +164,10 @@ def _open_test(options: argparse.Namespace, source: Source) -> Source:
     """Open the test data, before anything takes long."""
     n_features = source.summary.n_features
     zero_based = None if source.base is None else source.base == 0
-    fields = source.groups if options.groups is None else None
-    noun = str(source.path)
-    test = open_like(options.test, options, source.path, n_features, zero_based, noun, fields)
+    fields = source.groups if options.groups is None and not source.is_table else None
+    has_classes = source.classes is not None if source.is_table else None
+    like = options.test, options, source.path, n_features, zero_based, str(source.path)
+    test = open_like(*like, fields, source.table, has_classes)
     try:
         _require_labels(test, "test a model on")
     except BaseException:
@@ -189,7 +198,7 @@ def _fit(
         X, y = read_whole(source, Resources(options.max_memory, options.jobs, progress))
     print_dropped(source, options.vocabulary, options)
     labels = _as_labels(y, source, options)
-    model, n_columns = _make_model(options, X, vocabulary, basis)
+    model, n_columns = _make_model(options, X, vocabulary, basis, source.table)
     model.set_params(feature_names=feature_names)
     n_classes = len(np.unique(labels)) if options.model == "logistic" else 1
     n_vectors = model._n_vectors * (n_classes if n_classes > 2 else 1)
@@ -197,6 +206,9 @@ def _fit(
     _require_room(options, n_bytes + 8 * n_vectors * n_columns, what)
     with _solver_output(options):
         model.fit(X, labels)
+    if source.table is not None:
+        model.set_params(categorical_features=_categorical_features(options, source.table))
+        return as_file(model, **{BASE: source.base}), model
     fields = fields_in(model.column_space_.basis.groups, source.groups)
     return as_file(model, **{BASE: source.base, FIELDS: fields}), model
 
@@ -227,6 +239,13 @@ def _as_labels(
 ) -> NDArray[Any]:
     """Return labels as numbers, or as integers if they are classes."""
     assert labels is not None
+    if source.classes is not None:
+        if options.model == "ridge":
+            raise FileFault(
+                f"{source.path}: column {options.target!r} has classes such as "
+                f"{source.classes[0]!r}, but --model ridge predicts numbers."
+            )
+        return source.classes[labels.astype(np.int64)]
     if options.model == "ridge":
         return labels
     broken = labels[~(np.abs(labels) < 2**53) | (labels != np.round(labels))]
@@ -238,10 +257,30 @@ def _as_labels(
     return labels.astype(np.int64)
 
 
+def _categorical_features(options: argparse.Namespace, table: TableEncoding) -> Any:
+    """Return the parameter with which a model, fitted again to a DataFrame, would do the same."""
+    from polysparse.estimators.table_encoder import TableEncoder
+
+    how = table_reading(options)
+    if how == TableReading(how.target, drop=how.drop):
+        return "from_dtype"
+    is_categorical = [isinstance(each, CategoricalVariable) for each in table.variables]
+    names = [
+        each.name for each, is_own in zip(table.variables, is_categorical, strict=True) if is_own
+    ]
+    given = {name: getattr(how.options, name) for name in ("min_frequency", "max_categories")}
+    return TableEncoder(names, **given, missing=how.options.missing)
+
+
 def _make_model(
-    options: argparse.Namespace, X: Any, vocabulary: Vocabulary | None, basis: dict[str, Any]
+    options: argparse.Namespace,
+    X: Any,
+    vocabulary: Vocabulary | None,
+    basis: dict[str, Any],
+    table: TableEncoding | None,
 ) -> tuple[Any, int]:
     """Return the model that the options describe, and the number of its columns."""
+    from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.models.loading import MODELS
 
     columns, n_columns = _columns(options, X, vocabulary, basis)
@@ -249,6 +288,8 @@ def _make_model(
     given |= {"alpha": options.alpha, "n_jobs": options.jobs}
     if isinstance(columns, str):
         given |= basis
+    if table is not None:  # its groups are those of the model
+        given |= {"groups": None, "categorical_features": TableEncoder._of(table)}
     parameters = {name: value for name, value in given.items() if value is not None}
     is_verbose = not options.quiet and sys.stderr.isatty()
     model = MODELS[options.model](

@@ -13,6 +13,7 @@ from typing import Any
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.cli.groups import Groups, add_groups
+from polysparse.cli.tables import add_table
 from polysparse.columns.arguments import groups_or_names
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS
 
@@ -35,8 +36,8 @@ def errors_as_misuse() -> Iterator[None]:
 # ----------------------------------------------------------------------------------- parsers
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
-    """Add IN and the options on how to read it."""
+def add_input(parser: argparse.ArgumentParser, *, has_tables: bool = True) -> None:
+    """Add IN and the options on how to read it; a model knows how to read its tables."""
     parser.add_argument("input", metavar="IN", help="file to read; - is svmlight on standard input")
     parser.add_argument(
         "--n-features",
@@ -53,6 +54,8 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         help="svmlight indices are 0-based (default: if index 0 occurs; the choice is printed)",
     )
     base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or 1-based")
+    if has_tables:
+        add_table(parser)
 
 
 def add_memory(parser: argparse.ArgumentParser, default: int | None, what: str = "1GiB") -> None:
@@ -98,7 +101,8 @@ def add_strict(parser: argparse.ArgumentParser, owner: str) -> None:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help=f"fail if a file has columns beyond those of {owner} (default: drop them)",
+        help=f"fail if a file has columns beyond those of {owner}, or a table has other levels "
+        "(default: drop them)",
     )
 
 

@@ -33,7 +33,7 @@ def add_to(commands: Any) -> None:
     )
     add = parser.add_argument
     add("model", metavar="MODEL", type=Path, help="file of polysparse fit")
-    add_input(parser)
+    add_input(parser, has_tables=False)
     add(
         "-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)"
     )

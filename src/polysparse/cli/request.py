@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from polysparse.cli.groups import n_features_of
-from polysparse.cli.options import make_basis
+from polysparse.cli.options import Misuse, errors_as_misuse, make_basis
+from polysparse.cli.tables import encoding_of, given_options, table_reading
 from polysparse.cli.wording import with_flags
 from polysparse.columns.spaces import AllColumns, HashedColumns
 from polysparse.expansion.planning import ExpansionPlan
@@ -18,13 +20,15 @@ from polysparse.files.errors import FileFault
 from polysparse.files.field_table import FIELDS, earlier_fields, moved_feature
 from polysparse.files.model_file import ModelFile
 from polysparse.files.narrowed import NarrowedSource
-from polysparse.files.opening import open_source
+from polysparse.files.opening import is_table, open_source
 from polysparse.files.source import Source
+from polysparse.files.table_source import TableReading
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.stream.learn import learn_vocabulary, plan_own_rows
 from polysparse.stream.memory import bytes_to_read
 from polysparse.stream.resources import MEMORY, Resources
 from polysparse.stream.rows import plan_file
+from polysparse.tables.encoding import TableEncoding
 
 
 def read_vocabulary(options: argparse.Namespace) -> Vocabulary | None:
@@ -43,6 +47,11 @@ def open_input(options: argparse.Namespace, vocabulary: Vocabulary | None) -> So
     if vocabulary is None:
         least = n_features_of(options.groups)
         return open_file(options.input, options, least_features=least)
+    learned = [flag for flag in given_options(options) if flag != "--target"]
+    if learned:
+        raise Misuse(
+            f"{options.vocabulary} has its own columns and levels: leave out {learned[0]}."
+        )
     return open_for(options.input, options, options.vocabulary, vocabulary, "the vocabulary")
 
 
@@ -52,7 +61,8 @@ def open_for(
     """Open a file for a vocabulary or a model, with its columns and its first svmlight index."""
     basis = learnt.columns.basis
     fields = earlier_fields(basis.groups, learnt.more.get(FIELDS))
-    return open_like(path, options, owner, basis.n_features, learnt.zero_based, noun, fields)
+    like = path, options, owner, basis.n_features, learnt.zero_based, noun
+    return open_like(*like, fields, encoding_of(learnt))
 
 
 def open_like(
@@ -63,12 +73,17 @@ def open_like(
     was_zero_based: bool | None,
     noun: str,
     fields: list[str | None] | None,
+    encoding: TableEncoding | None = None,
+    has_classes: bool | None = None,
 ) -> Source:
     """Open a file that must have as many features as `owner`, in the same fields.
 
-    Further features are dropped; with --strict, FileFault is raised for them.
+    Further features are dropped; with --strict, FileFault is raised for them. A table is encoded as
+    that of `owner` was; `has_classes` is whether that had a target with classes.
     """
-    earlier = {"was_zero_based": was_zero_based, "earlier": noun}
+    earlier: dict[str, Any] = {"was_zero_based": was_zero_based, "earlier": noun}
+    if is_table(path):
+        earlier["table"] = _reading_like(options, owner, encoding, has_classes)
     source = open_file(path, options, least_features=n_features, **earlier)
     try:
         _require_fields(source, owner, fields)
@@ -102,8 +117,51 @@ def _require_fields(source: Source, owner: Path, fields: list[str | None] | None
     )
 
 
+def _reading_like(
+    options: argparse.Namespace,
+    owner: Path,
+    encoding: TableEncoding | None,
+    has_classes: bool | None,
+) -> TableReading:
+    """Return how to read a table as that of `owner` was read."""
+    if encoding is None:
+        raise FileFault(
+            f"{owner} does not come from a table, but from numbered columns: give a file with "
+            "numbered columns, such as svmlight text."
+        )
+    if options.strict:
+        encoding = replace(encoding, is_strict=True)
+    target = getattr(options, "target", None)
+    return TableReading(target, encoding=encoding, has_classes=has_classes)
+
+
+def _require_sensible(path: str, options: argparse.Namespace) -> None:
+    """Raise Misuse for options that do not apply to a file."""
+    if not is_table(path):
+        given = given_options(options)
+        if given and path == options.input:
+            raise Misuse(
+                f"{given[0]} only applies to tables, but {path} has numbered columns: leave it out."
+            )
+        return
+    for flag, value in (
+        ("--n-features", options.n_features),
+        ("--zero-based and --one-based", options.zero_based),
+        ("--groups", getattr(options, "groups", None)),
+        ("--feature-names", getattr(options, "feature_names", None)),
+    ):
+        if value is not None:
+            raise Misuse(
+                f"{flag} does not apply to tables, whose columns have names: leave it out."
+            )
+
+
 def open_file(path: str, options: argparse.Namespace, **earlier: Any) -> Source:
     """Open a file with the given options, and what is known from the training data."""
+    _require_sensible(path, options)
+    if is_table(path) and "table" not in earlier:
+        with errors_as_misuse():
+            earlier["table"] = table_reading(options)
     return open_source(
         path,
         n_jobs=options.jobs,
@@ -128,7 +186,8 @@ def plan_output(
         return plan_file(source, vocabulary.columns, dtype), None
     is_hashed = options.hashed is not None
     n_features = source.summary.n_features
-    basis = make_basis(options, n_features, groups=source.groups, is_indexed=not is_hashed)
+    groups = source.groups
+    basis = make_basis(options, n_features, groups=groups, is_indexed=not is_hashed)
     print_notes(source, options)
     if is_hashed:
         sign, seed = not options.no_alternate_sign, options.seed or 0

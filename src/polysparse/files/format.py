@@ -26,6 +26,10 @@ class Format:
     has_pieces: ClassVar[bool] = False  # whether `cut` is implemented
     has_description: ClassVar[bool] = False  # whether `read_description` is implemented
 
+    def source_of(self, path: Path) -> type[Source]:
+        """Return what reads a file on disk; a format may look at the file to choose."""
+        return self.source
+
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         """Return a lower bound of the bytes that a file takes, if the plan is exact.
 

@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polysparse.files.source import Source, Summary
 from polysparse.matrix.output import as_csr
+from polysparse.tables.encoding import TableEncoding
 
 
 class NarrowedSource(Source):
@@ -39,6 +41,14 @@ class NarrowedSource(Source):
     def groups(self) -> list[str | None] | None:
         groups = self.source.groups
         return None if groups is None else groups[: self.n_features]
+
+    @property
+    def table(self) -> TableEncoding | None:
+        return self.source.table
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        return self.source.classes
 
     @property
     def notes(self) -> list[str]:

@@ -23,6 +23,7 @@ from polysparse.files.pieces import CutFile
 from polysparse.files.source import Reading, Source
 from polysparse.files.store_source import StoreFormat
 from polysparse.files.svmlight import SvmlightFormat
+from polysparse.files.tables import ArrowFormat, CsvFormat
 from polysparse.machine import threads_for
 
 ENOUGH_FOR_ALL = 2**60  # a number of outputs for which every allowed thread is used
@@ -34,6 +35,8 @@ FORMATS: tuple[Format, ...] = (
     MatrixMarketFormat(),
     ParquetFormat(),
     StoreFormat(),
+    CsvFormat(),
+    ArrowFormat(),
 )
 
 
@@ -84,7 +87,8 @@ def enumerate_words(words: Iterable[str]) -> str:
 def open_source(path: str, *, n_jobs: int | None = None, **reading: Any) -> Source:
     """Open an input; '-' is svmlight on standard input. Other arguments are those of `Reading`."""
     how = Reading(**reading, n_threads=threads_for(n_jobs, ENOUGH_FOR_ALL))
-    kind = format_to_read(path).source
+    format = format_to_read(path)
+    kind = format.source
     if path == "-":
         source = kind(Path("standard input"), how)
         if sys.stdin is None:
@@ -92,8 +96,10 @@ def open_source(path: str, *, n_jobs: int | None = None, **reading: Any) -> Sour
         source.spool(sys.stdin.buffer)
         return source
     found = _require_exists(path)
-    source = kind(Path(path), how)
     mode = found.stat().st_mode
+    if stat.S_ISREG(mode):
+        kind = format.source_of(found)
+    source = kind(Path(path), how)
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # for example a pipe
         with open(path, "rb") as stream:
             source.spool(stream)
@@ -106,6 +112,14 @@ def _require_exists(path: str) -> Path:
     if not found.exists():
         raise FileNotFoundError(f"{path}: no such file or directory.")
     return found
+
+
+def is_table(path: str) -> bool:
+    """Return whether an input is a table, whose columns are variables."""
+    if path == "-":
+        return False
+    format, found = format_to_read(path), _require_exists(path)
+    return (format.source_of(found) if found.is_file() else format.source).is_table
 
 
 def cut_file(path: str | os.PathLike[str], block_bytes: int) -> CutFile:

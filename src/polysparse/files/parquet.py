@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.arrow_sources import ParquetTableSource
 from polysparse.files.description import n_columns_in, parse_json
 from polysparse.files.errors import faults_of
 from polysparse.files.format import Format
 from polysparse.files.parquet_source import ParquetSource, pyarrow_parquet
 from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
 from polysparse.files.sink import FileSink
-from polysparse.files.source import Reading
+from polysparse.files.source import Reading, Source
 
 # Bytes of the dictionary of a column, after which its values are written plainly. Columns of few
 # different values stay small; for others, pyarrow's 1 MiB takes ten times that in memory, more time
@@ -100,6 +101,16 @@ class ParquetFormat(Format):
     endings = written_endings = (".parquet",)
     has_pieces = True
     has_description = True
+
+    def source_of(self, path: Path) -> type[Source]:
+        """Return what reads sparse rows, if there are columns of that name, or a table."""
+        from pyarrow import types
+
+        with faults_of(path):
+            schema = pyarrow_parquet().read_schema(path)
+        kinds = [field.type for field in schema if field.name in ("indices", "values")]
+        is_sparse = "indices" in schema.names or any(map(types.is_nested, kinds))
+        return ParquetSource if is_sparse else ParquetTableSource
 
     def least_bytes(self, plan: ExpansionPlan, *, has_labels: bool) -> int:
         return 0  # files are compressed

@@ -19,6 +19,7 @@ from polysparse.machine import require_memory, require_within
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
+from polysparse.tables.encoding import TableEncoding
 
 MOST_FEATURES = 2**63 - 1
 
@@ -50,7 +51,8 @@ class Reading:
     earlier: str = "the vocabulary"  # what was learnt from the training data, for messages
     n_threads: int = 1
     line_bytes: int = 2**25  # of the longest line that is accepted, and of text read at a time
-    max_memory: int | None = None  # for a file that can only be read as a whole
+    max_memory: int | None = None  # for what a source itself holds, such as levels or a whole file
+    table: Any = None  # a TableReading: how to read a table
 
 
 class Source:
@@ -58,6 +60,7 @@ class Source:
 
     is_upper_bound = False  # whether the summary also counts stored zeros and duplicates
     resident_bytes = 0  # memory that the source itself takes while its blocks are read
+    is_table = False  # whether the file is a table, whose columns are variables
 
     def __init__(self, path: Path, reading: Reading) -> None:
         self.path, self.reading = path, reading
@@ -86,6 +89,16 @@ class Source:
 
         A feature that does not occur is on its own: its label is None.
         """
+        return None
+
+    @property
+    def table(self) -> TableEncoding | None:
+        """How a table is encoded; None if the file is not a table."""
+        return None
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The classes that labels number; None if labels are what they are."""
         return None
 
     @property

@@ -10,6 +10,7 @@ from polysparse import machine, thresholds
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.expansion.planning import ExpansionPlan
+from polysparse.files.archive import TABLE
 from polysparse.files.field_table import FIELDS, fields_in
 from polysparse.files.source import Source
 from polysparse.files.vocabulary import BASE, Vocabulary
@@ -56,6 +57,9 @@ def learn_vocabulary(
         raise ValueError(f"No column occurs in {where}.")
     more: dict[str, Any] = {"min_count": min_count, "max_columns": max_columns}
     more |= {"is_all": len(ranks) == tally.n_entries, BASE: source.base}
+    if source.table is not None:
+        more[TABLE] = source.table.as_dict()
+        return Vocabulary(ChosenColumns(basis, ranks), counts, more)
     fields = fields_in(basis.groups, source.groups)
     more |= {FIELDS: fields} if fields else {}
     return Vocabulary(ChosenColumns(basis, ranks), counts, more)

@@ -90,11 +90,15 @@ def score_classes(
     """Return accuracy and log loss on the labels of a file."""
     hits, loss, n_rows = 0, 0.0, 0
     for logs, labels in iter_predictions(source, model.predict_log_proba, resources, file):
+        if source.classes is not None:
+            labels = source.classes[labels.astype(np.int64)]
         true = np.searchsorted(model.classes_, labels)
         known = model.classes_[np.minimum(true, len(model.classes_) - 1)] == labels
         if not known.all():
+            first = labels[~known][0]
+            shown = f"{first:g}" if source.classes is None else repr(first)
             raise FileFault(
-                f"{source.path} has the label {labels[~known][0]:g}, which the model was not "
+                f"{source.path} has the label {shown}, which the model was not "
                 "fitted on: fit it on data with every label."
             )
         hits += int(np.count_nonzero(np.argmax(logs, axis=1) == true))

@@ -14,6 +14,22 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
+class Where:
+    """How messages name a column and its rows."""
+
+    column: str
+    first_row: int = 0  # number of the first row
+    row_note: str = ""  # how rows are numbered, if that needs to be said
+
+    def __str__(self) -> str:
+        return self.column
+
+    def row(self, i: int) -> str:
+        """Return how messages name row i of the table."""
+        return f"row {self.first_row + i}{self.row_note}"
+
+
+@dataclass(frozen=True)
 class CodedColumn:
     """A categorical column."""
 
@@ -29,20 +45,22 @@ class NumberColumn:
     values: NDArray[np.float64]  # 0 where it is missing
     missing: NDArray[np.bool_] | None  # None if nothing is missing
 
-    def require_valid(self, where: str, *, may_miss: bool) -> None:
+    def require_valid(self, where: Where, *, may_miss: bool) -> None:
         """Raise ValueError if a number is infinite, or missing where it may not be."""
         if self.missing is not None and not may_miss:
+            row = int(np.argmax(self.missing))
             raise ValueError(
-                f"{where} is NaN or missing in row {int(np.argmax(self.missing))}: fill in missing "
-                'numbers, or fit with missing="indicator" for a feature that tells where they are.'
+                f"{where} is NaN or missing in {where.row(row)}: fill in missing numbers, or fit "
+                'with missing="indicator" for a feature that tells where they are.'
             )
         infinite = np.isinf(self.values)
         if infinite.any():
             row = int(np.argmax(infinite))
-            raise ValueError(f"{where} is {self.values[row]} in row {row}; it must be finite.")
+            value = self.values[row]
+            raise ValueError(f"{where} is {value} in {where.row(row)}; it must be finite.")
 
 
-def as_coded(codes: NDArray[Any], values: Sequence[Any], where: str) -> CodedColumn:
+def as_coded(codes: NDArray[Any], values: Sequence[Any], where: Where) -> CodedColumn:
     """Return a categorical column, given the value of each code; those of code -1 are missing.
 
     A level is a text: numbers and booleans are written out, whole numbers without a fraction, so
@@ -61,7 +79,7 @@ def as_coded(codes: NDArray[Any], values: Sequence[Any], where: str) -> CodedCol
     return CodedColumn(renumbered[codes], list(numbers), are_numbers and len(numbers) > 0)
 
 
-def code_objects(values: Iterable[Any], where: str) -> CodedColumn:
+def code_objects(values: Iterable[Any], where: Where) -> CodedColumn:
     """Return a categorical column of Python objects; 1 and True are different levels."""
     numbers: dict[tuple[bool, Any], int] = {}
     codes = []
@@ -82,23 +100,23 @@ def as_numbers(values: NDArray[np.float64]) -> NumberColumn:
     return NumberColumn(np.where(missing, 0.0, values), missing)
 
 
-def objects_as_numbers(values: Iterable[Any], where: str) -> NumberColumn:
+def objects_as_numbers(values: Iterable[Any], where: Where) -> NumberColumn:
     """Return a numeric column of Python objects; raise ValueError if one is not a number."""
     return as_numbers(np.array([_as_number(i, v, where) for i, v in enumerate(values)], np.float64))
 
 
-def _as_number(row: int, value: Any, where: str) -> float:
+def _as_number(row: int, value: Any, where: Where) -> float:
     if _is_missing(value):
         return math.nan
     if isinstance(value, Real | Decimal | np.bool_):
         return float(value)
     raise ValueError(
-        f"{where} has {value!r} in row {row}, but numbers are needed: list it in "
+        f"{where} has {value!r} in {where.row(row)}, but numbers are needed: list it in "
         "categorical_features, convert it, or drop it."
     )
 
 
-def _as_level(value: Any, where: str) -> str | None:
+def _as_level(value: Any, where: Where) -> str | None:
     """Return the text of a level, or None if it is missing."""
     if isinstance(value, str):
         return str(value)
@@ -121,7 +139,7 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, Real | Decimal) and bool(value != value)
 
 
-def _not_a_level(value: Any, where: str) -> TypeError:
+def _not_a_level(value: Any, where: Where) -> TypeError:
     return TypeError(
         f"{where} has the value {value!r} of type {type(value).__name__}, which is not a level: "
         "convert the column to strings, numbers or categories, or drop it."

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.tables.columns import Where
 from polysparse.tables.learning import Column, read_column
 from polysparse.tables.reading import Table
 from polysparse.tables.variables import (
@@ -172,7 +173,7 @@ def _shown(names: Sequence[str], most: int) -> str:
 
 
 def _place(
-    variable: Variable, column: Column, first: int, where: str, is_strict: bool
+    variable: Variable, column: Column, first: int, where: Where, is_strict: bool
 ) -> list[Placed]:
     place: Any = variable.place
     found: list[Placed] = place(column, first, where, is_strict)

@@ -17,6 +17,7 @@ from polysparse.extras import how_to_install
 from polysparse.tables.columns import (
     CodedColumn,
     NumberColumn,
+    Where,
     as_coded,
     as_numbers,
     code_objects,
@@ -38,7 +39,11 @@ class Table:
         Names of the columns; None if they have none.
     n_rows, n_columns : int
         Size of the table.
+    first_row, row_note : int, str
+        Number of the first row in messages, and how they explain it.
     """
+
+    first_row, row_note = 0, ""
 
     def __init__(self, names: list[str] | None, n_rows: int, n_columns: int) -> None:
         self.names = names
@@ -57,9 +62,10 @@ class Table:
         """Read a column as numbers."""
         raise NotImplementedError
 
-    def where(self, j: int) -> str:
-        """Return how messages name a column."""
-        return f"column {j if self.names is None else repr(self.names[j])}"
+    def where(self, j: int) -> Where:
+        """Return how messages name a column and its rows."""
+        column = f"column {j if self.names is None else repr(self.names[j])}"
+        return Where(column, self.first_row, self.row_note)
 
 
 def is_lazy(X: Any) -> bool:
@@ -150,7 +156,7 @@ class PandasTable(Table):
 
         dtype = self.frame.dtypes.iloc[j]
         if hasattr(dtype, "pyarrow_dtype"):
-            return _arrow_kind(dtype.pyarrow_dtype)
+            return arrow_kind(dtype.pyarrow_dtype)
         if dtype.name == "category":
             return "category"
         if types.is_bool_dtype(dtype):
@@ -196,7 +202,7 @@ def _is_shown_as_text(dtype: Any) -> bool:
     from pandas.api import types
 
     if isinstance(dtype, ArrowDtype):
-        return _arrow_kind(dtype.pyarrow_dtype) not in ("text", "boolean", "number")
+        return arrow_kind(dtype.pyarrow_dtype) not in ("text", "boolean", "number")
     is_plain = types.is_object_dtype(dtype) or types.is_numeric_dtype(dtype) or _is_string(dtype)
     return not is_plain
 
@@ -227,7 +233,7 @@ class ArrowTable(Table):
         super().__init__(names, self.table.num_rows, self.table.num_columns)
 
     def kind(self, j: int) -> str:
-        return _arrow_kind(self.table.schema.field(j).type)
+        return arrow_kind(self.table.schema.field(j).type)
 
     def coded(self, j: int) -> CodedColumn:
         return as_coded(*_encode(self.table.column(j)), self.where(j))
@@ -241,7 +247,7 @@ class ArrowTable(Table):
         return as_numbers(np.asarray(column, np.float64))
 
 
-def _arrow_kind(dtype: Any) -> str:
+def arrow_kind(dtype: Any) -> str:
     """Return the kind of a column, by its type in Arrow."""
     from pyarrow import types
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.tables.columns import CodedColumn, NumberColumn
+from polysparse.tables.columns import CodedColumn, NumberColumn, Where
 
 MISSING, RARE = "(missing)", "(other)"  # names of the levels for what is missing, and for the rare
 
@@ -93,7 +93,7 @@ class CategoricalVariable:
             return -1
         return len(self.levels) if self.missing == "level" else self.n_features - 1
 
-    def place(self, column: CodedColumn, first: int, where: str, is_strict: bool) -> list[Placed]:
+    def place(self, column: CodedColumn, first: int, where: Where, is_strict: bool) -> list[Placed]:
         """Return the features of rows, counted from `first`.
 
         Unknown levels store nothing; if `is_strict`, ValueError is raised for them.
@@ -114,11 +114,11 @@ class CategoricalVariable:
                 self._refuse(column, int(np.argmax(unknown)), where)
         return [Placed(features, None, is_full)]
 
-    def _refuse(self, column: CodedColumn, row: int, where: str) -> None:
+    def _refuse(self, column: CodedColumn, row: int, where: Where) -> None:
         code = int(column.codes[row])
         what = "a missing value" if code < 0 else f"the level {column.levels[code]!r}"
         raise ValueError(
-            f"{where} has {what} in row {row}, which did not occur in fit; "
+            f"{where} has {what} in {where.row(row)}, which did not occur in fit; "
             'handle_unknown="ignore" would store nothing for it.'
         )
 
@@ -177,7 +177,9 @@ class NumericVariable:
         """
         return self.feature_names
 
-    def place(self, column: NumberColumn, first: int, where: str, is_strict: bool) -> list[Placed]:
+    def place(
+        self, column: NumberColumn, first: int, where: Where, is_strict: bool
+    ) -> list[Placed]:
         """Return the features of rows, counted from `first`; zeros are not stored."""
         column.require_valid(where, may_miss=self.has_indicator)
         stored = column.values != 0

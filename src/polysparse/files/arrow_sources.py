@@ -1,0 +1,87 @@
+"""Tables in Parquet and Arrow files, whose columns have types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from polysparse.extras import how_to_install
+from polysparse.files.parquet_source import pyarrow_parquet
+from polysparse.files.table_source import CELL_BYTES, TableSource
+
+
+class TypedTableSource(TableSource):
+    """A table in a file that has a schema."""
+
+    @cached_property
+    def schema(self) -> Any:
+        """The names and types of columns."""
+        raise NotImplementedError
+
+    @cached_property
+    def names(self) -> list[str]:
+        return list(self.schema.names)
+
+    def types(self, wanted: dict[str, bool | None]) -> dict[str, Any]:
+        return {name: self.schema.field(name).type for name in wanted}
+
+
+def _rows_within(block_bytes: int, n_columns: int) -> int:
+    return int(max(1, block_bytes // (CELL_BYTES * n_columns)))
+
+
+class ParquetTableSource(TypedTableSource):
+    """A table in Parquet."""
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        pq = pyarrow_parquet()
+        with pq.ParquetFile(self.place, buffer_size=2**20, pre_buffer=False) as file:
+            yield file
+
+    @cached_property
+    def schema(self) -> Any:
+        with self._open() as file:
+            return file.schema_arrow
+
+    def batches(self, types: dict[str, Any], block_bytes: int) -> Iterator[Any]:
+        n_rows = _rows_within(block_bytes, len(types))
+        with self._open() as file:
+            yield from file.iter_batches(n_rows, columns=list(types))
+
+
+class ArrowSource(TypedTableSource):
+    """A table in Arrow's own format for files (Feather), or for streams."""
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        """Open a file, and yield its schema and an iterator over its record batches."""
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise ImportError(f"Arrow files need pyarrow: {how_to_install('cli')}") from None
+
+        with pa.memory_map(str(self.place)) as mapped:
+            try:
+                file = pa.ipc.open_file(mapped)
+            except pa.ArrowInvalid:
+                mapped.seek(0)
+                stream = pa.ipc.open_stream(mapped)
+                yield stream.schema, iter(stream)
+                return
+            yield file.schema, map(file.get_batch, range(file.num_record_batches))
+
+    @cached_property
+    def schema(self) -> Any:
+        with self._open() as (schema, _):
+            return schema
+
+    def batches(self, types: dict[str, Any], block_bytes: int) -> Iterator[Any]:
+        n_rows = _rows_within(block_bytes, len(types))
+        with self._open() as (_, batches):
+            for batch in batches:
+                few = batch.select(list(types))
+                for start in range(0, batch.num_rows, n_rows):
+                    yield few.slice(start, n_rows)

@@ -1,0 +1,205 @@
+"""Tables in CSV files, plain or gzipped, with pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, ClassVar
+
+from polysparse.extras import how_to_install
+from polysparse.files.table_source import TableSource
+from polysparse.tables.variables import CategoricalVariable
+
+# Bytes at the beginning of a file from which types of columns are inferred. It is a constant, so
+# that they do not depend on the memory limit.
+INFERRED_BYTES = 2**20
+
+# Bytes of arrays that a byte of text takes: "0," becomes a number in Arrow, an index and a value.
+TEXT_FACTOR = 4
+LEAST_BLOCK = 2**16
+
+# What pandas.read_csv takes for missing.
+MISSING = (
+    "",
+    *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+BOOLEANS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
+
+_CONVERSION = re.compile(
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (.+?): (.*)", re.DOTALL
+)
+
+
+def pyarrow_csv() -> Any:
+    try:
+        from pyarrow import csv
+    except ImportError:
+        raise ImportError(f"CSV files need pyarrow: {how_to_install('cli')}") from None
+    return csv
+
+
+class CsvSource(TableSource):
+    """A table in CSV text, whose first row has the names of columns."""
+
+    first_number = 2
+    row_note: ClassVar[str] = " (the heading is row 1)"
+
+    @property
+    def delimiter(self) -> str:
+        """What separates columns."""
+        return "\t" if self.path.name.removesuffix(".gz").endswith(".tsv") else ","
+
+    @cached_property
+    def _inferred(self) -> Any:
+        """The schema that pyarrow infers from the beginning of the file."""
+        with self._open(INFERRED_BYTES, {}) as reader:
+            return reader.schema
+
+    @cached_property
+    def names(self) -> list[str]:
+        try:
+            return list(self._inferred.names)
+        except UnicodeDecodeError:
+            raise ValueError("the names of its columns are not UTF-8 text; convert it.") from None
+
+    def types(self, wanted: dict[str, bool | None]) -> dict[str, Any]:
+        import pyarrow as pa
+
+        kinds = {True: pa.dictionary(pa.int32(), pa.string()), False: pa.float64(), None: None}
+        found = {name: kinds[is_categorical] for name, is_categorical in wanted.items()}
+        for name, kind in found.items():
+            if kind is None:
+                found[name] = _as_read(self._inferred.field(self.names.index(name)).type)
+        empty = [name for name, kind in found.items() if kind is None]
+        return found | (self._types_of_late(empty) if empty else {})
+
+    def _types_of_late(self, names: list[str]) -> dict[str, Any]:
+        """Return the types of columns whose first values are missing, by their first values."""
+        import pyarrow as pa
+
+        text = pa.string()
+        found: dict[str, Any] = {}
+        for batch in self.batches(dict.fromkeys(names, text), INFERRED_BYTES * TEXT_FACTOR):
+            for name in names:
+                values = batch.column(name).drop_null()
+                if name not in found and len(values):
+                    found[name] = _type_of_texts(values)
+            if len(found) == len(names):
+                break
+        return dict.fromkeys(names, pa.dictionary(pa.int32(), text)) | found
+
+    def batches(self, types: dict[str, Any], block_bytes: int) -> Iterator[Any]:
+        with self._open(max(block_bytes // TEXT_FACTOR, LEAST_BLOCK), types) as reader:
+            for batch in reader:
+                yield self._with_booleans(batch)
+
+    @contextmanager
+    def _open(self, block_bytes: int, types: dict[str, Any]) -> Iterator[Any]:
+        """Open a reader of columns with given types; all columns, if there are none."""
+        csv = pyarrow_csv()
+        import pyarrow as pa
+
+        with pa.OSFile(str(self.place)) as plain:
+            is_packed = self.path.suffix == ".gz"
+            stream = pa.CompressedInputStream(plain, "gzip") if is_packed else plain
+            with self._explained(list(types), block_bytes):
+                reader = csv.open_csv(
+                    stream,
+                    # With threads, pyarrow does not know the numbers of rows that it refuses.
+                    csv.ReadOptions(use_threads=False, block_size=block_bytes),
+                    csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+                    csv.ConvertOptions(
+                        include_columns=list(types),
+                        column_types=types,
+                        null_values=MISSING,
+                        strings_can_be_null=True,
+                    ),
+                )
+                with reader:
+                    yield reader
+
+    @contextmanager
+    def _explained(self, names: list[str], block_bytes: int) -> Iterator[None]:
+        """Explain what pyarrow says about a row, and name the column."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except pa.ArrowInvalid as error:
+            text = str(error)
+            match = _CONVERSION.search(text)
+            if match is not None:
+                raise ValueError(self._explain(match, names or self.names)) from None
+            if "straddl" in text:
+                raise ValueError(
+                    f"a row is longer than {block_bytes:,} bytes, or a quote is not closed: give "
+                    "more max_memory, or correct the row."
+                ) from None
+            if "Empty CSV" in text:
+                raise ValueError(
+                    "is empty: its first row must have the names of columns."
+                ) from None
+            text = text.removeprefix("CSV parse error: ").replace("Row #", "row ")
+            raise ValueError(f"{text[:200]}{self.row_note}") from None
+
+    def _explain(self, match: re.Match[str], names: list[str]) -> str:
+        number, row, kind, reason = match.groups()
+        name = names[int(number)]
+        where = f"column {name!r}" + (f", row {row}{self.row_note}" if row else "")
+        if "UTF8" in reason:
+            return (
+                f"{where}: the text is not UTF-8; convert it, for example from Latin-1 with iconv."
+            )
+        value = reason.removeprefix("invalid value ")
+        noun = "number" if kind == "double" else "boolean" if kind == "bool" else kind
+        if name == self.how.target:
+            return f"{where}: {value} is not a {noun}, but the target has been one so far."
+        return (
+            f"{where}: {value} is not a {noun}: correct it, or read the column as text with "
+            f'categorical="{name}".'
+        )
+
+    def _with_booleans(self, batch: Any) -> Any:
+        """Return a batch in which booleans, if the training data had them, are spelled as there."""
+        import pyarrow as pa
+
+        if self.how.encoding is None:
+            return batch
+        for name, variable in zip(self._features, self.how.encoding.variables, strict=True):
+            if not isinstance(variable, CategoricalVariable) or name not in batch.schema.names:
+                continue
+            levels = {*variable.levels, *variable.rare}
+            if not levels or not levels <= {"True", "False"}:
+                continue
+            j = batch.schema.names.index(name)
+            column = batch.column(j)
+            values = [BOOLEANS.get(each, each) for each in column.dictionary.to_pylist()]
+            column = pa.DictionaryArray.from_arrays(column.indices, pa.array(values, pa.string()))
+            batch = batch.set_column(j, name, column)
+        return batch
+
+
+def _as_read(inferred: Any) -> Any:
+    """Return the type to read a column with; None if all values so far are missing."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_integer(inferred) or types.is_floating(inferred):
+        return pa.float64()
+    if types.is_string(inferred) or types.is_binary(inferred):
+        return pa.dictionary(pa.int32(), pa.string())
+    return None if types.is_null(inferred) else inferred
+
+
+def _type_of_texts(values: Any) -> Any:
+    """Return the type that texts look like."""
+    import pyarrow as pa
+
+    try:
+        values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return pa.dictionary(pa.int32(), pa.string())
+    return pa.float64()

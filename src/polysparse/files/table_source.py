@@ -1,0 +1,372 @@
+"""Tables in files: their columns are learned in a first pass, and encoded in later ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.engine import cpu
+from polysparse.files.errors import FileFault, faults_of
+from polysparse.files.source import Source, Summary
+from polysparse.machine import require_within
+from polysparse.matrix.output import as_csr
+from polysparse.matrix.row_profile import RowProfile
+from polysparse.tables.columns import NumberColumn
+from polysparse.tables.encoding import TableEncoding
+from polysparse.tables.learning import Column, EncodingOptions, LevelCounts, TableCounts
+from polysparse.tables.reading import CATEGORICAL_KINDS, ArrowTable, Table, arrow_kind
+from polysparse.tables.variables import CategoricalVariable
+
+LEVEL_BYTES = 256  # of a level while it is counted, and of a feature: texts and their numbers
+SHOWN = 5  # names in a list of columns
+
+# Bytes of a cell, at most, while a block is read: as Arrow has it, decoded, placed and assembled.
+CELL_BYTES = 64
+
+
+@dataclass(frozen=True)
+class TableReading:
+    """How to read a table."""
+
+    target: str | None = None  # name of the column with the labels
+    categorical: tuple[str, ...] = ()  # columns that are categorical, whatever their type
+    numeric: tuple[str, ...] = ()  # columns that are numbers; others are what they look like
+    drop: tuple[str, ...] = ()  # columns that are left out
+    options: EncodingOptions = EncodingOptions()  # noqa: RUF009
+    encoding: TableEncoding | None = None  # learned from the training data, and used again
+    has_classes: bool | None = None  # whether the target has classes; by default by its type
+
+    def require_consistent(self) -> None:
+        """Raise ValueError if an option is invalid, or a column is listed twice."""
+        self.options.require_valid()
+        listed = {
+            "target": () if self.target is None else (self.target,),
+            "categorical": self.categorical,
+            "numeric": self.numeric,
+            "drop": self.drop,
+        }
+        seen: dict[str, str] = {}
+        for option, names in listed.items():
+            for name in names:
+                if seen.setdefault(name, option) != option:
+                    raise ValueError(
+                        f"column {name!r} is listed in {seen[name]} and in {option}: list it once."
+                    )
+
+
+class TableSource(Source):
+    """A table in a file. Each subclass reads one format."""
+
+    is_table = True
+    first_number: ClassVar[int] = 0  # of the first row, in messages
+    row_note: ClassVar[str] = ""  # how messages number rows, if it is not from 0
+
+    # ------------------------------------------------------------------ what each format reads
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of all columns, as they are in the file."""
+        raise NotImplementedError
+
+    def types(self, wanted: dict[str, bool | None]) -> dict[str, Any]:
+        """Return the Arrow type with which each column is read.
+
+        `wanted` has the columns: True for those that are categorical, False for numbers, and None
+        if that depends on their types.
+        """
+        raise NotImplementedError
+
+    def batches(self, types: dict[str, Any], block_bytes: int) -> Iterator[Any]:
+        """Yield record batches with the columns of `types`, in their order."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------- columns
+
+    @property
+    def how(self) -> TableReading:
+        """How to read the table."""
+        return self.reading.table or TableReading()
+
+    @cached_property
+    def _features(self) -> dict[str, bool | None]:
+        """The columns that become features, and whether they are categorical, if that is known."""
+        names, how = self.names, self.how
+        _require_distinct(names)
+        encoding = how.encoding
+        for name in _listed(how):
+            if name not in names and (encoding is None or name == how.target):
+                raise ValueError(f"there is no column {name!r}. {_columns_are(names)}")
+        if encoding is not None:
+            return _columns_of(encoding, [name for name in names if name != how.target])
+        left = [name for name in names if name not in (how.target, *how.drop)]
+        if "" in left:
+            raise ValueError(
+                f"column {names.index('') + 1} has no name, like the index that pandas writes: "
+                'name it, or leave it out with drop="".'
+            )
+        if not left:
+            raise ValueError(f"there is no column to learn from. {_columns_are(names)}")
+        listed = dict.fromkeys(how.categorical, True) | dict.fromkeys(how.numeric, False)
+        return {name: listed.get(name) for name in left}
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        """The columns that are read, with their types; the target is the last one."""
+        wanted, target = dict(self._features), self.how.target
+        if target is not None:
+            wanted[target] = self.how.has_classes
+        return self.types(wanted)
+
+    @cached_property
+    def _mask(self) -> list[bool]:
+        """Which features are categorical."""
+        mask = []
+        for name, is_categorical in self._features.items():
+            if is_categorical is None:
+                kind = arrow_kind(self._types[name])
+                if kind not in (*CATEGORICAL_KINDS, "number"):
+                    raise ValueError(
+                        f"column {name!r} is {kind}, which is neither a number nor a category: "
+                        f'read it as text with categorical="{name}", or leave it out with '
+                        f'drop="{name}".'
+                    )
+                is_categorical = kind != "number"
+            mask.append(is_categorical)
+        return mask
+
+    def _tables(self, block_bytes: int) -> Iterator[tuple[Table, Table | None]]:
+        """Yield the features and the target, if there is one, of some rows at a time."""
+        n_rows, features, target = 0, list(self._features), self.how.target
+        for batch in self.batches(self._types, block_bytes):
+            table = ArrowTable(batch.select(features))
+            labels = None if target is None else ArrowTable(batch.select([target]))
+            for each in (table, labels):
+                if each is not None:
+                    each.first_row, each.row_note = n_rows + self.first_number, self.row_note
+            yield table, labels
+            n_rows += batch.num_rows
+
+    # ----------------------------------------------------------------------------- first pass
+
+    @cached_property
+    def _learned(self) -> tuple[TableEncoding, RowProfile, NDArray[Any] | None]:
+        """The encoding, the lengths of encoded rows, and the classes of the target."""
+        with faults_of(self.path):
+            return self._learn()
+
+    def _learn(self) -> tuple[TableEncoding, RowProfile, NDArray[Any] | None]:
+        encoding, how = self.how.encoding, self.how
+        mask, profile, classes = self._mask, RowProfile(), LevelCounts()
+        has_classes = self.has_classes
+        counts = TableCounts(Table(list(self._features), 0, len(mask)), mask)
+        every = range(len(mask))
+        for table, labels in self._tables(self.reading.line_bytes):
+            if encoding is None:
+                profile += _profile_of(counts.add(table, every, how.options), table.n_rows)
+            else:
+                indptr = encoding.encode(table)[0]
+                profile += RowProfile(cpu.count_row_lengths(indptr))
+            if labels is not None:
+                self._count_labels(labels, classes if has_classes else None)
+            self._require_room(counts, classes)
+        if encoding is None:
+            if profile.n_rows == 0:
+                raise ValueError("has a heading, but no rows to learn from.")
+            is_strict = how.options.handle_unknown == "error"
+            encoding = TableEncoding(counts.variables(how.options), True, is_strict)
+        return encoding, profile, self._as_classes(classes) if has_classes else None
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the labels are classes, rather than numbers."""
+        target = self.how.target
+        if target is None:
+            return False
+        kind = arrow_kind(self._types[target])
+        if kind not in (*CATEGORICAL_KINDS, "number"):
+            raise ValueError(
+                f"column {target!r}, the target, is {kind}: it must be text or numbers."
+            )
+        return kind != "number"
+
+    def _as_classes(self, found: LevelCounts) -> NDArray[Any]:
+        assert self.how.target is not None
+        if arrow_kind(self._types[self.how.target]) == "boolean":
+            return np.array(sorted(level == "True" for level in found.counts))
+        return np.array(sorted(found.counts), dtype=object)
+
+    def _count_labels(self, labels: Table, classes: LevelCounts | None) -> None:
+        """Count the classes of labels; raise ValueError if a label is missing."""
+        column: Column = labels.numbers(0) if classes is None else labels.coded(0)
+        if isinstance(column, NumberColumn):
+            missing = column.missing
+        else:
+            assert classes is not None
+            classes.add(column)
+            missing = np.asarray(column.codes) < 0
+        if missing is not None and missing.any():
+            where = labels.where(0)
+            raise ValueError(
+                f"{where}, the target, is missing in {where.row(int(np.argmax(missing)))}: fill it "
+                "in, or leave the row out."
+            )
+
+    def _require_room(self, counts: TableCounts, classes: LevelCounts) -> None:
+        """Raise MemoryError if the levels take more than half of the memory that is allowed."""
+        sizes = [0 if each is None else len(each.counts) for each in counts.levels]
+        needed = 2 * LEVEL_BYTES * (sum(sizes) + len(classes.counts))
+        if not sizes or needed < 2**20:
+            return
+        largest = (counts.names or [])[int(np.argmax(sizes))]
+        require_within(
+            self.reading.max_memory,
+            needed,
+            f"the {sum(sizes):,} levels of {self.path} so far, of which column {largest!r} has "
+            f"{max(sizes):,}, need",
+            f'Leave that column out with drop="{largest}".',
+        )
+
+    # ------------------------------------------------------------------------------- results
+
+    @property
+    def table(self) -> TableEncoding:
+        """How the table is encoded."""
+        return self._learned[0]
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The classes that labels number, if the target has classes; None if it has numbers."""
+        return self._learned[2]
+
+    @property
+    def groups(self) -> list[str | None] | None:
+        return list(self.table.groups)
+
+    @property
+    def resident_bytes(self) -> int:  # type: ignore[override]
+        needed = LEVEL_BYTES * self.table.n_features
+        return needed if needed > 2**20 else 0
+
+    @cached_property
+    def summary(self) -> Summary:
+        encoding, profile, _ = self._learned
+        return Summary(encoding.n_features, profile, has_labels=self.how.target is not None)
+
+    @property
+    def notes(self) -> list[str]:
+        notes = list(super().notes)
+        if self.how.encoding is None:
+            notes.append(f"{self.path}: {_described(self.table)}.")
+        return notes
+
+    def identity(self) -> dict[str, Any]:
+        classes = [] if self.classes is None else list(map(str, self.classes))
+        text = json.dumps([self.table.as_dict(), classes])
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return super().identity() | {"target": self.how.target, "encoding": digest}
+
+    def blocks(self, skip_rows: int, block_bytes: int) -> Iterator[tuple[Any, Any]]:
+        encoding, _, classes = self._learned
+        with faults_of(self.path):
+            for table, labels in self._tables(block_bytes):
+                n_rows = table.n_rows
+                if skip_rows >= n_rows:
+                    skip_rows -= n_rows
+                    continue
+                arrays = encoding.encode(table)
+                block = as_csr((n_rows, encoding.n_features), *arrays, is_array=True)
+                block.has_canonical_format = True
+                y = None if labels is None else _as_labels(labels, classes, self.path)
+                if skip_rows:
+                    block, y = block[skip_rows:], None if y is None else y[skip_rows:]
+                    skip_rows = 0
+                yield block, y
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen and name:
+            raise ValueError(f"two columns are named {name!r}: rename one of them.")
+        seen.add(name)
+
+
+def _listed(how: TableReading) -> list[str]:
+    target = [] if how.target is None else [how.target]
+    return [*target, *how.categorical, *how.numeric, *how.drop]
+
+
+def _columns_are(names: Sequence[str]) -> str:
+    more = ", ..." * (len(names) > 20)
+    return f"Its columns are {', '.join(map(repr, names[:20]))}{more}."
+
+
+def _columns_of(encoding: TableEncoding, names: list[str]) -> dict[str, bool | None]:
+    """Return the columns of an encoding's variables, and whether they are categorical."""
+    variables = encoding.variables
+    own = [variable.name for variable in variables]
+    if not encoding.are_named:
+        if len(names) != len(own):
+            raise ValueError(
+                f"there are {len(names)} columns, but the training data had {len(own)}, without "
+                "names."
+            )
+        own = names
+    missing = [name for name in own if name not in names]
+    if missing:
+        shown = ", ".join(map(repr, missing[:10])) + ", ..." * (len(missing) > 10)
+        raise ValueError(
+            f"there is no column {shown}, which the training data had. {_columns_are(names)}"
+        )
+    return {
+        name: isinstance(variable, CategoricalVariable)
+        for name, variable in zip(own, variables, strict=True)
+    }
+
+
+def _profile_of(columns: Sequence[Column], n_rows: int) -> RowProfile:
+    """Return how many values rows will store, of columns whose levels are all known."""
+    lengths = np.zeros(n_rows, np.int64)
+    for column in columns:
+        if isinstance(column, NumberColumn):
+            lengths += column.values != 0
+            if column.missing is not None:
+                lengths += column.missing
+        else:
+            lengths += 1
+    counts = np.bincount(lengths)
+    return RowProfile(tuple((n, int(counts[n])) for n in np.flatnonzero(counts).tolist()))
+
+
+def _as_labels(labels: Table, classes: NDArray[Any] | None, path: Any) -> NDArray[np.float64]:
+    """Return labels as numbers, which number the classes if there are any."""
+    if classes is None:
+        return labels.numbers(0).values
+    column = labels.coded(0)
+    numbers = {str(each): i for i, each in enumerate(classes)}
+    found = [numbers.get(level, -1) for level in column.levels]
+    out: NDArray[np.float64] = np.array([*found, -1], dtype=np.float64)[column.codes]
+    if np.any(out < 0):
+        raise FileFault(f"{path} changed while it was read.")
+    return out
+
+
+def _described(encoding: TableEncoding) -> str:
+    """Return which columns are categorical and which are numeric, in a few words."""
+    kinds: dict[str, list[str]] = {"categorical": [], "numeric": []}
+    for variable in encoding.variables:
+        is_categorical = isinstance(variable, CategoricalVariable)
+        kinds["categorical" if is_categorical else "numeric"].append(variable.name)
+    parts: list[str] = []
+    for kind, names in kinds.items():
+        shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+        noun = f" column{'s' * (len(names) != 1)}" * (not parts)
+        parts.append(f"{len(names)} {kind}{noun}" + f" ({shown})" * bool(names))
+    return ", ".join(parts)
