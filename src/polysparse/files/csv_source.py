@@ -19,6 +19,7 @@ INFERRED_BYTES = 2**20
 # Bytes of arrays that a byte of text takes: "0," becomes a number in Arrow, an index and a value.
 TEXT_FACTOR = 4
 LEAST_BLOCK = 2**16
+HEADING_BYTES = 2**16  # in which a delimiter is looked for
 
 # What pandas.read_csv takes for missing.
 MISSING = (
@@ -47,10 +48,15 @@ class CsvSource(TableSource):
     first_number = 2
     row_note: ClassVar[str] = " (the heading is row 1)"
 
-    @property
+    @cached_property
     def delimiter(self) -> str:
-        """What separates columns."""
-        return "\t" if self.path.name.removesuffix(".gz").endswith(".tsv") else ","
+        """What separates columns: a comma or, if the heading has none, a semicolon or a tab."""
+        if self.path.name.removesuffix(".gz").endswith(".tsv"):
+            return "\t"
+        with self._open_bytes() as stream:
+            heading = bytes(stream.read(HEADING_BYTES)).partition(b"\n")[0]
+        found = [each for each in (",", ";", "\t") if each.encode() in heading]
+        return found[0] if found else ","
 
     @cached_property
     def _inferred(self) -> Any:
@@ -97,29 +103,34 @@ class CsvSource(TableSource):
                 yield self._with_booleans(batch)
 
     @contextmanager
-    def _open(self, block_bytes: int, types: dict[str, Any]) -> Iterator[Any]:
-        """Open a reader of columns with given types; all columns, if there are none."""
-        csv = pyarrow_csv()
+    def _open_bytes(self) -> Iterator[Any]:
+        """Open the text."""
+        pyarrow_csv()
         import pyarrow as pa
 
         with pa.OSFile(str(self.place)) as plain:
             is_packed = self.path.suffix == ".gz"
-            stream = pa.CompressedInputStream(plain, "gzip") if is_packed else plain
-            with self._explained(list(types), block_bytes):
-                reader = csv.open_csv(
-                    stream,
-                    # With threads, pyarrow does not know the numbers of rows that it refuses.
-                    csv.ReadOptions(use_threads=False, block_size=block_bytes),
-                    csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-                    csv.ConvertOptions(
-                        include_columns=list(types),
-                        column_types=types,
-                        null_values=MISSING,
-                        strings_can_be_null=True,
-                    ),
-                )
-                with reader:
-                    yield reader
+            yield pa.CompressedInputStream(plain, "gzip") if is_packed else plain
+
+    @contextmanager
+    def _open(self, block_bytes: int, types: dict[str, Any]) -> Iterator[Any]:
+        """Open a reader of columns with given types; all columns, if there are none."""
+        csv = pyarrow_csv()
+        with self._open_bytes() as stream, self._explained(list(types), block_bytes):
+            reader = csv.open_csv(
+                stream,
+                # With threads, pyarrow does not know the numbers of rows that it refuses.
+                csv.ReadOptions(use_threads=False, block_size=block_bytes),
+                csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+                csv.ConvertOptions(
+                    include_columns=list(types),
+                    column_types=types,
+                    null_values=MISSING,
+                    strings_can_be_null=True,
+                ),
+            )
+            with reader:
+                yield reader
 
     @contextmanager
     def _explained(self, names: list[str], block_bytes: int) -> Iterator[None]:
