@@ -129,7 +129,7 @@ class GroupedNest {
 
     /// A value leads a d-tuple if there are d values in groups that follow one another from it on.
     POLYSPARSE_APART GroupFollowers find_followers(const Row<Index, Value>& row) {
-        find_next(*basis_->groups, row.begin.columns, row.n, nexts_.data());
+        find_next(*basis_->groups, row.begin.columns, row.n, 0, nexts_.data());
         std::fill(lasts_.begin(), lasts_.end(), 0);
         int64_t length = 1;  // of the longest tuples that values from a on lead
         for (int64_t a = row.n - 1; a >= 0 && length <= basis_->highest; --a) {

@@ -128,18 +128,6 @@ struct DistinctRows {
     }
 };
 
-/// next[a]: the first of n increasing columns that may follow column a.
-template <class Index>
-void find_next(const GroupTable& groups, const Index* columns, int64_t n, int64_t* next) {
-    int64_t group_behind = groups.n_groups(), next_behind = n;
-    for (int64_t a = n - 1; a >= 0; --a) {
-        const int64_t group = groups.group_of(columns[a]);
-        if (group != group_behind) next_behind = a + 1;
-        next[a] = groups.has_powers(group) ? a : next_behind;
-        group_behind = group;
-    }
-}
-
 /// Reads rows, for one worker. Their columns are copied, because they may change while they are
 /// read: a row's groups must be those of the columns that are walked. Columns that do not increase
 /// are replaced, because the tuples of others may have no output column.
@@ -168,7 +156,7 @@ class GroupedRows {
         copy_increasing(row.begin.columns, row.n, basis_->n_features, columns_.get());
         std::fill_n(columns_.get() + row.n, lanes, Index(0));
         if (groups_.read(columns_.get(), row.n)) {
-            find_next(*basis_->groups, columns_.get(), row.n, next_.get());
+            find_next(*basis_->groups, columns_.get(), row.n, 0, next_.get());
             count(row.n);
             find_firsts(row.n);
         }
