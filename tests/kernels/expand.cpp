@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -103,48 +101,14 @@ void test_fill(const Basis& basis) {
             check(check_fill(basis, x, expected, n_threads, wanted, StopAt{-1}), "fill");
 }
 
-/// Rows with values of these groups, as many of each as it is repeated.
-template <class Offset, class Index, class Value>
-auto alike_matrix(const Basis& basis, int64_t n_rows, const std::vector<int32_t>& row_groups) {
-    std::uniform_real_distribution<Value> any(-2, 2);
-    Matrix<Offset, Index, Value> x{basis.n_features};
-    for (int64_t r = 0; r < n_rows; ++r) {
-        std::multiset<int32_t> left(row_groups.begin(), row_groups.end());
-        std::set<int64_t> row;
-        while (!left.empty()) {
-            const int64_t column = random_bits() % basis.n_features;
-            const auto group = left.find(static_cast<int32_t>(basis.groups->group_of(column)));
-            if (group != left.end() && row.insert(column).second) left.erase(group);
-        }
-        x.columns.insert(x.columns.end(), row.begin(), row.end());
-        while (x.values.size() < x.columns.size()) x.values.push_back(any(random_bits));
-        x.row_offsets.push_back(static_cast<Offset>(x.columns.size()));
-    }
-    return x;
-}
-
-/// Rows that are alike, with one value of each group or several, as another thread may change them.
+/// Rows that are alike, also as another thread may change them.
 template <class Offset, class Index, class OutIndex, class Value>
-void test_alike(Basis basis) {
-    using Groups = std::vector<int32_t>;
-    const auto n_groups = static_cast<int32_t>(basis.groups->n_groups());
-    Groups all, every_second, sets;
-    for (int32_t g = 0; g < n_groups; ++g) {
-        if (basis.groups->size(g) == 0) continue;
-        all.push_back(g);
-        if (g % 2 == 1) every_second.push_back(g);
-        sets.insert(sets.end(), basis.groups->size(g) > 1 ? 2 : 1, g);
-    }
-    for (const Groups& row_groups : {all, every_second, sets}) {
-        if (row_groups.empty()) continue;
-        const auto x = alike_matrix<Offset, Index, Value>(basis, 21, row_groups);
+void test_alike(const Basis& unknown) {
+    for_each_alike<Offset, Index, Value>(unknown, [&](const Basis& basis, const auto& x) {
         const RowsInCommon rows =
-            compare_groups(basis, x.row_offsets.data(), x.n_rows(), x.columns.data(), 2);
-        check(rows.row_groups == row_groups, "groups of rows");
-        check(rows.are_distinct == (std::ranges::adjacent_find(row_groups) == row_groups.end()),
-              "distinct groups");
-        basis.rows_are_distinct = rows.are_distinct;
-        basis.row_groups = rows.row_groups;
+            compare_groups(unknown, x.row_offsets.data(), x.n_rows(), x.columns.data(), 2);
+        check(rows.row_groups == basis.row_groups && rows.are_distinct == basis.rows_are_distinct,
+              "what rows have in common");
         const auto expected = expand_by_brute_force<OutIndex>(basis, x);
         Guarded<OutIndex> offsets(x.n_rows() + 1, 3);
         fill_row_offsets(basis, x.row_offsets.data(), x.n_rows(), x.columns.data(), offsets.data(),
@@ -162,7 +126,7 @@ void test_alike(Basis basis) {
             columns.check_against({}, false, "fill: guards");
             values.check_against({}, false, "fill: guards");
         });
-    }
+    });
 }
 
 /// Stops at every task in turn, so that both the rows and each degree of a long row are cut short.

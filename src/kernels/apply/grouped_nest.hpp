@@ -46,7 +46,7 @@ struct FeatureShifts {
     }
 };
 
-/// Walks rows with increasing columns, for one worker.
+/// Walks rows with increasing columns, and of the groups that the basis knows, for one worker.
 template <class Index, class Value>
 class GroupedNest {
   public:
@@ -106,6 +106,7 @@ class GroupedNest {
     /// alike, however it is divided.
     POLYSPARSE_INLINE bool has_one_each(const LedRow<Index, Value>& row) const {
         if (!basis_->interaction_only) return false;
+        if (basis_->knows_groups()) return true;
         const int32_t* const group_of = basis_->groups->groups_of_features();
         const Index* const columns = row.begin.columns - row.before;
         int32_t before = -1;

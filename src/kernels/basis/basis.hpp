@@ -39,6 +39,9 @@ struct Basis {
         return rows_are_distinct && interaction_only && !terms;
     }
 
+    /// Whether every row is known to have one value of each of the same groups.
+    bool knows_groups() const { return rows_are_distinct && !row_groups.empty(); }
+
     int64_t gap(int64_t k) const { return interaction_only ? k - 1 : 0; }
 
     /// Output columns. Meaningless if there are more than int64 can count.

@@ -1,7 +1,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -29,19 +28,12 @@ bool are_within(In row_offsets, In columns) {
            indices_of(row_offsets)[n_rows] <= size_of(columns);
 }
 
-/// Whether rows have as many values as the basis knows of, if it does.
-bool have_length(const Basis& basis, In row_offsets) {
-    const Indices offsets = indices_of(row_offsets);
-    const int64_t n = std::ssize(basis.row_groups), n_rows = size_of(row_offsets) - 1;
-    return n == 0 || offsets[n_rows] - offsets[0] == n * n_rows;
-}
-
 bool py_fill_row_offsets(const Basis& basis, In row_offsets, In columns, Out out_offsets,
                          int64_t n_threads) {
     require(row_offsets.size() > 0 && out_offsets.size() == row_offsets.size() && n_threads >= 1,
             "row offsets of unequal length");
     require(!basis.groups || are_within(row_offsets, columns), "malformed CSR arrays");
-    require(have_length(basis, row_offsets), "malformed CSR arrays");
+    require(have_known_length(basis, row_offsets), "malformed CSR arrays");
     const WithoutGil released;
     return fill_row_offsets(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
                             indices_of(columns), indices_of(out_offsets), n_threads);
@@ -64,7 +56,7 @@ std::pair<std::vector<int64_t>, int64_t> py_count_outputs(const Basis& basis, In
                                                           In columns, int64_t n_threads) {
     require(basis.groups != nullptr && n_threads >= 1 && are_within(row_offsets, columns),
             "malformed CSR arrays");
-    require(have_length(basis, row_offsets), "malformed CSR arrays");
+    require(have_known_length(basis, row_offsets), "malformed CSR arrays");
     OutputCounts counts;
     {
         const WithoutGil released;
@@ -78,7 +70,7 @@ void py_fill(const Basis& basis, In row_offsets, In columns, In values, int64_t 
              Out out_offsets, Out out_columns, Out out_values, int64_t n_threads, int64_t task) {
     require(out_offsets.size() == row_offsets.size() && out_columns.size() == out_values.size() &&
                 n_columns == basis.n_features && n_threads >= 1 && row_offsets.size() > 0 &&
-                have_length(basis, row_offsets),
+                have_known_length(basis, row_offsets),
             "malformed CSR arrays");
     with_csr(row_offsets, columns, values, n_columns, [&]<class Value>(const CsrView<Value>& x) {
         with_index(out_columns.dtype(), [&]<class OutIndex>(OutIndex) {

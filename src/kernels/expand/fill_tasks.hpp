@@ -31,7 +31,12 @@ void clear(Slots<Index, Value> out, int64_t n) {
 /// Rows whose outputs depend on their columns may have changed since they were counted.
 template <class Rows>
 constexpr bool may_have_changed =
-    !std::is_same_v<Rows, StoredRows> && !std::is_same_v<Rows, DistinctRows>;
+    !std::is_same_v<Rows, StoredRows> && !std::is_same_v<Rows, DistinctRows> &&
+    !std::is_same_v<Rows, AlikeRows>;
+
+/// Rows whose short ones may be filled from registers.
+template <class Rows>
+constexpr bool may_be_short = std::is_same_v<Rows, StoredRows> || std::is_same_v<Rows, AlikeRows>;
 
 /// Rows [first, last), without those of more than `longest` outputs. The last is filled exactly:
 /// what is behind it belongs to somebody else.
@@ -48,10 +53,12 @@ POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>
     while (last_spilling > first && (out_offsets[last_spilling] + lanes > n_outputs ||
                                      row_offsets[last_spilling] + lanes > n_stored))
         --last_spilling;
-    const bool has_registers = std::is_same_v<Rows, StoredRows> && fills_short_rows(basis, longest);
+    const bool has_registers = may_be_short<Rows> && fills_short_rows(basis, longest);
     for (int64_t r = first; r < last; ++r) {
-        if (has_registers && r < last_spilling)
-            r = fill_short_rows(basis, row_offsets, stored, out_offsets, out, r, last_spilling);
+        if constexpr (may_be_short<Rows>)
+            if (has_registers && r < last_spilling)
+                r = fill_short_rows(basis, keys_of(basis, rows.read(Row<Index, Value>{stored, 0})),
+                                    row_offsets, stored, out_offsets, out, r, last_spilling);
         const int64_t start = out_offsets[r], row_start = row_offsets[r];
         if (out_offsets[r + 1] - start > longest) continue;
         const auto row =
@@ -233,6 +240,7 @@ bool fill(const Basis& basis, const CsrView<Value>& x, const OutIndex* out_offse
         };
         if (AlikeTerms<OutIndex>::can_make(basis))
             return fill_alike<Index>(basis, x, out, n_threads, task, should_stop);
+        if (AlikeRows::can_read(basis)) return fill_by(std::type_identity<AlikeRows>{});
         if (basis.has_sizes_of_interactions()) return fill_by(std::type_identity<DistinctRows>{});
         return with_row_reader<Index>(basis, fill_by);
     });

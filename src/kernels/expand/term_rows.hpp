@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -157,20 +159,20 @@ class TermSlices {
     /// The slices of n increasing columns. They are valid until the next call.
     template <class Index>
     TermShape find(const Index* columns, int64_t n) {
-        if (groups_.read(columns, n)) {
-            find_slices(*terms_, groups_.data(), n, slices_);
-            count_outputs();
-        }
-        return {terms_, slices_.data(), n_outputs_};
+        if (groups_.read(columns, n)) set_groups({groups_.data(), static_cast<size_t>(n)});
+        return shape();
     }
+
+    /// Finds the slices of values in these groups, which do not fall.
+    void set_groups(std::span<const int32_t> groups) {
+        find_slices(*terms_, groups.data(), std::ssize(groups), slices_);
+        n_outputs_ = 0;
+        for (const Term& term : terms_->terms()) n_outputs_ += shape().size(term);
+    }
+    /// The slices that were found last.
+    TermShape shape() const { return {terms_, slices_.data(), n_outputs_}; }
 
   private:
-    void count_outputs() {
-        const TermShape shape{terms_, slices_.data(), 0};
-        n_outputs_ = 0;
-        for (const Term& term : terms_->terms()) n_outputs_ += shape.size(term);
-    }
-
     RowGroups groups_;
     const TermTable* terms_;
     std::vector<RowSlice> slices_;

@@ -458,7 +458,7 @@ class Expansion:
 
     @cached_property
     def _of_basis(self) -> _kernels.Expansion:
-        basis = _native_basis(self._columns.basis)
+        basis = _basis_for_rows(self._columns.basis, self._x)
         return _kernels.Expansion(basis, basis, *self._arrays)
 
     @cached_property
