@@ -86,6 +86,13 @@ struct Transposed {
     HugeArray<uint32_t> next{0};       // [t]: the first stored value that may follow t, with groups
 
     int64_t n_columns() const { return static_cast<int64_t>(names.size()); }
+    /// The number of the first column that is not below this one.
+    int64_t number_from(int64_t column) const {
+        const auto is_below = [](Column name, int64_t column) {
+            return static_cast<int64_t>(name) < column;
+        };
+        return std::lower_bound(names.begin(), names.end(), column, is_below) - names.begin();
+    }
 };
 
 /// Copies the columns of all stored values, and writes their tails in the same order. Returns the
