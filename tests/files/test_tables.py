@@ -158,6 +158,12 @@ def test_malformed_csv(name, tmp_path):
         read(path, table=TableReading("y"))
 
 
+def test_a_word_after_columns_that_are_not_read(tmp_path):
+    path = written(tmp_path, "t.csv", b"y,id,a,b\n" + b"0,p,1,x\n" * 300_000 + b"0,p,word,x\n")
+    with pytest.raises(FileFault, match=r"column 'a', row 300002 .*categorical=\"a\""):
+        read(path, table=TableReading("y", drop=("id",)))
+
+
 def test_a_quote_that_is_not_closed(tmp_path):
     path = written(tmp_path, "t.csv", HEAD + b'1,"x,0\n' + b"1,x,0\n" * 10)
     with pytest.raises(FileFault, match=r"row 2: Expected 3 columns, got 2"):
