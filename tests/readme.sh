@@ -28,7 +28,7 @@ for page in $tables; do
     echo "$page"
     python -m doctest "$root/$page"
 done
-for page in README.md docs/files.md docs/models.md; do
+for page in README.md docs/files.md docs/models.md docs/categorical.md; do
     echo "$page: commands"
     mkdir -p "$out/$page"
     cd "$out/$page"

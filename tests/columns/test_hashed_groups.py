@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 
 import reference
+from csr_zoo import random_csr
 from groupings import GROUPINGS, all_terms
 from polysparse import HashedPolynomialFeatures
 
@@ -14,7 +15,7 @@ from polysparse import HashedPolynomialFeatures
 def test_candidates_are_the_products_that_occur(grouping, with_terms):
     labels = grouping(12)
     terms = all_terms(labels, 3) if with_terms else None
-    x = random_array((4, 12), density=0.3, format="csr", rng=3)
+    x = random_csr(4, 12, density=0.3, seed=3)
     poly = HashedPolynomialFeatures(
         2 if with_terms else 3, groups=labels, terms=terms, n_columns=64
     ).fit(x)

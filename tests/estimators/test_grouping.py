@@ -120,6 +120,7 @@ def test_columns_of_a_frame_are_named(numbers, verbose):
     assert len(wanted) == encoder.transform(data).shape[1]
 
 
+@pytest.mark.filterwarnings("ignore:(?s).*the remainder:FutureWarning")  # of scikit-learn 1.6
 def test_the_remainder_is_of_its_own_variables():
     encoder = ColumnTransformer([("levels", OneHotEncoder(), ["city"])], remainder="passthrough")
     encoder.fit(frame().drop(columns="sex"))

@@ -9,12 +9,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from polysparse import TableEncoder
 from polysparse.estimators.table_encoder import FORMAT
@@ -32,7 +34,9 @@ FRAME = pd.DataFrame(
 
 FORMS = {
     "pandas, object": lambda: FRAME,
-    "pandas, str": lambda: FRAME.astype({"city": "str"}),
+    "pandas, str": lambda: FRAME.assign(  # older pandas would write "None"
+        city=FRAME["city"].astype("str").where(FRAME["city"].notna())
+    ),
     "pandas, string": lambda: FRAME.astype({"city": "string", "hours": "Float64"}),
     "pandas, category": lambda: FRAME.astype({"city": "category", "married": "boolean"}),
     "pandas, pyarrow": lambda: FRAME.astype(
@@ -357,7 +361,17 @@ def test_a_truncated_file_is_refused(tmp_path):
 # --------------------------------------------------------------------------------- scikit-learn
 
 
-@parametrize_with_checks([TableEncoder(), TableEncoder(missing="indicator")])
+def expected_to_fail(estimator):
+    """Return checks that fail for every estimator whose input is categorical and has no NaN."""
+    is_new = parse_version(sklearn.__version__) >= parse_version("1.7")
+    if is_new or estimator.missing == "indicator":
+        return {}
+    return {"check_positive_only_tag_during_fit": "it subtracts a mean from integers"}
+
+
+@parametrize_with_checks(
+    [TableEncoder(), TableEncoder(missing="indicator")], expected_failed_checks=expected_to_fail
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

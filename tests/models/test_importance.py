@@ -129,7 +129,7 @@ def test_an_interaction_of_many_groups_among_many_features():
 
 @pytest.mark.parametrize("groups", [None, [None] * 4_333 + ["a", "a"]])
 def test_more_tuples_of_groups_than_int64_can_number(groups):
-    data = sparse.random_array((9, 4_335), density=0.0016, format="csr", rng=0)
+    data = sparse.random(9, 4_335, density=0.0016, format="csr", random_state=0)
     model = PolynomialRidge(degree=6, columns="observed", interaction_only=True, groups=groups)
     model.fit(data, np.arange(9))
     table = model.importance(data)

@@ -23,7 +23,7 @@ COLUMNS = {
 
 
 def matrix(index_dtype=np.int32):
-    X = sparse.random(60, 40, density=0.2, format="csr", rng=np.random.default_rng(0))
+    X = sparse.random(60, 40, density=0.2, format="csr", random_state=0)
     X.indices, X.indptr = X.indices.astype(index_dtype), X.indptr.astype(index_dtype)
     return X
 

@@ -11,7 +11,8 @@ from scipy.io import mmwrite
 
 from polysparse.stream.resources import MEMORY
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
+from pyarrow import csv, feather, parquet  # noqa: E402
 
 MIB = 2**20
 SLACK = 16 * MIB  # pages of code that a tiny file does not need, and the allocator's rest
@@ -101,6 +102,33 @@ def test_parquet_input_does_too(files, program, tmp_path):
         *("expand", files / "in.parquet", tmp_path / "out", "--max-memory", 4 * MIB, "--quiet")
     )
     assert peak < program[True] + 4 * MIB + 2 * SLACK
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """The same table of 200,000 rows in every format, and a tiny one."""
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
+    columns = {f"v{i}": rng.integers(0, 30, 200_000).astype(str) for i in range(8)}
+    columns["hours"] = rng.integers(0, 60, 200_000)
+    table = pa.table(columns)
+    for name, some in (("in", table), ("tiny", table[:10])):
+        csv.write_csv(some, folder / f"{name}.csv")
+        parquet.write_table(some, folder / f"{name}.parquet", row_group_size=20_000)
+        feather.write_feather(some, folder / f"{name}.arrow", chunksize=20_000)
+    (folder / "in.csv.gz").write_bytes(gzip.compress((folder / "in.csv").read_bytes(), 1))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "in.parquet", "in.arrow"])
+@pytest.mark.parametrize("columns", [[], ["--observed"]], ids=["all", "observed"])
+def test_tables_do_too(columns, name, tables, tmp_path):
+    """The expansion takes 108 MB, and the table itself 20 MB as text."""
+    options = ["--max-memory", 32 * MIB, "--quiet", *columns]
+    tiny = f"tiny{name.removeprefix('in').removesuffix('.gz')}"
+    program, _ = peak_of("expand", tables / tiny, tmp_path / "tiny", *options)
+    peak, _ = peak_of("expand", tables / name, tmp_path / "out", *options)
+    assert peak < program + 32 * MIB + 2 * SLACK
 
 
 @pytest.mark.parametrize("name", ["bomb.svm.gz", "bomb.mtx.gz"])

@@ -53,20 +53,27 @@ class TermNest {
     /// The tuples whose member m is one of some values, behind leads that shift and scale them.
     /// Needs: m is not the last member.
     template <class Sink>
-    POLYSPARSE_PER_PROCESSOR void walk_members(const Row<Index, Value>& row, const Term& term,
-                                               int64_t m, RowSlice leads, int64_t shift,
-                                               Value scale, const Sink& sink) const {
-        const TermKeys<Index> keys = keys_of_row(row);
+    void walk_members(const Row<Index, Value>& row, const Term& term, int64_t m, RowSlice leads,
+                      int64_t shift, Value scale, const Sink& sink) const {
+        if (m + 2 == static_cast<int64_t>(term.members.size()))
+            return walk_runs(row, term, m, leads, shift, scale, sink);
         const RowSlice next = shape_.slice(term.members[m + 1]);
-        const bool is_run = m + 2 == static_cast<int64_t>(term.members.size());
         for (int64_t a = leads.begin; a < leads.end; ++a) {
-            const int64_t next_shift = shift + static_cast<int64_t>(keys.lead(term, m, a));
-            const Value next_scale = scale * row.scale(a);
-            if (is_run)
-                sink.run(row.begin + next.begin, next.size(), next_shift, next_scale);
-            else
-                walk_members(row, term, m + 1, next, next_shift, next_scale, sink);
+            const auto more = static_cast<int64_t>(keys_of_row(row).lead(term, m, a));
+            walk_members(row, term, m + 1, next, shift + more, scale * row.scale(a), sink);
         }
+    }
+
+    /// The same for the last member but one: what follows each value is a run.
+    template <class Sink>
+    POLYSPARSE_PER_PROCESSOR void walk_runs(const Row<Index, Value>& row, const Term& term,
+                                            int64_t m, RowSlice leads, int64_t shift, Value scale,
+                                            const Sink& sink) const {
+        const TermKeys<Index> keys = keys_of_row(row);
+        const RowSlice last = shape_.slice(term.members[m + 1]);
+        for (int64_t a = leads.begin; a < leads.end; ++a)
+            sink.run(row.begin + last.begin, last.size(),
+                     shift + static_cast<int64_t>(keys.lead(term, m, a)), scale * row.scale(a));
     }
 
     /// The same, output by output, where a product of leads might overflow and the whole might not.

@@ -33,7 +33,9 @@
 #endif
 
 // Compiles a function for processors that have AVX-512; has_avx512() says whether this one has.
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+// CMakeLists.txt defines POLYSPARSE_ONE_TARGET if the compiler's runtime cannot tell, as zig's.
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
+    !defined(POLYSPARSE_ONE_TARGET)
 #define POLYSPARSE_AVX512 \
     __attribute__((target("avx2,bmi,bmi2,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")))
 #endif

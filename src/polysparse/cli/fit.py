@@ -30,6 +30,7 @@ from polysparse.cli.options import (
     parse_weight,
     require_one_kind_of_columns,
 )
+from polysparse.cli.pictures import draw, require_picture
 from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import (
     open_input,
@@ -98,6 +99,13 @@ def add_to(commands: Any) -> None:
     add_strict(parser, "--vocabulary or, in --test, of IN")
     add("--test", metavar="FILE", help="data with labels, to score the model on")
     add(
+        "--plot",
+        metavar="FILE",
+        type=Path,
+        help="draw what matters, into a .png, .svg or .pdf: the interactions of variables, or of "
+        "--groups; otherwise the largest terms",
+    )
+    add(
         "--tol",
         metavar="T",
         type=parse_positive,
@@ -128,6 +136,8 @@ def run(options: argparse.Namespace) -> None:
         file, model = _fit(options, source, vocabulary, names)
         file.write(options.output)
         _print_summary(options, source, model)
+        if options.plot is not None:
+            _draw(options.plot, file, model)
         if test is not None:
             _print_scores(options, source, test, file, model)
 
@@ -142,8 +152,17 @@ def _require_sensible(options: argparse.Namespace) -> None:
         raise Misuse("IN and --test cannot both be -, standard input.")
     inputs = [options.input, *([options.test] if options.test is not None else [])]
     require_writable_file(options.output, force=options.force, sources=inputs)
+    if options.plot is not None:
+        require_picture(options.plot, force=options.force, sources=[*inputs, str(options.output)])
     if options.vocabulary is not None:
         require_not_held(options.output, options.vocabulary, "the vocabulary")
+
+
+def _draw(path: Path, file: ModelFile, model: Any) -> None:
+    """Draw the interactions of groups, if the model knows their variances, or the largest terms."""
+    by_group = file.variances is not None
+    names = model.importance() if by_group else model.top_terms(20)
+    draw({name: list(names[name]) for name in names}, path, by_group=by_group)
 
 
 def _require_labels(source: Source, what_for: str) -> None:

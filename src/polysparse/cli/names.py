@@ -23,6 +23,7 @@ from polysparse.cli.options import (
     parse_width,
     require_no_basis,
 )
+from polysparse.files.archive import damage_to, encoding_in
 from polysparse.files.description import columns_in
 from polysparse.files.opening import read_description
 from polysparse.files.paths import vocabulary_of
@@ -38,6 +39,7 @@ class Named:
     basis: MonomialBasis
     vocabulary: Vocabulary | None = None
     base: int | None = None  # number of the first input column in the svmlight file
+    features: list[str] | None = None  # names of input columns, if they are known
 
     @property
     def n_columns(self) -> int:
@@ -111,9 +113,7 @@ def run(options: argparse.Namespace) -> None:
         require_no_basis(options, "OUT" if options.output else options.vocabulary)
         named = _columns_to_name(options)
         features = _names_in(options, named.basis.n_features)
-    if features is None and named.vocabulary:
-        features = named.vocabulary.feature_names
-    rows = _rows(named, options.columns, features)
+    rows = _rows(named, options.columns, named.features if features is None else features)
     (_print_json if options.json else _print_table)(rows, options.columns is None, named.base)
 
 
@@ -174,7 +174,8 @@ def _columns_to_name(options: argparse.Namespace) -> Named:
     """Return the columns of OUT, or of a vocabulary alone."""
     if options.output is None:
         vocabulary = Vocabulary.read(options.vocabulary)
-        return Named(vocabulary.columns.basis, vocabulary, _base(vocabulary.zero_based))
+        base = _base(vocabulary.zero_based)
+        return Named(vocabulary.columns.basis, vocabulary, base, vocabulary.feature_names)
     description = read_description(options.output)
     columns, basis = columns_in(description), MonomialBasis(**description["basis"])
     origin = description.get("origin")
@@ -186,7 +187,10 @@ def _columns_to_name(options: argparse.Namespace) -> Named:
     if columns["kind"] == "all":
         if options.vocabulary is not None:
             raise Misuse(f"{options.output} has all columns: leave out --vocabulary.")
-        return Named(basis, base=base)
+        with damage_to(options.output):
+            table = encoding_in(description, basis)
+        features = None if table is None else table.feature_names
+        return Named(basis, base=base, features=features)
     file = options.vocabulary or vocabulary_of(Path(options.output).resolve())
     if options.vocabulary is None and not file.exists():
         raise FileNotFoundError(
@@ -196,7 +200,7 @@ def _columns_to_name(options: argparse.Namespace) -> Named:
     vocabulary = Vocabulary.read(file)
     if basis != vocabulary.columns.basis or vocabulary.columns.describe() != columns:
         raise ValueError(f"{file} is not the vocabulary that {options.output} was written with.")
-    return Named(basis, vocabulary, base)
+    return Named(basis, vocabulary, base, vocabulary.feature_names)
 
 
 def _base(zero_based: Any) -> int | None:

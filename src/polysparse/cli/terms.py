@@ -10,15 +10,12 @@ from typing import Any
 
 from polysparse.cli.names import read_names
 from polysparse.cli.options import Misuse, parse_count
+from polysparse.cli.pictures import draw, require_picture
 from polysparse.cli.request import open_for, print_note
-from polysparse.files.atomic import replacing
-from polysparse.files.errors import UnknownExtension
 from polysparse.files.model_file import ModelFile
 from polysparse.files.targets import require_writable_file
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import read_whole
-
-PICTURES = ".png", ".svg", ".pdf"
 
 
 def add_to(commands: Any) -> None:
@@ -84,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
         sep = " " if options.sep is None else options.sep
         table = model._top(options.n, data, terms.features, options.within, sep)
     if options.plot is not None:
-        _draw(table, options)
+        draw(table, options.plot, by_group=options.by == "group")
     if options.text is not None:
         terms.write(options.text)
     table = {name: values[: options.n] for name, values in table.items()}
@@ -123,13 +120,12 @@ def _require_groups(options: argparse.Namespace, file: ModelFile) -> None:
 def _require_writable(options: argparse.Namespace) -> None:
     """Raise UnwritableTarget or Misuse for files that must not be written, before any is."""
     inputs = [str(options.model), *([options.data] if options.data else [])]
-    for path in (options.plot, options.text):
-        if path is not None:
-            require_writable_file(path, force=options.force, sources=inputs)
+    if options.plot is not None:
+        require_picture(options.plot, force=options.force, sources=inputs)
+    if options.text is not None:
+        require_writable_file(options.text, force=options.force, sources=inputs)
     if options.plot is not None and options.plot == options.text:
         raise Misuse("--plot and --text name the same file.")
-    if options.plot is not None and options.plot.suffix not in PICTURES:
-        raise UnknownExtension(f"{options.plot}: unknown ending. Known are {', '.join(PICTURES)}.")
 
 
 def _data(options: argparse.Namespace, file: ModelFile) -> Any:
@@ -143,12 +139,3 @@ def _data(options: argparse.Namespace, file: ModelFile) -> Any:
         )
     with closing(open_for(options.data, options, options.model, file, "the model")) as source:
         return read_whole(source, Resources())[0]
-
-
-def _draw(table: dict[str, list[Any]], options: argparse.Namespace) -> None:
-    from polysparse.models.plotting import draw_importance, draw_terms, require_matplotlib
-
-    draw = draw_importance if options.by == "group" else draw_terms
-    figure = draw(table, make_figure=require_matplotlib("matplotlib.figure").Figure).figure
-    with replacing(options.plot) as file:
-        figure.savefig(file, format=options.plot.suffix[1:], dpi=160)

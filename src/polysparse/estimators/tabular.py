@@ -14,7 +14,7 @@ from sklearn.utils.validation import FLOAT_DTYPES
 
 from polysparse.dispatch import sample_of
 from polysparse.estimators.table_encoder import TableEncoder
-from polysparse.files.archive import TABLE
+from polysparse.files.description import TABLE
 from polysparse.matrix.canonical import as_canonical
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import find_categorical, require_from_dtype

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from polysparse.basis.groups import as_groups
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.arguments import require_increasing
-from polysparse.files.description import parse_json
+from polysparse.files.description import TABLE, parse_json
 from polysparse.files.errors import FileFault
 from polysparse.files.npy import read_header
 from polysparse.files.paths import require_on_disk
@@ -30,7 +30,6 @@ from polysparse.machine import format_bytes, require_memory
 from polysparse.tables.encoding import TableEncoding
 
 DESCRIPTION = "description"
-TABLE = "table"  # key under which a description has the encoding of a table
 
 # How much larger than its packed size a member of an archive can be, by the method of packing.
 DEFLATE_FACTOR = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}

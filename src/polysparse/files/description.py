@@ -9,8 +9,10 @@ import numpy as np
 
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, ColumnSpace
+from polysparse.tables.encoding import TableEncoding
 
 VERSION = 1
+TABLE = "table"  # key of the encoding of a table
 
 
 def describe(
@@ -20,8 +22,12 @@ def describe(
     *,
     has_labels: bool,
     origin: dict[str, Any],
+    table: TableEncoding | None = None,
 ) -> dict[str, Any]:
-    """Return what must be equal for two runs to write the same, as it reads back from JSON."""
+    """Return what must be equal for two runs to write the same, as it reads back from JSON.
+
+    `table` is how the table was encoded, if the data are one.
+    """
     description = {
         "format": "polysparse.store",
         "version": VERSION,
@@ -32,6 +38,8 @@ def describe(
         "labels": has_labels,
         "origin": origin,
     }
+    if table is not None:
+        description[TABLE] = table.as_dict()
     return dict(json.loads(json.dumps(description)))
 
 

@@ -37,6 +37,10 @@ SPARSE_ARRAYS |= {"row", "col", "coords", "offsets"}
 
 SHAPE_BYTES = 2**10  # more than a shape takes
 
+# The description is the archive's comment or, if that is too long for one, a member.
+COMMENT_BYTES = zipfile.ZIP_MAX_COMMENT
+DESCRIPTION = "polysparse.json"
+
 
 class NpzSource(WholeSource):
     """A sparse matrix in SciPy's .npz format, with labels if polysparse wrote it."""
@@ -121,7 +125,12 @@ class NpzSink(StoreWriter):
         small = {"format": b"csr", "shape": np.array(self.shape), "_is_array": np.array(True)}
         with _Outline(self.aside, "w+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.comment = json.dumps(self.description).encode()
+                text = json.dumps(self.description).encode()
+                if len(text) <= COMMENT_BYTES:
+                    archive.comment = text
+                else:
+                    with _member(archive, DESCRIPTION) as member:
+                        member.write(text)
                 for path in sorted(self.partial.glob("*.npy")):
                     with open(path, "rb") as array, _member(archive, path.name) as member:
                         file.is_hole = True
@@ -202,7 +211,7 @@ def _require_sound(path: Path) -> None:
 
 
 class NpzFormat(Format):
-    """An uncompressed archive, as SciPy writes it; the description is its comment."""
+    """An uncompressed archive, as SciPy writes it, with a description."""
 
     noun = "SciPy's archive"
     source, sink = NpzSource, NpzSink
@@ -216,6 +225,11 @@ class NpzFormat(Format):
         return n_bytes + min(n_bytes, thresholds.MOVED_BYTES)
 
     def read_description(self, path: Path) -> Any:
-        """Return what polysparse wrote into the comment of the archive, or None."""
+        """Return the description that polysparse wrote into the archive, or None."""
         with zipfile.ZipFile(path) as archive:
-            return parse_json(archive.comment) if archive.comment else None
+            text = archive.comment
+            if not text and DESCRIPTION in archive.namelist():
+                if archive.getinfo(DESCRIPTION).compress_type != zipfile.ZIP_STORED:
+                    raise ValueError(f"{DESCRIPTION} is compressed")
+                text = archive.read(DESCRIPTION)
+            return parse_json(text) if text else None

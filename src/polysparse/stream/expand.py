@@ -58,6 +58,7 @@ def stream_expansion(
         plan.dtype,
         has_labels=source.summary.has_labels,
         origin=source.identity(),
+        table=source.table,
     )
     is_there = resume and path.exists() and is_written(path, description)
     if resume and path.exists() and not is_there:

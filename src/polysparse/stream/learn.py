@@ -10,7 +10,7 @@ from polysparse import machine, thresholds
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.expansion.planning import ExpansionPlan
-from polysparse.files.archive import TABLE
+from polysparse.files.description import TABLE
 from polysparse.files.field_table import FIELDS, fields_in
 from polysparse.files.source import Source
 from polysparse.files.vocabulary import BASE, Vocabulary
