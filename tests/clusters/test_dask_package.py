@@ -43,8 +43,12 @@ def test_the_example_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     dense = (random_dense(200, 12, 0.3) != 0).astype(float)
     dump_svmlight_file(dense, dense[:, 0], "clicks.svmlight", zero_based=False)
+    rows = [(job, shift, hours) for job in "ab" for shift in "de" for hours in range(20)]
+    lines = [f"{j},{s},{h},{'high' if (j == 'a') == (s == 'd') else 'low'}\n" for j, s, h in rows]
+    for name in ("people.csv", "new.csv"):
+        Path(name).write_text("job,shift,hours,income\n" + "".join(lines))
     test = doctest.DocTestParser().get_doctest(section("Dask"), {}, "scaling", str(PAGE), 0)
-    assert 5 < len(test.examples) < 10
+    assert 10 < len(test.examples) < 20
     assert doctest.DocTestRunner().run(test).failed == 0
 
 

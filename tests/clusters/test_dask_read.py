@@ -13,7 +13,7 @@ from inside import fail_at, lower
 from polysparse.cli import main
 from polysparse.dask import read
 from polysparse.files.errors import FileFault
-from sample_files import X, Y, pq, write_parquet, write_svmlight
+from sample_files import X, Y, write_parquet, write_svmlight
 
 TEXT = b"""# a comment first
 
@@ -339,11 +339,3 @@ def test_labels_in_some_files_only(tmp_path):
 def test_wrong_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         read(**arguments)
-
-
-def test_a_parquet_file_of_something_else(tmp_path):
-    import pyarrow as pa
-
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "in.parquet")
-    with pytest.raises(FileFault, match="has no list column 'indices'"):
-        read(tmp_path / "in.parquet")

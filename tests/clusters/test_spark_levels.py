@@ -113,6 +113,33 @@ def test_models_name_terms_and_variables(frame, kind, tmp_path):
         assert set(model.importance()["name"]) == {"age", "city", "city_kind", "city:city_kind"}
 
 
+@pytest.mark.parametrize("drop_last", [True, False])
+@pytest.mark.parametrize("invalid", ["keep", "error"])
+def test_levels_that_are_unknown(spark, frame, drop_last, invalid):
+    """They have a feature only if StringIndexer keeps them, and OneHotEncoder leaves none out."""
+    indexer, *others = encoders(dropLast=drop_last)
+    stage = PolynomialLogisticRegression(featuresCol="x", groups="metadata")
+    stages = [indexer.setParams(handleInvalid=invalid), *others, stage]
+    fitted = Pipeline(stages=stages).fit(frame)
+    names = names_of(Pipeline(stages=stages[:3]).fit(frame).transform(frame))
+    unknown = ["__unknown"] * (invalid == "keep")
+    levels = [["Rome", "Berlin", "Oslo", *unknown], ["a_b", "c", *unknown]]
+    wanted = [each[:-1] if drop_last else each for each in levels]
+    assert names[0] == "age"
+    assert names[1:] == [
+        f"{variable}={level}"
+        for variable, each in zip(("city", "city_kind"), wanted, strict=True)
+        for level in each
+    ]
+    found = fitted.stages[-1].model.importance()["name"]
+    assert {"age", "city", "city_kind", "age:city", "city:city_kind"} <= set(found)
+    assert "city:city" not in set(found)
+    if invalid == "keep":
+        schema = "city string, city_kind string, age double"
+        new = spark.createDataFrame([("Paris", None, 1.0)], schema)
+        assert len(fitted.transform(new).select("prediction").collect()) == 1
+
+
 def test_a_model_equals_that_of_the_table_in_python(frame):
     pd = pytest.importorskip("pandas")
     orders = {"stringOrderType": "alphabetAsc"}

@@ -158,6 +158,12 @@ def test_malformed_csv(name, tmp_path):
         read(path, table=TableReading("y"))
 
 
+def test_a_word_after_columns_that_are_not_read(tmp_path):
+    path = written(tmp_path, "t.csv", b"y,id,a,b\n" + b"0,p,1,x\n" * 300_000 + b"0,p,word,x\n")
+    with pytest.raises(FileFault, match=r"column 'a', row 300002 .*categorical=\"a\""):
+        read(path, table=TableReading("y", drop=("id",)))
+
+
 @pytest.mark.parametrize("delimiter", [";", "\t", ","])
 def test_the_heading_has_the_delimiter(delimiter, tmp_path):
     text = "a,y\n1.5,0\n2,1\n".replace(",", delimiter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -85,6 +85,12 @@ def map_rows(
         meta=meta[:, :0],
         dtype=meta.dtype,
     )
+
+
+def concatenated(blocks: Iterable[tuple[Any, tuple[float, ...], Any]]) -> Any:
+    """Return an array of delayed blocks, given with their shapes and what they are made of."""
+    arrays = [da.from_delayed(block, shape, meta=meta) for block, shape, meta in blocks]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
 @contextmanager

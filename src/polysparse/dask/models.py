@@ -25,7 +25,7 @@ from polysparse.clusters.row_store import ClusterRows
 from polysparse.clusters.worker_copies import copy_for_workers
 from polysparse.dask.arrays import as_encoded, as_row_blocks, errors_of_block, rows_like
 from polysparse.dask.expansion import token_of
-from polysparse.estimators.tabular import sample_for
+from polysparse.estimators.tabular import encoder_for, read_table, sample_for
 from polysparse.models.local_rows import add_in_order
 from polysparse.models.row_store import Function
 from polysparse.models.sample_weight import as_weights
@@ -200,7 +200,10 @@ def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Cluste
     this process, if Dask knows how many rows the blocks of X have.
     """
     X = as_row_blocks(X)
-    sample_for(model, X)
+    sample = sample_for(model, X)
+    encoder = encoder_for(model.categorical_features, sample)
+    if encoder is not None:
+        read_table(model, encoder, sample, reset=True, ensure_min_samples=0)
     reader = type(model)(n_jobs=threads_in_task(model.n_jobs))
     reader.n_features_in_ = X.shape[1]
     blocks = X.to_delayed().ravel()

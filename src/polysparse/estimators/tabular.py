@@ -53,15 +53,19 @@ def encoder_for(categorical_features: Any, X: Any) -> TableEncoder | None:
 def sample_for(estimator: Any, X: Any) -> Any:
     """Return X, or a row of zeros in its place if it is not in memory.
 
-    ValueError is raised if X is not in memory and would have to be encoded.
+    If there is a fitted encoder, X is taken as encoded. ValueError is raised if X is not in memory
+    and would have to be encoded.
     """
     sample = sample_of(X)
-    if sample is not X and encoder_for(estimator.categorical_features, sample) is not None:
-        raise ValueError(
-            "categorical_features needs X in memory, but X is not: encode it first, with a "
-            "TableEncoder, and pass its groups_ as groups."
-        )
-    return sample
+    encoder = None if sample is X else encoder_for(estimator.categorical_features, sample)
+    if encoder is None:
+        return sample
+    if encoder.__sklearn_is_fitted__():
+        return sparse.csr_array(sample)
+    raise ValueError(
+        "categorical_features needs X in memory, but X is not: encode it first, with a "
+        "TableEncoder, and pass the fitted encoder as categorical_features."
+    )
 
 
 def read_table(estimator: Any, encoder: TableEncoder, X: Any, *, reset: bool, **more: Any) -> Any:

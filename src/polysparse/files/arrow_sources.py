@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from polysparse.extras import how_to_install
 from polysparse.files.parquet_source import pyarrow_parquet
-from polysparse.files.table_source import CELL_BYTES, TableSource
+from polysparse.files.pieces import together
+from polysparse.files.table_source import CELL_BYTES, Run, TableSource
 
 
 class TypedTableSource(TableSource):
@@ -49,7 +51,28 @@ class ParquetTableSource(TypedTableSource):
     def batches(self, types: dict[str, Any], block_bytes: int) -> Iterator[Any]:
         n_rows = _rows_within(block_bytes, len(types))
         with self._open() as file:
-            yield from file.iter_batches(n_rows, columns=list(types))
+            yield from file.iter_batches(n_rows, self.part, columns=list(types))
+
+    def parts(self, block_bytes: int, run: Run) -> list[tuple[Any, int | None]]:
+        """Cut the table between its row groups."""
+        with self._open() as file:
+            groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        parts = together([group.total_byte_size for group in groups], block_bytes)
+        return [(few, sum(groups[i].num_rows for i in few)) for few in parts]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Some record batches of an Arrow file, read one at a time."""
+
+    file: Any
+    numbers: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.file.get_batch, self.numbers)
 
 
 class ArrowSource(TypedTableSource):
@@ -71,7 +94,8 @@ class ArrowSource(TypedTableSource):
                 stream = pa.ipc.open_stream(mapped)
                 yield stream.schema, iter(stream)
                 return
-            yield file.schema, map(file.get_batch, range(file.num_record_batches))
+            numbers = range(file.num_record_batches) if self.part is None else self.part
+            yield file.schema, Batches(file, numbers)
 
     @cached_property
     def schema(self) -> Any:
@@ -85,3 +109,19 @@ class ArrowSource(TypedTableSource):
                 few = batch.select(list(types))
                 for start in range(0, batch.num_rows, n_rows):
                     yield few.slice(start, n_rows)
+
+    def parts(self, block_bytes: int, run: Run) -> list[tuple[Any, int | None]]:
+        """Cut a file between its record batches, as if all had the same size.
+
+        A stream, which has no list of them, is a single part.
+        """
+        with self._open() as (_, batches):
+            n_batches = len(batches) if isinstance(batches, Batches) else 0
+        if n_batches == 0:
+            return super().parts(block_bytes, run)
+        size = self.place.stat().st_size // n_batches
+        return [(few, None) for few in together([size] * n_batches, block_bytes)]
+
+    @property
+    def row_note(self) -> str:
+        return f" after {self.part[0]} record batches" if self.n_before is None else ""

@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any
 
 from polysparse.extras import how_to_install
-from polysparse.files.table_source import TableSource
+from polysparse.files.csv_rows import LineRange, Quoting, row_starts
+from polysparse.files.table_source import Run, TableSource
+from polysparse.tables.reading import arrow_kind
 from polysparse.tables.variables import CategoricalVariable
 
 # Bytes at the beginning of a file from which types of columns are inferred. It is a constant, so
@@ -32,6 +35,7 @@ BOOLEANS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
 _CONVERSION = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (.+?): (.*)", re.DOTALL
 )
+_ROW = re.compile(r"Row #(\d+)")
 
 
 def pyarrow_csv() -> Any:
@@ -45,8 +49,15 @@ def pyarrow_csv() -> Any:
 class CsvSource(TableSource):
     """A table in CSV text, whose first row has the names of columns."""
 
-    first_number = 2
-    row_note: ClassVar[str] = " (the heading is row 1)"
+    @property
+    def first_row(self) -> int:
+        return 1 if self.n_before is None else self.n_before + 2
+
+    @property
+    def row_note(self) -> str:
+        if self.n_before is None:
+            return f" after byte {self.part[0]:,}"
+        return " (the heading is row 1)"
 
     @cached_property
     def delimiter(self) -> str:
@@ -78,49 +89,45 @@ class CsvSource(TableSource):
         found = {name: kinds[is_categorical] for name, is_categorical in wanted.items()}
         for name, kind in found.items():
             if kind is None:
-                found[name] = _as_read(self._inferred.field(self.names.index(name)).type)
-        empty = [name for name, kind in found.items() if kind is None]
+                given = self.given_types.get(name)
+                inferred = self._inferred.field(self.names.index(name)).type
+                found[name] = _as_read(inferred if given is None else given)
+        empty = [name for name, kind in found.items() if pa.types.is_null(kind)]
         return found | (self._types_of_late(empty) if empty else {})
 
     def _types_of_late(self, names: list[str]) -> dict[str, Any]:
         """Return the types of columns whose first values are missing, by their first values."""
         import pyarrow as pa
 
-        text = pa.string()
         found: dict[str, Any] = {}
-        for batch in self.batches(dict.fromkeys(names, text), INFERRED_BYTES * TEXT_FACTOR):
+        for batch in self.batches(dict.fromkeys(names, pa.string()), INFERRED_BYTES * TEXT_FACTOR):
             for name in names:
                 values = batch.column(name).drop_null()
                 if name not in found and len(values):
                     found[name] = _type_of_texts(values)
             if len(found) == len(names):
                 break
-        return dict.fromkeys(names, pa.dictionary(pa.int32(), text)) | found
+        return dict.fromkeys(names, pa.null()) | found
 
     def batches(self, types: dict[str, Any], block_bytes: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        text = pa.dictionary(pa.int32(), pa.string())
+        types = {name: text if pa.types.is_null(kind) else kind for name, kind in types.items()}
         with self._open(max(block_bytes // TEXT_FACTOR, LEAST_BLOCK), types) as reader:
             for batch in reader:
                 yield self._with_booleans(batch)
 
     @contextmanager
-    def _open_bytes(self) -> Iterator[Any]:
-        """Open the text."""
-        pyarrow_csv()
-        import pyarrow as pa
-
-        with pa.OSFile(str(self.place)) as plain:
-            is_packed = self.path.suffix == ".gz"
-            yield pa.CompressedInputStream(plain, "gzip") if is_packed else plain
-
-    @contextmanager
     def _open(self, block_bytes: int, types: dict[str, Any]) -> Iterator[Any]:
         """Open a reader of columns with given types; all columns, if there are none."""
         csv = pyarrow_csv()
-        with self._open_bytes() as stream, self._explained(list(types), block_bytes):
+        heading = None if self.part is None else self.names
+        with self._open_bytes() as text, self._explained(block_bytes):
             reader = csv.open_csv(
-                stream,
+                text,
                 # With threads, pyarrow does not know the numbers of rows that it refuses.
-                csv.ReadOptions(use_threads=False, block_size=block_bytes),
+                csv.ReadOptions(use_threads=False, block_size=block_bytes, column_names=heading),
                 csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
                 csv.ConvertOptions(
                     include_columns=list(types),
@@ -133,17 +140,55 @@ class CsvSource(TableSource):
                 yield reader
 
     @contextmanager
-    def _explained(self, names: list[str], block_bytes: int) -> Iterator[None]:
+    def _open_bytes(self) -> Iterator[Any]:
+        """Open the text; that of a part has no heading."""
+        pyarrow_csv()
+        import pyarrow as pa
+
+        if self.part is not None:
+            start, stop = self.part
+            with open(self.place, "rb") as file:
+                file.seek(start)
+                yield pa.BufferReader(file.read(stop - start))
+            return
+        with pa.OSFile(str(self.place)) as plain:
+            is_packed = self.path.suffix == ".gz"
+            yield pa.CompressedInputStream(plain, "gzip") if is_packed else plain
+
+    def parts(self, block_bytes: int, run: Run) -> list[tuple[Any, int | None]]:
+        """Cut the text where rows begin; a gzipped file, and a small one, is a single part."""
+        size = self.place.stat().st_size
+        if self.path.suffix == ".gz" or size <= block_bytes:
+            return super().parts(block_bytes, run)
+        quoting = Quoting(self.delimiter.encode())
+        with open(self.place, "rb") as file:
+            first = quoting.heading_end(file.read(INFERRED_BYTES))
+        ranges = [
+            LineRange(self.place, quoting, start, min(start + block_bytes, size), start == first)
+            for start in range(first, size, block_bytes)
+        ]
+        starts = row_starts(run(LineRange.read, ranges))
+        parts = list(pairwise([*starts, size]))
+        longest = max((stop - start for start, stop in parts), default=0)
+        if longest > block_bytes + self.reading.line_bytes:
+            raise ValueError(
+                f"a row is longer than {self.reading.line_bytes:,} bytes, or a quote is not "
+                "closed: correct the row."
+            )
+        return [(part, None) for part in parts] or super().parts(block_bytes, run)
+
+    @contextmanager
+    def _explained(self, block_bytes: int) -> Iterator[None]:
         """Explain what pyarrow says about a row, and name the column."""
         import pyarrow as pa
 
         try:
             yield
         except pa.ArrowInvalid as error:
-            text = str(error)
+            text = _ROW.sub(self._number_row, str(error), count=1)
             match = _CONVERSION.search(text)
             if match is not None:
-                raise ValueError(self._explain(match, names or self.names)) from None
+                raise ValueError(self._explain(match)) from None
             if "straddl" in text:
                 raise ValueError(
                     f"a row is longer than {block_bytes:,} bytes, or a quote is not closed: give "
@@ -156,9 +201,13 @@ class CsvSource(TableSource):
             text = text.removeprefix("CSV parse error: ").replace("Row #", "row ")
             raise ValueError(f"{text[:200]}{self.row_note}") from None
 
-    def _explain(self, match: re.Match[str], names: list[str]) -> str:
+    def _number_row(self, match: re.Match[str]) -> str:
+        """Return the number of a row in the file; pyarrow numbers those of a part from 1."""
+        return f"Row #{int(match[1]) + self.first_row - (2 if self.part is None else 1)}"
+
+    def _explain(self, match: re.Match[str]) -> str:
         number, row, kind, reason = match.groups()
-        name = names[int(number)]
+        name = self.names[int(number)]  # of all columns, including those that are left out
         where = f"column {name!r}" + (f", row {row}{self.row_note}" if row else "")
         if "UTF8" in reason:
             return (
@@ -183,9 +232,10 @@ class CsvSource(TableSource):
             if not isinstance(variable, CategoricalVariable) or name not in batch.schema.names:
                 continue
             levels = {*variable.levels, *variable.rare}
-            if not levels or not levels <= {"True", "False"}:
-                continue
             j = batch.schema.names.index(name)
+            is_text = pa.types.is_dictionary(batch.schema.field(j).type)
+            if not is_text or not levels or not levels <= {"True", "False"}:
+                continue
             column = batch.column(j)
             values = [BOOLEANS.get(each, each) for each in column.dictionary.to_pylist()]
             column = pa.DictionaryArray.from_arrays(column.indices, pa.array(values, pa.string()))
@@ -193,16 +243,16 @@ class CsvSource(TableSource):
         return batch
 
 
-def _as_read(inferred: Any) -> Any:
-    """Return the type to read a column with; None if all values so far are missing."""
+def _as_read(kind: Any) -> Any:
+    """Return the type to read a column with, which was inferred or is that of another file."""
     import pyarrow as pa
     from pyarrow import types
 
-    if types.is_integer(inferred) or types.is_floating(inferred):
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return pa.float64()
-    if types.is_string(inferred) or types.is_binary(inferred):
+    if types.is_binary(kind) or arrow_kind(kind) in ("category", "text"):
         return pa.dictionary(pa.int32(), pa.string())
-    return None if types.is_null(inferred) else inferred
+    return kind
 
 
 def _type_of_texts(values: Any) -> Any:

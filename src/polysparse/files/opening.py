@@ -122,13 +122,21 @@ def is_table(path: str) -> bool:
     return (format.source_of(found) if found.is_file() else format.source).is_table
 
 
+def open_on_disk(path: str | os.PathLike[str], **reading: Any) -> Source:
+    """Open a file that other processes can open under the same path."""
+    where = Path(path).absolute()
+    require_on_disk(_require_exists(str(where)))
+    return open_source(str(where), **reading)
+
+
 def cut_file(path: str | os.PathLike[str], block_bytes: int) -> CutFile:
     """Cut a file into pieces of about `block_bytes`, reading little more than its head."""
     where = Path(path).absolute()
     format = format_to_read(str(where))
     require_on_disk(_require_exists(str(where)))
     if not format.has_pieces:
-        nouns = enumerate_words(each.noun for each in FORMATS if each.has_pieces)
+        can = [each for each in FORMATS if each.has_pieces or each.source.is_table]
+        nouns = enumerate_words(each.noun for each in can)
         raise ValueError(
             f"{path} can only be read as a whole. These can be read in pieces: {nouns}."
         )

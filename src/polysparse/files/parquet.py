@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from polysparse.files.description import n_columns_in, parse_json
 from polysparse.files.errors import faults_of
 from polysparse.files.format import Format
 from polysparse.files.parquet_source import ParquetSource, pyarrow_parquet
-from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of
+from polysparse.files.pieces import CutFile, Piece, RowArrays, joined, state_of, together
 from polysparse.files.sink import FileSink
 from polysparse.files.source import Reading, Source
 
@@ -131,20 +130,8 @@ class ParquetFormat(Format):
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         pieces = [
             ParquetPiece(path, state, sum(groups[i].num_rows for i in few), few, columns)
-            for few in _together([group.total_byte_size for group in groups], block_bytes)
+            for few in together([group.total_byte_size for group in groups], block_bytes)
         ]
         is_single = str(schema.field("values").type.value_type) == "float"
         dtype = np.dtype(np.float32 if is_single else np.float64)
         return CutFile(pieces, n_features, dtype, has_labels)
-
-
-def _together(sizes: list[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield neighbours whose sizes add up to at most this, or single ones; at least once."""
-    few: tuple[int, ...] = ()
-    total = 0
-    for number, size in enumerate(sizes):
-        if few and total + size > most:
-            yield few
-            few, total = (), 0
-        few, total = (*few, number), total + size
-    yield few

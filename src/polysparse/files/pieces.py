@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -76,8 +76,7 @@ class Piece:
 
     def _checked(self, read: Callable[[], Content]) -> Content:
         """Read something of the file; raise FileFault if it changed or is malformed."""
-        if state_of(self.path) != self.state:
-            raise FileFault(f"{self.path} changed after it was opened: open it again.")
+        require_unchanged(self.path, self.state)
         with faults_of(self.path):
             return read()
 
@@ -99,6 +98,12 @@ def state_of(path: Path) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
+def require_unchanged(path: Path, state: tuple[int, int]) -> None:
+    """Raise FileFault if a file has another size, or was changed at another time."""
+    if state_of(path) != state:
+        raise FileFault(f"{path} changed after it was opened: open it again.")
+
+
 def joined(found: Iterable[RowArrays]) -> RowArrays:
     """Return the rows of batches as one; a batch that is alone is not copied."""
     batches = list(found)
@@ -111,3 +116,15 @@ def joined(found: Iterable[RowArrays]) -> RowArrays:
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     known = None if labels[0] is None else np.concatenate(labels)
     return indptr, np.concatenate(indices), np.concatenate(data), known
+
+
+def together(sizes: list[int], most: int) -> Iterator[tuple[int, ...]]:
+    """Yield neighbours whose sizes add up to at most this, or single ones; at least once."""
+    few: tuple[int, ...] = ()
+    total = 0
+    for number, size in enumerate(sizes):
+        if few and total + size > most:
+            yield few
+            few, total = (), 0
+        few, total = (*few, number), total + size
+    yield few

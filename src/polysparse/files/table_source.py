@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from polysparse.files.source import Source, Summary
 from polysparse.machine import require_within
 from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
-from polysparse.tables.columns import NumberColumn
+from polysparse.tables.columns import CodedColumn, NumberColumn
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import Column, EncodingOptions, LevelCounts, TableCounts
 from polysparse.tables.reading import CATEGORICAL_KINDS, ArrowTable, Table, arrow_kind
@@ -26,6 +28,10 @@ from polysparse.tables.variables import CategoricalVariable
 
 LEVEL_BYTES = 256  # of a level while it is counted, and of a feature: texts and their numbers
 SHOWN = 5  # names in a list of columns
+NO_ROWS = "has a heading, but no rows to learn from."
+
+# Maps a function over a sequence, perhaps in parallel.
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 # Bytes of a cell, at most, while a block is read: as Arrow has it, decoded, placed and assembled.
 CELL_BYTES = 64
@@ -65,8 +71,9 @@ class TableSource(Source):
     """A table in a file. Each subclass reads one format."""
 
     is_table = True
-    first_number: ClassVar[int] = 0  # of the first row, in messages
-    row_note: ClassVar[str] = ""  # how messages number rows, if it is not from 0
+    part: Any = None  # which rows are read, in the terms of the format; None for all of them
+    n_before: int | None = 0  # rows of the file before those; None if that is not known
+    given_types: Mapping[str, Any] = MappingProxyType({})  # of columns, by other files
 
     # ------------------------------------------------------------------ what each format reads
 
@@ -76,7 +83,7 @@ class TableSource(Source):
         raise NotImplementedError
 
     def types(self, wanted: dict[str, bool | None]) -> dict[str, Any]:
-        """Return the Arrow type with which each column is read.
+        """Return the Arrow type with which each column is read; null if it has no values.
 
         `wanted` has the columns: True for those that are categorical, False for numbers, and None
         if that depends on their types.
@@ -87,12 +94,35 @@ class TableSource(Source):
         """Yield record batches with the columns of `types`, in their order."""
         raise NotImplementedError
 
+    def parts(self, block_bytes: int, run: Run) -> list[tuple[Any, int | None]]:
+        """Return parts of about `block_bytes`, in order, each with its number of rows if known.
+
+        `run` maps a function over what must be read for that, if the format does not state it.
+        """
+        return [(None, None)]
+
+    @property
+    def first_row(self) -> int:
+        """Number of the first row that is read, in messages."""
+        return self.n_before or 0
+
+    @property
+    def row_note(self) -> str:
+        """How messages explain the numbers of rows, if that is needed."""
+        return ""
+
     # ------------------------------------------------------------------------------- columns
 
     @property
     def how(self) -> TableReading:
         """How to read the table."""
         return self.reading.table or TableReading()
+
+    def _with(self, **changes: Any) -> Self:
+        """Return the same source with other options of TableReading; what it has found stays."""
+        other = copy(self)
+        other.reading = replace(self.reading, table=replace(self.how, **changes))
+        return other
 
     @cached_property
     def _features(self) -> dict[str, bool | None]:
@@ -116,13 +146,16 @@ class TableSource(Source):
         listed = dict.fromkeys(how.categorical, True) | dict.fromkeys(how.numeric, False)
         return {name: listed.get(name) for name in left}
 
+    @property
+    def wanted(self) -> dict[str, bool | None]:
+        """The columns that are read, and whether they are categorical; the target is the last."""
+        target = self.how.target
+        return self._features | ({} if target is None else {target: self.how.has_classes})
+
     @cached_property
     def _types(self) -> dict[str, Any]:
-        """The columns that are read, with their types; the target is the last one."""
-        wanted, target = dict(self._features), self.how.target
-        if target is not None:
-            wanted[target] = self.how.has_classes
-        return self.types(wanted)
+        """The type of each column that is read."""
+        return self.types(self.wanted)
 
     @cached_property
     def _mask(self) -> list[bool]:
@@ -149,7 +182,7 @@ class TableSource(Source):
             labels = None if target is None else ArrowTable(batch.select([target]))
             for each in (table, labels):
                 if each is not None:
-                    each.first_row, each.row_note = n_rows + self.first_number, self.row_note
+                    each.first_row, each.row_note = self.first_row + n_rows, self.row_note
             yield table, labels
             n_rows += batch.num_rows
 
@@ -162,6 +195,20 @@ class TableSource(Source):
             return self._learn()
 
     def _learn(self) -> tuple[TableEncoding, RowProfile, NDArray[Any] | None]:
+        counts, classes, profile = self.count()
+        encoding, how = self.how.encoding, self.how
+        if encoding is None:
+            if profile.n_rows == 0:
+                raise ValueError(NO_ROWS)
+            is_strict = how.options.handle_unknown == "error"
+            encoding = TableEncoding(counts.variables(how.options), True, is_strict)
+        return encoding, profile, self._as_classes(classes) if self.has_classes else None
+
+    def count(self) -> tuple[TableCounts, LevelCounts, RowProfile]:
+        """Count the levels of columns, the classes of the target and the values of rows.
+
+        If there is an encoding already, no levels are counted.
+        """
         encoding, how = self.how.encoding, self.how
         mask, profile, classes = self._mask, RowProfile(), LevelCounts()
         has_classes = self.has_classes
@@ -176,12 +223,7 @@ class TableSource(Source):
             if labels is not None:
                 self._count_labels(labels, classes if has_classes else None)
             self._require_room(counts, classes)
-        if encoding is None:
-            if profile.n_rows == 0:
-                raise ValueError("has a heading, but no rows to learn from.")
-            is_strict = how.options.handle_unknown == "error"
-            encoding = TableEncoding(counts.variables(how.options), True, is_strict)
-        return encoding, profile, self._as_classes(classes) if has_classes else None
+        return counts, classes, profile
 
     @property
     def has_classes(self) -> bool:
@@ -204,12 +246,33 @@ class TableSource(Source):
 
     def _count_labels(self, labels: Table, classes: LevelCounts | None) -> None:
         """Count the classes of labels; raise ValueError if a label is missing."""
-        column: Column = labels.numbers(0) if classes is None else labels.coded(0)
+        column = self._read_labels(labels)
+        if isinstance(column, CodedColumn) and classes is not None:
+            classes.add(column)
+
+    @property
+    def no_labels(self) -> NDArray[Any]:
+        """An empty array of the dtype of labels."""
+        target = self.how.target
+        is_boolean = target is not None and arrow_kind(self._types[target]) == "boolean"
+        return np.empty(0, bool if is_boolean else object if self.has_classes else np.float64)
+
+    def labels_in(self, labels: Table) -> NDArray[Any]:
+        """Return labels as they are: numbers, booleans, or texts as objects."""
+        column = self._read_labels(labels)
+        if isinstance(column, NumberColumn):
+            return column.values
+        classes = np.array(column.levels, dtype=object)
+        is_boolean = labels.kind(0) == "boolean"
+        found: NDArray[Any] = (classes == "True" if is_boolean else classes)[column.codes]
+        return found
+
+    def _read_labels(self, labels: Table) -> Column:
+        """Read the column of the target; raise ValueError if a label is missing."""
+        column: Column = labels.coded(0) if self.has_classes else labels.numbers(0)
         if isinstance(column, NumberColumn):
             missing = column.missing
         else:
-            assert classes is not None
-            classes.add(column)
             missing = np.asarray(column.codes) < 0
         if missing is not None and missing.any():
             where = labels.where(0)
@@ -217,6 +280,7 @@ class TableSource(Source):
                 f"{where}, the target, is missing in {where.row(int(np.argmax(missing)))}: fill it "
                 "in, or leave the row out."
             )
+        return column
 
     def _require_room(self, counts: TableCounts, classes: LevelCounts) -> None:
         """Raise MemoryError if the levels take more than half of the memory that is allowed."""
@@ -280,14 +344,28 @@ class TableSource(Source):
                 if skip_rows >= n_rows:
                     skip_rows -= n_rows
                     continue
-                arrays = encoding.encode(table)
-                block = as_csr((n_rows, encoding.n_features), *arrays, is_array=True)
-                block.has_canonical_format = True
+                block = _as_block(encoding, table)
                 y = None if labels is None else _as_labels(labels, classes, self.path)
                 if skip_rows:
                     block, y = block[skip_rows:], None if y is None else y[skip_rows:]
                     skip_rows = 0
                 yield block, y
+
+    def encode(self, encoding: TableEncoding) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """Yield CSR blocks by an encoding, each with its labels as they are, in a single pass."""
+        for table, labels in self._tables(self.reading.line_bytes):
+            yield (
+                _as_block(encoding, table),
+                None if labels is None else self.labels_in(labels),
+            )
+
+
+def _as_block(encoding: TableEncoding, table: Table) -> Any:
+    """Return rows as a csr_array."""
+    arrays = encoding.encode(table)
+    block = as_csr((table.n_rows, encoding.n_features), *arrays, is_array=True)
+    block.has_canonical_format = True
+    return block
 
 
 def _require_distinct(names: Sequence[str]) -> None:

@@ -159,12 +159,12 @@ def layout_of(file: BinaryIO) -> tuple[bool, bool] | None:
 
 def lines_between(file: BinaryIO, start: int, stop: int) -> tuple[int, bytes]:
     """Return the lines that begin in a range of bytes, and where the first of them begins."""
-    first, end = (_line_begin(file, at) for at in (start, stop))
+    first, end = (line_begin(file, at) for at in (start, stop))
     file.seek(first)
     return first, file.read(end - first)
 
 
-def _line_begin(file: BinaryIO, at: int) -> int:
+def line_begin(file: BinaryIO, at: int) -> int:
     """Return where the first line at or after a byte begins."""
     if at == 0:
         return 0

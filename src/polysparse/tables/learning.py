@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -72,6 +73,17 @@ class LevelCounts:
             return
         for level, n in fresh.items():
             self.counts[level] = self.counts.get(level, 0) + n
+
+    @classmethod
+    def sum(cls, some: Iterable[LevelCounts]) -> LevelCounts:
+        """Return the counts of several parts of a column together."""
+        total = cls()
+        for each in some:
+            total.n_missing += each.n_missing
+            total.are_numbers = total.are_numbers and each.are_numbers
+            for level, n in each.counts.items():
+                total.counts[level] = total.counts.get(level, 0) + n
+        return total
 
     def variable(self, name: str, n_rows: int, options: EncodingOptions) -> CategoricalVariable:
         """Return the variable, whose rare levels are those that OneHotEncoder finds infrequent."""
@@ -147,6 +159,18 @@ class TableCounts:
         self.n_rows += table.n_rows
         return columns
 
+    @classmethod
+    def sum(cls, some: Sequence[TableCounts]) -> TableCounts:
+        """Return the counts of several parts of a table together; at least one."""
+        total = copy(some[0])
+        total.n_rows = sum(each.n_rows for each in some)
+        total.have_missing = [any(each) for each in _by_column(t.have_missing for t in some)]
+        total.levels = [
+            None if None in each else LevelCounts.sum(each)
+            for each in _by_column(counts.levels for counts in some)
+        ]
+        return total
+
     def variables(self, options: EncodingOptions) -> tuple[Variable, ...]:
         """Return the variables, given all rows so far."""
         found: list[Variable] = []
@@ -158,6 +182,11 @@ class TableCounts:
                 has_indicator = options.missing == "indicator" and self.have_missing[j]
                 found.append(NumericVariable(name, has_indicator))
         return tuple(found)
+
+
+def _by_column(of_tables: Iterable[Sequence[Any]]) -> Iterable[tuple[Any, ...]]:
+    """Return what several tables have for each column."""
+    return zip(*of_tables, strict=True)
 
 
 def read_column(table: Table, j: int, *, is_categorical: bool) -> Column:
