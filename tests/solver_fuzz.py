@@ -369,6 +369,11 @@ def matrix_row(a: Array, j: int, order: list[int], x: Array) -> Any:
 
 def judge(problem: Problem) -> str:
     """Fit, and say how it ended."""
+    with np.errstate(all="ignore"):  # of exponentials far from the optimum
+        return _judge(problem)
+
+
+def _judge(problem: Problem) -> str:
     model = problem.model
     try:
         outcome = problem.fit()

@@ -105,7 +105,7 @@ class CsvSource(TableSource):
         with pa.OSFile(str(self.place)) as plain:
             is_packed = self.path.suffix == ".gz"
             stream = pa.CompressedInputStream(plain, "gzip") if is_packed else plain
-            with self._explained(list(types), block_bytes):
+            with self._explained(block_bytes):
                 reader = csv.open_csv(
                     stream,
                     # With threads, pyarrow does not know the numbers of rows that it refuses.
@@ -122,7 +122,7 @@ class CsvSource(TableSource):
                     yield reader
 
     @contextmanager
-    def _explained(self, names: list[str], block_bytes: int) -> Iterator[None]:
+    def _explained(self, block_bytes: int) -> Iterator[None]:
         """Explain what pyarrow says about a row, and name the column."""
         import pyarrow as pa
 
@@ -132,7 +132,7 @@ class CsvSource(TableSource):
             text = str(error)
             match = _CONVERSION.search(text)
             if match is not None:
-                raise ValueError(self._explain(match, names or self.names)) from None
+                raise ValueError(self._explain(match)) from None
             if "straddl" in text:
                 raise ValueError(
                     f"a row is longer than {block_bytes:,} bytes, or a quote is not closed: give "
@@ -145,9 +145,9 @@ class CsvSource(TableSource):
             text = text.removeprefix("CSV parse error: ").replace("Row #", "row ")
             raise ValueError(f"{text[:200]}{self.row_note}") from None
 
-    def _explain(self, match: re.Match[str], names: list[str]) -> str:
+    def _explain(self, match: re.Match[str]) -> str:
         number, row, kind, reason = match.groups()
-        name = names[int(number)]
+        name = self.names[int(number)]  # pyarrow counts all columns of the file
         where = f"column {name!r}" + (f", row {row}{self.row_note}" if row else "")
         if "UTF8" in reason:
             return (
