@@ -64,7 +64,7 @@ test-cluster: $(VENV)/.cluster  ## Run the tests of Dask and Spark, which needs 
 # Dependencies are noted as the compiler finds them.
 build/driver/%.o: %.cpp
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 -O1 -Wall -Wextra -Werror -pthread -Isrc/kernels $(DRIVER_FLAGS) -MMD -c $< -o $@
+	$(CXX) -std=c++20 -O1 -Wall -Wextra -Werror -pthread -Isrc/kernels $(DRIVER_FLAGS) -MMD -MP -c $< -o $@
 -include $(DRIVER:%.cpp=build/driver/%.d)
 
 build/driver/driver: $(DRIVER:%.cpp=build/driver/%.o)

@@ -233,8 +233,8 @@ class Terms:
     with_target: tuple[str, ...] = ()
 
     def ratio(self, side: str) -> float:
-        """How many times a side takes of our time, which includes the one-hot encoding."""
-        return self.times[side] / self.times[CODES]
+        """How many times a side takes of our time, from the same input: X, or categories."""
+        return self.times[side] / self.times[ENCODED if side == CHOOSE else CODES]
 
     def is_met(self, side: str) -> bool:
         """Whether the ratio reaches its target, if it has one."""
@@ -373,8 +373,9 @@ def print_terms(report: Report, rows: list[Terms]) -> None:
     ours = (f"{side}, ms" for side in (ENCODED, CODES, FRAME))
     report.table(" | ".join(["levels", *ours, *others]), lines)
     print(
-        "\nRatios are against one-hot encoding and expand, for tabmat and formulaic take "
-        "categories.\nformulaic ran once."
+        "\nRatios of tabmat and formulaic, which take categories, are against one-hot encoding and "
+        "expand;\nthat of choosing, which takes X as expand does, is against expand. formulaic ran "
+        "once."
     )
 
 

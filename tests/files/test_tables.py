@@ -164,6 +164,14 @@ def test_a_word_after_columns_that_are_not_read(tmp_path):
         read(path, table=TableReading("y", drop=("id",)))
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t", ","])
+def test_the_heading_has_the_delimiter(delimiter, tmp_path):
+    text = "a,y\n1.5,0\n2,1\n".replace(",", delimiter)
+    X, y = read(written(tmp_path, "t.csv", text.encode()), table=TableReading("y"))
+    assert X.tolist() == [[1.5], [2.0]]
+    assert y.tolist() == [0, 1]
+
+
 def test_a_quote_that_is_not_closed(tmp_path):
     path = written(tmp_path, "t.csv", HEAD + b'1,"x,0\n' + b"1,x,0\n" * 10)
     with pytest.raises(FileFault, match=r"row 2: Expected 3 columns, got 2"):

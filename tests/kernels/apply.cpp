@@ -17,6 +17,15 @@ void test_products(const Basis& basis) {
     check_changed_products(basis, basis, x, basis.n_columns());
 }
 
+/// Of rows that are alike.
+template <class Offset, class Index, class Value>
+void test_alike_products(const Basis& unknown) {
+    for_each_alike<Offset, Index, Value>(unknown, [](const Basis& basis, const auto& x) {
+        check_products(basis, basis, x, expand_by_brute_force<int64_t>(basis, x));
+        check_changed_products(basis, basis, x, basis.n_columns());
+    });
+}
+
 /// Inner products of every two expanded rows, of one matrix and of two.
 template <class Offset, class Index, class Value>
 void test_gram(const Basis& basis) {
@@ -89,6 +98,10 @@ void test_apply() {
     for_each_grouped_basis(4, test_gram<int32_t, int32_t, double>);
     for_each_grouped_basis(3, test_gram<int64_t, int64_t, float>);
     test_divided_rows();
+    for_each_grouped_basis(4, test_alike_products<int32_t, int32_t, double>);
+    for_each_grouped_basis(3, test_alike_products<int64_t, int64_t, float>);
+    test_alike_products<int32_t, int32_t, double>(
+        make_grouped(std::vector<int64_t>(30, 20), 1, 2, true, true));
 }
 
 }  // namespace polysparse::tests

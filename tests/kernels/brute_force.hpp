@@ -119,6 +119,47 @@ auto random_matrix(int64_t n_rows, int64_t n_columns, int64_t period) {
     return x;
 }
 
+/// Rows with values of these groups, as many of each as it is repeated.
+template <class Offset, class Index, class Value>
+auto alike_matrix(const Basis& basis, int64_t n_rows, const std::vector<int32_t>& row_groups) {
+    std::uniform_real_distribution<Value> any(-2, 2);
+    Matrix<Offset, Index, Value> x{basis.n_features};
+    for (int64_t r = 0; r < n_rows; ++r) {
+        std::multiset<int32_t> left(row_groups.begin(), row_groups.end());
+        std::set<int64_t> row;
+        while (!left.empty()) {
+            const int64_t column = random_bits() % basis.n_features;
+            const auto group = left.find(static_cast<int32_t>(basis.groups->group_of(column)));
+            if (group != left.end() && row.insert(column).second) left.erase(group);
+        }
+        x.columns.insert(x.columns.end(), row.begin(), row.end());
+        while (x.values.size() < x.columns.size()) x.values.push_back(any(random_bits));
+        x.row_offsets.push_back(static_cast<Offset>(x.columns.size()));
+    }
+    return x;
+}
+
+/// Calls test(basis, x) for rows that have the same groups, as the basis knows: one value of all
+/// groups, or of every second one, or several values.
+template <class Offset, class Index, class Value, class Test>
+void for_each_alike(Basis basis, const Test& test) {
+    std::vector<int32_t> all, every_second, sets;
+    for (int32_t g = 0; g < basis.groups->n_groups(); ++g) {
+        if (basis.groups->size(g) == 0) continue;
+        all.push_back(g);
+        if (g % 2 == 1) every_second.push_back(g);
+        sets.insert(sets.end(), basis.groups->size(g) > 1 ? 2 : 1, g);
+    }
+    const std::string of_basis = subject;
+    for (const auto& row_groups : {all, every_second, sets}) {
+        if (row_groups.empty()) continue;
+        subject = of_basis + ", rows of " + std::to_string(row_groups.size()) + " values";
+        basis.rows_are_distinct = std::ranges::adjacent_find(row_groups) == row_groups.end();
+        basis.row_groups = row_groups;
+        test(basis, alike_matrix<Offset, Index, Value>(basis, 21, row_groups));
+    }
+}
+
 /// Calls test with the matrix as another thread may leave it, once it was inspected: with columns
 /// that are not there, that are all the same, or in any order.
 template <class Offset, class Index, class Value, class Test>

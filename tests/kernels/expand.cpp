@@ -5,6 +5,7 @@
 
 #include "brute_force.hpp"
 #include "checks.hpp"
+#include "expand/alike_rows.hpp"
 #include "expand/dense.hpp"
 #include "expand/fill.hpp"
 #include "expand/row_offsets.hpp"
@@ -100,6 +101,34 @@ void test_fill(const Basis& basis) {
             check(check_fill(basis, x, expected, n_threads, wanted, StopAt{-1}), "fill");
 }
 
+/// Rows that are alike, also as another thread may change them.
+template <class Offset, class Index, class OutIndex, class Value>
+void test_alike(const Basis& unknown) {
+    for_each_alike<Offset, Index, Value>(unknown, [&](const Basis& basis, const auto& x) {
+        const RowsInCommon rows =
+            compare_groups(unknown, x.row_offsets.data(), x.n_rows(), x.columns.data(), 2);
+        check(rows.row_groups == basis.row_groups && rows.are_distinct == basis.rows_are_distinct,
+              "what rows have in common");
+        const auto expected = expand_by_brute_force<OutIndex>(basis, x);
+        Guarded<OutIndex> offsets(x.n_rows() + 1, 3);
+        fill_row_offsets(basis, x.row_offsets.data(), x.n_rows(), x.columns.data(), offsets.data(),
+                         2);
+        offsets.check_against(expected.row_offsets, true, "row offsets");
+        for (const int64_t n_threads : {1, 3})
+            for (const int64_t wanted : {0, 1, 30})
+                check(check_fill(basis, x, expected, n_threads, wanted, StopAt{-1}), "fill");
+        for_each_change(x, [&](const auto& changed) {
+            Guarded<OutIndex> columns(std::ssize(expected.columns), 5);
+            Guarded<Value> values(std::ssize(expected.values), 5);
+            const Slots<OutIndex, Value> out{columns.data(), values.data()};
+            check(fill(basis, changed.view(), expected.row_offsets.data(), out, 2, 0, StopAt{-1}),
+                  "fill");
+            columns.check_against({}, false, "fill: guards");
+            values.check_against({}, false, "fill: guards");
+        });
+    });
+}
+
 /// Stops at every task in turn, so that both the rows and each degree of a long row are cut short.
 void test_stopped_fill(const Basis& basis) {
     const auto x = random_matrix<int32_t, int32_t, double>(9, basis.n_features, 4);
@@ -148,6 +177,10 @@ void test_expand() {
     test_fill<int32_t, int64_t, int64_t, double>(make_basis(4'000'000'000, 0, 2, false, true));
     // The degrees below the lowest have far more than 2^64 monomials, which has to cancel out.
     test_fill<int32_t, int32_t, int32_t, double>(make_basis(70, 68, 70, true, true));
+
+    for_each_grouped_basis(4, test_alike<int32_t, int32_t, int32_t, double>);
+    for_each_grouped_basis(3, test_alike<int64_t, int64_t, int64_t, float>);
+    for_each_grouped_basis(3, test_alike<int32_t, int32_t, int64_t, double>);
 
     test_stopped_fill(make_basis(9, 2, 4, true, true));
     test_stopped_fill(make_basis(9, 1, 3, false, false));

@@ -207,12 +207,39 @@ def test_kernels_refuse_arrays_that_do_not_belong_together():
 def test_kernels_refuse_columns_that_are_too_few_for_groups():
     kernels = polysparse._kernels
     basis = kernels.Basis(3, 1, 2, True, True, [0, 4, 6])
-    basis.set_groups([2, 1], False, False)
+    basis.set_groups([2, 1], False)
     offsets, columns = np.array([0, 2], np.int32), np.zeros(1, np.int32)
-    for count in (kernels.count_outputs, kernels.groups_are_distinct):
+    for count in (kernels.count_outputs, kernels.compare_groups):
         with pytest.raises(ValueError, match="malformed CSR arrays"):
             count(basis, offsets, columns, 1)
     with pytest.raises(ValueError, match="malformed CSR arrays"):
         kernels.fill_row_offsets(basis, offsets, columns, np.empty(2, np.int32), 1)
-    with pytest.raises(ValueError, match="rows are not distinct"):
-        kernels.Basis(3, 1, 2, False, True, [0, 4, 10]).set_groups([2, 1], True, True)
+
+
+@pytest.mark.parametrize(
+    ("are_distinct", "row_groups"),
+    [(False, [-1]), (False, [2]), (False, [1, 0]), (False, [1, 1]), (True, [0, 0])],
+)
+def test_kernels_refuse_rows_that_are_not_of_groups(are_distinct, row_groups):
+    basis = polysparse._kernels.Basis(3, 1, 2, True, True, [0, 4, 6])
+    with pytest.raises(ValueError, match="rows need groups"):
+        basis.set_rows(are_distinct, row_groups)
+    basis.set_groups([2, 1], False)
+    basis.set_rows(False, [0, 0, 1])
+    with pytest.raises(ValueError, match="rows are not of groups"):
+        basis.set_rows(are_distinct, row_groups)
+
+
+def test_kernels_refuse_rows_of_another_length_than_is_known():
+    kernels = polysparse._kernels
+    basis = kernels.Basis(3, 1, 2, True, True, [0, 4, 6])
+    basis.set_groups([2, 1], False)
+    basis.set_rows(True, [0, 1])
+    offsets, columns, values = np.array([0, 2, 3], np.int32), np.zeros(3, np.int32), np.ones(3)
+    out = np.zeros(3, np.int32), np.empty(0, np.int32), np.empty(0)
+    with pytest.raises(ValueError, match="malformed CSR arrays"):
+        kernels.fill_row_offsets(basis, offsets, columns, out[0], 1)
+    with pytest.raises(ValueError, match="malformed CSR arrays"):
+        kernels.count_outputs(basis, offsets, columns, 1)
+    with pytest.raises(ValueError, match="malformed CSR arrays"):
+        kernels.fill(basis, offsets, columns, values, 3, *out, 1, 0)

@@ -256,3 +256,22 @@ def test_other_groups_than_those_of_columns_are_refused():
     poly = polysparse.PolynomialFeatures(2).fit(np.ones((2, 4)))
     with pytest.raises(ValueError, match=r"groups=\[2, 2\] contradicts columns"):
         PolynomialOperator(np.ones((2, 4)), groups=[2, 2], columns=poly)
+
+
+@pytest.mark.parametrize("how", [{"degree": 2}, {"degree": (2, 3)}, {"terms": ["g0:g1", "g2"]}])
+@pytest.mark.parametrize("interaction_only", [False, True])
+def test_alike_rows_have_the_bits_of_any_others(how, interaction_only):
+    levels = [3, 5, 1, 4, 2, 6, 3, 2, 7]
+    X = one_hot(70, levels)
+    other = X[:1, :].copy()
+    other.indices[0] = (other.indices[0] + 1) % levels[0]
+    twice = sparse.vstack([X, X[:1, :] + other], format="csr")  # its last row has two of a group
+    groups = {f"g{i}": n for i, n in enumerate(levels)}
+    how = {**how, "groups": groups, "interaction_only": interaction_only and "terms" not in how}
+    alike, mixed = (PolynomialOperator(each, **how) for each in (X, twice))
+    assert alike._x.row_groups == tuple(range(9))
+    assert mixed._x.row_groups == ()
+    v = weights(alike.shape[1], 1)[:, 0]
+    assert (alike @ v).tobytes() == (mixed @ v)[:-1].tobytes()
+    expanded = polysparse.expand(X, **how)
+    assert_multiplies_like(alike, (expanded, abs(expanded)))

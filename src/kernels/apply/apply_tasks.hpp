@@ -38,6 +38,16 @@ struct Walker {
     SomeNest nest;
 };
 
+/// The features that each value of a row may have, if rows are known to be alike and distinct.
+inline std::vector<ColumnRange> ranges_of_rows(const Basis& basis) {
+    std::vector<ColumnRange> ranges;
+    for (const int32_t group : basis.row_groups) {
+        const int64_t first = basis.groups->start(group);
+        ranges.push_back({first, first + basis.groups->size(group) - 1});
+    }
+    return ranges;
+}
+
 /// One for each worker. Throws bad_alloc.
 template <class SomeWalker, class Value>
 std::vector<SomeWalker> walkers_for(const Basis& basis, const CsrView<Value>& x,
@@ -50,10 +60,15 @@ std::vector<SomeWalker> walkers_for(const Basis& basis, const CsrView<Value>& x,
     const int64_t least = is_in_front ? basis.gap(basis.highest) : 0;
     const int64_t together = std::min(strips.stored_together(basis), x.row_offsets[x.n_rows]);
     const RowShape largest = largest_shape(x.row_offsets, x.n_rows);
+    using Columns = OwnColumns<typename SomeWalker::Index>;
+    const std::vector<ColumnRange> ranges = ranges_of_rows(basis);
     std::vector<SomeWalker> walkers;
-    for (int64_t worker = 0; worker < n_threads; ++worker)
-        walkers.push_back(
-            {{least, basis.n_features, n_stored(largest), together, order}, {basis, largest}});
+    for (int64_t worker = 0; worker < n_threads; ++worker) {
+        Columns columns = basis.knows_groups() ? Columns(ranges, together)
+                                               : Columns(least, basis.n_features, n_stored(largest),
+                                                         together, order);
+        walkers.push_back({std::move(columns), {basis, largest}});
+    }
     return walkers;
 }
 

@@ -46,7 +46,7 @@ struct FeatureShifts {
     }
 };
 
-/// Walks rows with increasing columns, for one worker.
+/// Walks rows with increasing columns, and of the groups that the basis knows, for one worker.
 template <class Index, class Value>
 class GroupedNest {
   public:
@@ -106,6 +106,7 @@ class GroupedNest {
     /// alike, however it is divided.
     POLYSPARSE_INLINE bool has_one_each(const LedRow<Index, Value>& row) const {
         if (!basis_->interaction_only) return false;
+        if (basis_->knows_groups()) return true;
         const int32_t* const group_of = basis_->groups->groups_of_features();
         const Index* const columns = row.begin.columns - row.before;
         int32_t before = -1;
@@ -129,7 +130,7 @@ class GroupedNest {
 
     /// A value leads a d-tuple if there are d values in groups that follow one another from it on.
     POLYSPARSE_APART GroupFollowers find_followers(const Row<Index, Value>& row) {
-        find_next(*basis_->groups, row.begin.columns, row.n, nexts_.data());
+        find_next(*basis_->groups, row.begin.columns, row.n, 0, nexts_.data());
         std::fill(lasts_.begin(), lasts_.end(), 0);
         int64_t length = 1;  // of the longest tuples that values from a on lead
         for (int64_t a = row.n - 1; a >= 0 && length <= basis_->highest; --a) {

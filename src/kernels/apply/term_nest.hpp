@@ -14,20 +14,23 @@
 
 namespace polysparse {
 
-/// Walks rows with increasing columns, for one worker.
+/// Walks rows with increasing columns, and of the groups that the basis knows, for one worker.
 template <class Index, class Value>
 class TermNest {
   public:
     /// The basis must outlive it. Throws bad_alloc.
     TermNest(const Basis& basis, RowShape largest)
-        : basis_(&basis), slices_(basis, largest), deep_(basis, largest, false) {}
+        : basis_(&basis), slices_(basis, largest), deep_(basis, largest, false) {
+        if (basis.knows_groups()) slices_.set_groups(basis.row_groups);
+    }
 
     /// All outputs that the first values of a row lead, and the bias if `has_bias`.
     template <class Sink>
     void walk(const LedRow<Index, Value>& row, bool has_bias, const Sink& sink) {
         if (has_bias && basis_->include_bias) sink.bias();
         const Row<Index, Value> whole{row.begin - row.before, row.n + row.before};
-        shape_ = slices_.find(whole.begin.columns, whole.n);
+        shape_ =
+            basis_->knows_groups() ? slices_.shape() : slices_.find(whole.begin.columns, whole.n);
         const bool is_tame = basis_->highest <= 2 || deep_.is_tame(row);
         for (const Term& term : basis_->terms->terms()) {
             const auto k = static_cast<int64_t>(term.members.size());

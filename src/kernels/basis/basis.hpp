@@ -28,9 +28,19 @@ struct Basis {
     std::shared_ptr<const GroupTable> groups{};
     /// Null unless terms are chosen, which need groups.
     std::shared_ptr<const TermTable> terms{};
-    /// Whether every row has at most one value of each group, and no monomial has a power. The
-    /// sizes of rows are then those of interactions, and only their columns depend on groups.
+    /// Whether every row is known to have at most one value of each group.
     bool rows_are_distinct = false;
+    /// [a]: the group of value a of every row, if it is known to be the same for all; or empty.
+    std::vector<int32_t> row_groups{};
+
+    /// Whether the sizes of rows are those of interactions, and only their columns depend on
+    /// groups.
+    bool has_sizes_of_interactions() const {
+        return rows_are_distinct && interaction_only && !terms;
+    }
+
+    /// Whether every row is known to have one value of each of the same groups.
+    bool knows_groups() const { return rows_are_distinct && !row_groups.empty(); }
 
     int64_t gap(int64_t k) const { return interaction_only ? k - 1 : 0; }
 

@@ -44,6 +44,16 @@ class GroupTable {
         return d < 2 || depths_.empty() ? nullptr : depths_.data() + (d - 2) * n_features();
     }
 
+    /// depth(d, feature) of a group's members is `constant` - feature * `factor`, modulo 2^64.
+    struct LinearDepth {
+        uint64_t constant, factor;
+    };
+    LinearDepth depth_in(int64_t d, int64_t group) const {
+        const uint64_t factor = count_from(d - 1, next(group));
+        const auto last = static_cast<uint64_t>(starts_[group + 1] - 1);
+        return {count_from(d, group + 1) + last * factor, factor};
+    }
+
     /// How many d-tuples are led by this feature or one after it.
     uint64_t count_led_from(int64_t d, int64_t feature) const {
         return depth(d, feature) + count_from(d - 1, next(group_of(feature)));
@@ -58,9 +68,8 @@ class GroupTable {
 
   private:
     uint64_t find_depth(int64_t d, int64_t feature) const {
-        const int64_t group = group_of(feature);
-        const auto behind = static_cast<uint64_t>(starts_[group + 1] - 1 - feature);
-        return count_from(d, group + 1) + behind * count_from(d - 1, next(group));
+        const LinearDepth of_group = depth_in(d, group_of(feature));
+        return of_group.constant - static_cast<uint64_t>(feature) * of_group.factor;
     }
 
     std::vector<int32_t> group_of_;  // [feature]

@@ -49,7 +49,10 @@ class Expansion {
           by_(&by),
           row_offsets_(std::move(row_offsets)),
           columns_(std::move(columns)),
-          values_(std::move(values)) {}
+          values_(std::move(values)) {
+        require(row_offsets_.size() > 0 && have_known_length(basis, row_offsets_),
+                "malformed CSR arrays");
+    }
 
     template <bool is_transposed>
     void multiply(InVectors vectors, OutVectors out, int64_t n_outputs, int64_t n_threads,

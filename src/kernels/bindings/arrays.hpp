@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <iterator>
 #include <type_traits>
 
 #include "basis/basis.hpp"
@@ -63,6 +64,13 @@ inline Indices indices_of(const In& array) {
 inline OutIndices indices_of(const Out& array) {
     return with_index(array.dtype(),
                       [&]<class T>(T) { return OutIndices(static_cast<T*>(array.data())); });
+}
+
+/// Whether rows have as many values as the basis knows of, if it does.
+inline bool have_known_length(const Basis& basis, const In& row_offsets) {
+    const Indices offsets = indices_of(row_offsets);
+    const int64_t n = std::ssize(basis.row_groups), n_rows = size_of(row_offsets) - 1;
+    return n == 0 || offsets[n_rows] - offsets[0] == n * n_rows;
 }
 
 /// Calls f with the CSR matrix of these arrays.

@@ -8,6 +8,7 @@
 #include "bindings/gil.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
+#include "expand/alike_rows.hpp"
 #include "expand/dense.hpp"
 #include "expand/fill.hpp"
 #include "expand/row_offsets.hpp"
@@ -32,23 +33,30 @@ bool py_fill_row_offsets(const Basis& basis, In row_offsets, In columns, Out out
     require(row_offsets.size() > 0 && out_offsets.size() == row_offsets.size() && n_threads >= 1,
             "row offsets of unequal length");
     require(!basis.groups || are_within(row_offsets, columns), "malformed CSR arrays");
+    require(have_known_length(basis, row_offsets), "malformed CSR arrays");
     const WithoutGil released;
     return fill_row_offsets(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
                             indices_of(columns), indices_of(out_offsets), n_threads);
 }
 
-bool py_groups_are_distinct(const Basis& basis, In row_offsets, In columns, int64_t n_threads) {
+std::pair<bool, std::vector<int32_t>> py_compare_groups(const Basis& basis, In row_offsets,
+                                                        In columns, int64_t n_threads) {
     require(basis.groups != nullptr && n_threads >= 1 && are_within(row_offsets, columns),
             "malformed CSR arrays");
-    const WithoutGil released;
-    return groups_are_distinct(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
-                               indices_of(columns), n_threads);
+    RowsInCommon rows;
+    {
+        const WithoutGil released;
+        rows = compare_groups(basis, indices_of(row_offsets), size_of(row_offsets) - 1,
+                              indices_of(columns), n_threads);
+    }
+    return {rows.are_distinct, std::move(rows.row_groups)};
 }
 
 std::pair<std::vector<int64_t>, int64_t> py_count_outputs(const Basis& basis, In row_offsets,
                                                           In columns, int64_t n_threads) {
     require(basis.groups != nullptr && n_threads >= 1 && are_within(row_offsets, columns),
             "malformed CSR arrays");
+    require(have_known_length(basis, row_offsets), "malformed CSR arrays");
     OutputCounts counts;
     {
         const WithoutGil released;
@@ -61,7 +69,8 @@ std::pair<std::vector<int64_t>, int64_t> py_count_outputs(const Basis& basis, In
 void py_fill(const Basis& basis, In row_offsets, In columns, In values, int64_t n_columns,
              Out out_offsets, Out out_columns, Out out_values, int64_t n_threads, int64_t task) {
     require(out_offsets.size() == row_offsets.size() && out_columns.size() == out_values.size() &&
-                n_columns == basis.n_features && n_threads >= 1,
+                n_columns == basis.n_features && n_threads >= 1 && row_offsets.size() > 0 &&
+                have_known_length(basis, row_offsets),
             "malformed CSR arrays");
     with_csr(row_offsets, columns, values, n_columns, [&]<class Value>(const CsrView<Value>& x) {
         with_index(out_columns.dtype(), [&]<class OutIndex>(OutIndex) {
@@ -106,7 +115,7 @@ void bind_expand(nb::module_& m) {
     m.def("fill_row_offsets", &py_fill_row_offsets, nb::arg("basis"),
           nb::arg("row_offsets").noconvert(), nb::arg("columns").noconvert(),
           nb::arg("out_offsets").noconvert(), nb::arg("n_threads"));
-    m.def("groups_are_distinct", &py_groups_are_distinct, nb::arg("basis"),
+    m.def("compare_groups", &py_compare_groups, nb::arg("basis"),
           nb::arg("row_offsets").noconvert(), nb::arg("columns").noconvert(), nb::arg("n_threads"));
     m.def("count_outputs", &py_count_outputs, nb::arg("basis"), nb::arg("row_offsets").noconvert(),
           nb::arg("columns").noconvert(), nb::arg("n_threads"));

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "expand/alike_terms.hpp"
 #include "expand/fill.hpp"
 #include "expand/layout.hpp"
 #include "expand/long_row.hpp"
@@ -30,7 +31,12 @@ void clear(Slots<Index, Value> out, int64_t n) {
 /// Rows whose outputs depend on their columns may have changed since they were counted.
 template <class Rows>
 constexpr bool may_have_changed =
-    !std::is_same_v<Rows, StoredRows> && !std::is_same_v<Rows, DistinctRows>;
+    !std::is_same_v<Rows, StoredRows> && !std::is_same_v<Rows, DistinctRows> &&
+    !std::is_same_v<Rows, AlikeRows>;
+
+/// Rows whose short ones may be filled from registers.
+template <class Rows>
+constexpr bool may_be_short = std::is_same_v<Rows, StoredRows> || std::is_same_v<Rows, AlikeRows>;
 
 /// Rows [first, last), without those of more than `longest` outputs. The last is filled exactly:
 /// what is behind it belongs to somebody else.
@@ -47,10 +53,12 @@ POLYSPARSE_PER_PROCESSOR void fill_rows(const Basis& basis, const CsrView<Value>
     while (last_spilling > first && (out_offsets[last_spilling] + lanes > n_outputs ||
                                      row_offsets[last_spilling] + lanes > n_stored))
         --last_spilling;
-    const bool has_registers = std::is_same_v<Rows, StoredRows> && fills_short_rows(basis, longest);
+    const bool has_registers = may_be_short<Rows> && fills_short_rows(basis, longest);
     for (int64_t r = first; r < last; ++r) {
-        if (has_registers && r < last_spilling)
-            r = fill_short_rows(basis, row_offsets, stored, out_offsets, out, r, last_spilling);
+        if constexpr (may_be_short<Rows>)
+            if (has_registers && r < last_spilling)
+                r = fill_short_rows(basis, keys_of(basis, rows.read(Row<Index, Value>{stored, 0})),
+                                    row_offsets, stored, out_offsets, out, r, last_spilling);
         const int64_t start = out_offsets[r], row_start = row_offsets[r];
         if (out_offsets[r + 1] - start > longest) continue;
         const auto row =
@@ -177,6 +185,46 @@ struct Fill {
     }
 };
 
+/// Rows [first, last) of terms of alike rows, the last exactly. x begins with its first row.
+template <class Index, class Value, class OutIndex>
+POLYSPARSE_PER_PROCESSOR void fill_alike_rows(const AlikeTerms<OutIndex>& terms,
+                                              ConstSlots<Index, Value> stored, int64_t n_stored,
+                                              Slots<OutIndex, Value> out, int64_t first,
+                                              int64_t last) {
+    const int64_t n = terms.n_stored(), n_outputs = terms.n_outputs();
+    if (!terms.has_runs()) {
+        constexpr int64_t together = 64;  // whose values stay in the first cache
+        for (; first < last; first += together)
+            terms.fill_rows(stored + first * n, std::min(together, last - first),
+                            out + first * n_outputs);
+        return;
+    }
+    int64_t last_spilling = last;
+    while (last_spilling > first && (last_spilling * n_outputs + lanes > last * n_outputs ||
+                                     last_spilling * n + lanes > n_stored))
+        --last_spilling;
+    for (; first < last_spilling; ++first)
+        terms.template fill_row<true>(stored + first * n, out + first * n_outputs);
+    for (; first < last; ++first)
+        terms.template fill_row<false>(stored + first * n, out + first * n_outputs);
+}
+
+/// Terms of alike rows. False if stopped.
+template <class Index, class Value, class OutIndex>
+bool fill_alike(const Basis& basis, const CsrView<Value>& x, Slots<OutIndex, Value> out,
+                int64_t n_threads, int64_t task, const StopRequest& should_stop) {
+    const AlikeTerms<OutIndex> terms(basis);
+    if (terms.n_outputs() == 0) return true;
+    const int64_t start = x.row_offsets[0], n_stored = x.row_offsets[x.n_rows] - start;
+    const ConstSlots<Index, Value> stored{x.columns.template as<Index>() + start, x.values + start};
+    const int64_t rows = std::max<int64_t>(task / terms.n_outputs(), 1);
+    const auto fill_task = [&](int64_t, int64_t number) {
+        fill_alike_rows(terms, stored, n_stored, out, number * rows,
+                        std::min((number + 1) * rows, x.n_rows));
+    };
+    return run_tasks((x.n_rows + rows - 1) / rows, n_threads, fill_task, should_stop);
+}
+
 template <class Value, class OutIndex>
 bool fill(const Basis& basis, const CsrView<Value>& x, const OutIndex* out_offsets,
           Slots<OutIndex, Value> out, int64_t n_threads, int64_t wanted,
@@ -190,7 +238,10 @@ bool fill(const Basis& basis, const CsrView<Value>& x, const OutIndex* out_offse
             return Fill<Index, Rows, Value, OutIndex>{basis,     x,           out_offsets, out,
                                                       n_threads, should_stop, task}();
         };
-        if (basis.rows_are_distinct) return fill_by(std::type_identity<DistinctRows>{});
+        if (AlikeTerms<OutIndex>::can_make(basis))
+            return fill_alike<Index>(basis, x, out, n_threads, task, should_stop);
+        if (AlikeRows::can_read(basis)) return fill_by(std::type_identity<AlikeRows>{});
+        if (basis.has_sizes_of_interactions()) return fill_by(std::type_identity<DistinctRows>{});
         return with_row_reader<Index>(basis, fill_by);
     });
 }

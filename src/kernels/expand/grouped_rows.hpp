@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "basis/basis.hpp"
 #include "expand/row_groups.hpp"
@@ -128,17 +129,74 @@ struct DistinctRows {
     }
 };
 
-/// next[a]: the first of n increasing columns that may follow column a.
+/// The same of rows whose groups are known: a lead is a constant plus its column times a factor.
 template <class Index>
-void find_next(const GroupTable& groups, const Index* columns, int64_t n, int64_t* next) {
-    int64_t group_behind = groups.n_groups(), next_behind = n;
-    for (int64_t a = n - 1; a >= 0; --a) {
-        const int64_t group = groups.group_of(columns[a]);
-        if (group != group_behind) next_behind = a + 1;
-        next[a] = groups.has_powers(group) ? a : next_behind;
-        group_behind = group;
+struct AlikeKeys {
+    const Basis* basis;
+    const Index* columns;  // of the row
+    const uint64_t*
+        of_pairs;  // [a]: constants, then the factors, `width` apart; then of triples...
+    int64_t width;
+
+    static constexpr int64_t first_stored = 2;
+
+    template <class Degree>
+    POLYSPARSE_INLINE auto leads(Degree d) const {
+        const uint64_t* const constants = of_pairs + (d - 2) * 2 * width;
+        return [columns = columns, constants, factors = constants + width](int64_t a)
+                   POLYSPARSE_INLINE_LAMBDA {
+                       return constants[a] + static_cast<uint64_t>(columns[a]) * factors[a];
+                   };
     }
+    uint64_t first_shift() const { return basis->degree_end[1] - basis->n_features; }
+
+    template <class AnyRow, class Place>
+    POLYSPARSE_INLINE auto first_end(const AnyRow& row, Place, int64_t) const {
+        return row.end();
+    }
+};
+
+template <class Index, class Value>
+struct AlikeRow : Row<Index, Value> {
+    const uint64_t* of_pairs;
+    int64_t width;
+};
+template <class Index, class Value>
+POLYSPARSE_INLINE AlikeKeys<Index> keys_of(const Basis& basis, const AlikeRow<Index, Value>& row) {
+    return {&basis, row.begin.columns, row.of_pairs, row.width};
 }
+
+/// Reads rows with one value of each of the same groups, for one worker.
+class AlikeRows {
+  public:
+    static bool can_read(const Basis& basis) {
+        return basis.has_sizes_of_interactions() && basis.knows_groups();
+    }
+
+    /// Needs: can_read. Throws bad_alloc.
+    AlikeRows(const Basis& basis, RowShape)
+        : width_((static_cast<int64_t>(basis.row_groups.size()) + lanes - 1) / lanes * lanes),
+          leads_(std::max<int64_t>(basis.highest - 1, 1) * 2 * width_) {
+        for (int64_t d = 2; d <= basis.highest; ++d) {
+            const uint64_t tails_end = d == 2 ? basis.n_features : basis.degree_end[d - 1];
+            uint64_t* const constants = leads_.data() + (d - 2) * 2 * width_;
+            for (size_t a = 0; a < basis.row_groups.size(); ++a) {
+                const auto depth = basis.groups->depth_in(d, basis.row_groups[a]);
+                constants[a] = basis.degree_end[d] - tails_end - depth.constant;
+                constants[width_ + a] = depth.factor;
+            }
+        }
+    }
+
+    template <class Index, class Value>
+    POLYSPARSE_INLINE AlikeRow<Index, Value> read(const Row<Index, Value>& row) {
+        return {row, leads_.data(), width_};
+    }
+
+  private:
+    int64_t width_;
+    std::vector<uint64_t> leads_;
+};
 
 /// Reads rows, for one worker. Their columns are copied, because they may change while they are
 /// read: a row's groups must be those of the columns that are walked. Columns that do not increase
@@ -168,7 +226,7 @@ class GroupedRows {
         copy_increasing(row.begin.columns, row.n, basis_->n_features, columns_.get());
         std::fill_n(columns_.get() + row.n, lanes, Index(0));
         if (groups_.read(columns_.get(), row.n)) {
-            find_next(*basis_->groups, columns_.get(), row.n, next_.get());
+            find_next(*basis_->groups, columns_.get(), row.n, 0, next_.get());
             count(row.n);
             find_firsts(row.n);
         }

@@ -37,8 +37,8 @@ class RowGroups {
         return difference != 0;
     }
 
-    /// The group of value a of the row.
-    int64_t operator[](int64_t a) const { return groups_[a]; }
+    /// The group of each value of the row.
+    const int32_t* data() const { return groups_.data(); }
 
   private:
     const int32_t* group_of_;
@@ -46,5 +46,19 @@ class RowGroups {
     int64_t n_ = -1;               // values of the row
     std::vector<int32_t> groups_;  // of each value
 };
+
+/// next[a]: which of n increasing columns is the first that may follow column a. The first of them
+/// has number `first`.
+template <class Index, class Number>
+void find_next(const GroupTable& groups, const Index* columns, int64_t n, int64_t first,
+               Number* next) {
+    int64_t group_behind = groups.n_groups(), next_behind = n;
+    for (int64_t a = n - 1; a >= 0; --a) {
+        const int64_t group = groups.group_of(static_cast<int64_t>(columns[a]));
+        if (group != group_behind) next_behind = a + 1;
+        next[a] = static_cast<Number>(first + (groups.has_powers(group) ? a : next_behind));
+        group_behind = group;
+    }
+}
 
 }  // namespace polysparse

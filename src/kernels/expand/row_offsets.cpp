@@ -1,6 +1,7 @@
 #include "expand/row_offsets.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -56,52 +57,47 @@ class DegreeSizes {
           groups_(basis, largest),
           sizes_(std::max<int64_t>(basis.highest, 0) + 1),
           counts_(sizes_.size()) {
-        if (basis.terms) n_in_slot_.resize(basis.terms->n_slots());
+        if (basis.terms) slices_.resize(basis.terms->n_slots());
     }
 
     /// Element d is the number of outputs of degree d. It is valid until the next call.
     template <class Index>
     const std::vector<int64_t>& operator()(const Index* columns, int64_t n) {
-        if (!groups_.read(columns, n)) return sizes_;
+        return groups_.read(columns, n) ? count(groups_.data(), n) : sizes_;
+    }
+
+    /// The same for values of these groups, which do not fall.
+    const std::vector<int64_t>& count(const int32_t* groups, int64_t n) {
         std::fill(sizes_.begin(), sizes_.end(), 0);
         if (basis_->include_bias) sizes_[0] = 1;
         if (basis_->terms)
-            count_terms(n);
+            count_terms(groups, n);
         else if (n > 0 && basis_->highest >= basis_->lowest)
-            count_tuples(n);
+            count_tuples(groups, n);
         return sizes_;
     }
 
   private:
-    void count_terms(int64_t n) {
-        std::fill(n_in_slot_.begin(), n_in_slot_.end(), 0);
-        int64_t group_before = -1, slot = -1;
-        for (int64_t a = 0; a < n; ++a) {
-            if (groups_[a] != group_before) {
-                group_before = groups_[a];
-                slot = basis_->terms->slot_of(group_before);
-                if (slot >= 0) n_in_slot_[slot] = 0;
-            }
-            if (slot >= 0) ++n_in_slot_[slot];
-        }
+    void count_terms(const int32_t* groups, int64_t n) {
+        find_slices(*basis_->terms, groups, n, slices_);
         for (const Term& term : basis_->terms->terms()) {
             int64_t size = 1;
             for (const Term::Member& member : term.members)
-                size = multiply_up(size, n_in_slot_[member.slot]);
+                size = multiply_up(size, slices_[member.slot].size());
             sizes_[term.members.size()] = add_up(sizes_[term.members.size()], size);
         }
     }
 
     /// From the last group to the first: E_d of the groups seen so far, with the numbers of their
     /// values as sizes. counts_[d] is E_d.
-    void count_tuples(int64_t n) {
+    void count_tuples(const int32_t* groups, int64_t n) {
         const int64_t highest = basis_->highest;
         std::fill(counts_.begin(), counts_.end(), 0);
         counts_[0] = 1;
         for (int64_t end = n; end > 0;) {
-            const int64_t group = groups_[end - 1];
+            const int64_t group = groups[end - 1];
             int64_t begin = end - 1;
-            while (begin > 0 && groups_[begin - 1] == group) --begin;
+            while (begin > 0 && groups[begin - 1] == group) --begin;
             const int64_t size = end - begin;
             if (basis_->groups->has_powers(group) && size == 1)
                 for (int64_t d = 1; d <= highest; ++d)
@@ -116,8 +112,20 @@ class DegreeSizes {
 
     const Basis* basis_;
     RowGroups groups_;
-    std::vector<int64_t> sizes_, counts_, n_in_slot_;
+    std::vector<int64_t> sizes_, counts_;
+    std::vector<RowSlice> slices_;
 };
+
+/// Outputs of every row by degree, if rows are known to be alike.
+std::vector<int64_t> sizes_of_alike(const Basis& basis) {
+    const int64_t n = std::ssize(basis.row_groups);
+    return DegreeSizes(basis, shape_storing(n)).count(basis.row_groups.data(), n);
+}
+
+/// The sum, up to a limit.
+int64_t total_of(const std::vector<int64_t>& sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{0}, add_up);
+}
 
 /// Outputs of row r. Each of several parts of the rows has its own.
 template <class Offset, class Column>
@@ -132,39 +140,13 @@ class GroupedSizes {
     const std::vector<int64_t>& by_degree(int64_t r) {
         return degree_sizes_(columns_ + row_offsets_[r], row_offsets_[r + 1] - row_offsets_[r]);
     }
-    int64_t operator()(int64_t r) {
-        int64_t total = 0;
-        for (const int64_t size : by_degree(r)) total = add_up(total, size);
-        return total;
-    }
+    int64_t operator()(int64_t r) { return total_of(by_degree(r)); }
 
   private:
     DegreeSizes degree_sizes_;
     const Offset* row_offsets_;
     const Column* columns_;
 };
-
-/// How many values of rows [begin, end) are in the same group as the value before them.
-template <class Offset, class Column>
-POLYSPARSE_PER_PROCESSOR int64_t count_neighbors(const Basis& basis, const Offset* offsets,
-                                                 const Column* columns, int64_t begin,
-                                                 int64_t end) {
-    const int32_t* const group_of = basis.groups->groups_of_features();
-    const auto last = static_cast<std::make_unsigned_t<Column>>(basis.n_features - 1);
-    const auto group = [&](int64_t t) POLYSPARSE_INLINE_LAMBDA {
-        return group_of[std::min(static_cast<std::make_unsigned_t<Column>>(columns[t]), last)];
-    };
-    int64_t n_equal = 0;
-    for (int64_t r = begin; r < end; ++r) {
-        int32_t before = -1;
-        for (int64_t t = offsets[r]; t < offsets[r + 1]; ++t) {
-            const int32_t now = group(t);
-            n_equal += now == before;
-            before = now;
-        }
-    }
-    return n_equal;
-}
 
 /// Writes the sums of sizes, which never fall. Each part of the rows has a copy of size_of, which
 /// gives them; every size is found once, because it may be another one the next time. False if the
@@ -194,6 +176,19 @@ bool sum_sizes(int64_t n_rows, Offset* out, int64_t n_threads, const Sizes& size
     return before.back() <= most;
 }
 
+/// Writes the sums of equal sizes, if they fit.
+template <class Offset>
+bool multiply_size(int64_t n_rows, Offset* out, int64_t n_threads, int64_t size) {
+    if (multiply_up(n_rows, size) >
+        std::min<int64_t>(OutputCounts::most - 1, std::numeric_limits<Offset>::max()))
+        return false;
+    out[0] = 0;
+    EqualRanges(n_rows, n_threads).run([&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) out[r + 1] = static_cast<Offset>((r + 1) * size);
+    });
+    return true;
+}
+
 }  // namespace
 
 std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_offsets,
@@ -205,7 +200,9 @@ bool fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_
                       const Indices& columns, const OutIndices& out_offsets, int64_t n_threads) {
     return row_offsets.visit([&]<class Offset>(const Offset* offsets) {
         return out_offsets.visit([&](auto* out) {
-            if (!basis.groups || basis.rows_are_distinct)
+            if (!basis.row_groups.empty())
+                return multiply_size(n_rows, out, n_threads, total_of(sizes_of_alike(basis)));
+            if (!basis.groups || basis.has_sizes_of_interactions())
                 return sum_sizes(n_rows, out, n_threads,
                                  [offsets, size_of = RowSizes(basis)](int64_t r) mutable {
                                      return size_of(shape_of(offsets, r));
@@ -218,23 +215,15 @@ bool fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_
     });
 }
 
-bool groups_are_distinct(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                         const Indices& columns, int64_t n_threads) {
-    const EqualRanges ranges(n_rows, n_threads);
-    std::vector<int64_t> n_equal(ranges.size());  // neighbors in the same group
-    row_offsets.visit([&]<class Offset>(const Offset* offsets) {
-        columns.visit([&]<class Column>(const Column* columns) {
-            ranges.run([&](int64_t i, int64_t begin, int64_t end) {
-                n_equal[i] = count_neighbors(basis, offsets, columns, begin, end);
-            });
-        });
-    });
-    return std::all_of(n_equal.begin(), n_equal.end(), [](int64_t n) { return n == 0; });
-}
-
 OutputCounts count_outputs(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
                            const Indices& columns, int64_t n_threads) {
     const EqualRanges ranges(n_rows, n_threads);
+    if (!basis.row_groups.empty() && n_rows > 0) {
+        OutputCounts all{sizes_of_alike(basis), 0};
+        all.largest_row = total_of(all.by_degree);
+        for (int64_t& size : all.by_degree) size = multiply_up(n_rows, size);
+        return all;
+    }
     OutputCounts none;
     none.by_degree.resize(std::max<int64_t>(basis.highest, 0) + 1);
     std::vector<OutputCounts> parts(ranges.size(), none);

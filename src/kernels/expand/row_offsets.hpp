@@ -16,13 +16,10 @@ std::vector<std::pair<int64_t, int64_t>> count_row_lengths(const Indices& row_of
                                                            int64_t n_rows);
 
 /// out_offsets[r] = outputs of all rows before r. They never fall. False if the total does not fit
-/// the type of out_offsets. The columns are read only if features are in groups.
+/// the type of out_offsets. The columns are read only if features are in groups, and rows are not
+/// known to be alike.
 bool fill_row_offsets(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
                       const Indices& columns, const OutIndices& out_offsets, int64_t n_threads);
-
-/// Whether every row has at most one value of each group. Needs: groups, and increasing columns.
-bool groups_are_distinct(const Basis& basis, const Indices& row_offsets, int64_t n_rows,
-                         const Indices& columns, int64_t n_threads);
 
 /// Outputs of rows whose features are in groups. More than `most` are not counted.
 struct OutputCounts {

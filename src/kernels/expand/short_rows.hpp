@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "basis/basis.hpp"
+#include "expand/grouped_rows.hpp"
 #include "expand/rank_keys.hpp"
 #include "matrix/csr_view.hpp"
 #include "matrix/slots.hpp"
@@ -70,20 +71,45 @@ const ShortRows<Number>& short_rows_of(const Basis& basis) {
     return all[basis.lowest < 2][basis.gap(2)];
 }
 
+/// What the leads of a short row add to the columns of their pairs.
+template <class Column>
+struct ShortShifts {
+    /// Without groups, T_2(depth) is subtracted, with the even one of two factors halved.
+    template <class Index>
+    POLYSPARSE_AVX512 POLYSPARSE_INLINE static auto of(const RankKeys<Index>& keys) {
+        const auto leads = keys.leads(std::integral_constant<int64_t, 2>{});
+        return [base = static_cast<Column>(leads.base),
+                deepest = static_cast<Column>(leads.deepest)](const auto& columns)
+                   POLYSPARSE_AVX512 POLYSPARSE_INLINE_LAMBDA {
+                       const auto depth = deepest - columns;
+                       return base - ((depth + 1) >> 1) * (depth | 1);
+                   };
+    }
+    template <class Index>
+    POLYSPARSE_AVX512 POLYSPARSE_INLINE static auto of(const AlikeKeys<Index>& keys) {
+        return [constants = Eight<Column>::load(keys.of_pairs),
+                factors = Eight<Column>::load(keys.of_pairs + keys.width)](const auto& columns)
+                   POLYSPARSE_AVX512 POLYSPARSE_INLINE_LAMBDA {
+                       return constants + columns * factors;
+                   };
+    }
+};
+
 /// Fills rows from r on while they are short, and returns the first that is not, or `last`. Behind
 /// the stored values and the outputs of each there are `lanes` more. Needs: fills_short_rows.
-template <class Index, class Value, class OutIndex>
-POLYSPARSE_AVX512 POLYSPARSE_APART int64_t
-fill_short_rows(const Basis& basis, const Indices& row_offsets, ConstSlots<Index, Value> stored,
-                const OutIndex* out_offsets, Slots<OutIndex, Value> out, int64_t r, int64_t last) {
+template <class Keys, class Index, class Value, class OutIndex>
+POLYSPARSE_AVX512 POLYSPARSE_APART int64_t fill_short_rows(const Basis& basis, const Keys& keys,
+                                                           const Indices& row_offsets,
+                                                           ConstSlots<Index, Value> stored,
+                                                           const OutIndex* out_offsets,
+                                                           Slots<OutIndex, Value> out, int64_t r,
+                                                           int64_t last) {
     using Column = std::make_unsigned_t<OutIndex>;
     using Columns = Eight<Column>;
     using Values = Eight<Value>;
     const ShortRows<Column>& of_columns = short_rows_of<Column>(basis);
     const ShortRows<Value>& of_values = short_rows_of<Value>(basis);
-    const RankKeys<Index> keys{&basis, nullptr};
-    const auto leads = keys.leads(std::integral_constant<int64_t, 2>{});
-    const auto base = static_cast<Column>(leads.base), deepest = static_cast<Column>(leads.deepest);
+    const auto shifts_of = ShortShifts<Column>::of(keys);
     const auto first_shift = Columns::all(static_cast<Column>(keys.first_shift()));
     const auto ones = Values::all(Value(1));
 
@@ -98,9 +124,7 @@ fill_short_rows(const Basis& basis, const Indices& row_offsets, ConstSlots<Index
         }
         const auto values = Values::load(stored.values + row_start);
         const auto columns = Columns::load(stored.columns + row_start);
-        // T_2(depth), with the even one of two factors halved.
-        const auto depth = deepest - columns;
-        const auto shifts = base - ((depth + 1) >> 1) * (depth | 1);
+        const auto shifts = shifts_of(columns);
         const ShortRow<Column>& column_picks = of_columns[n];
         const ShortRow<Value>& value_picks = of_values[n];
         for (int64_t t = 0; t < column_picks.n_outputs; t += 8) {
@@ -123,9 +147,9 @@ inline bool fills_short_rows(const Basis&, int64_t) {
     return false;
 }
 
-template <class Index, class Value, class OutIndex>
-int64_t fill_short_rows(const Basis&, const Indices&, ConstSlots<Index, Value>, const OutIndex*,
-                        Slots<OutIndex, Value>, int64_t r, int64_t) {
+template <class Keys, class Index, class Value, class OutIndex>
+int64_t fill_short_rows(const Basis&, const Keys&, const Indices&, ConstSlots<Index, Value>,
+                        const OutIndex*, Slots<OutIndex, Value>, int64_t r, int64_t) {
     return r;
 }
 

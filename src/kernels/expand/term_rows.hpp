@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -128,6 +130,21 @@ POLYSPARSE_INLINE void walk_row(const Basis& basis, const TermRow<Index, Value>&
     }
 }
 
+/// slices[slot]: which of n values, whose groups do not fall, are in the group of a slot.
+inline void find_slices(const TermTable& terms, const int32_t* groups, int64_t n,
+                        std::vector<RowSlice>& slices) {
+    std::fill(slices.begin(), slices.end(), RowSlice{0, 0});
+    int64_t group_before = -1, slot = -1;
+    for (int64_t a = 0; a < n; ++a) {
+        if (groups[a] != group_before) {
+            group_before = groups[a];
+            slot = terms.slot_of(group_before);
+            if (slot >= 0) slices[slot] = {a, a};
+        }
+        if (slot >= 0) slices[slot].end = a + 1;
+    }
+}
+
 /// Where the values of a row's groups are, for one worker.
 class TermSlices {
   public:
@@ -142,27 +159,20 @@ class TermSlices {
     /// The slices of n increasing columns. They are valid until the next call.
     template <class Index>
     TermShape find(const Index* columns, int64_t n) {
-        if (groups_.read(columns, n)) find_slices(n);
-        return {terms_, slices_.data(), n_outputs_};
+        if (groups_.read(columns, n)) set_groups({groups_.data(), static_cast<size_t>(n)});
+        return shape();
     }
+
+    /// Finds the slices of values in these groups, which do not fall.
+    void set_groups(std::span<const int32_t> groups) {
+        find_slices(*terms_, groups.data(), std::ssize(groups), slices_);
+        n_outputs_ = 0;
+        for (const Term& term : terms_->terms()) n_outputs_ += shape().size(term);
+    }
+    /// The slices that were found last.
+    TermShape shape() const { return {terms_, slices_.data(), n_outputs_}; }
 
   private:
-    void find_slices(int64_t n) {
-        std::fill(slices_.begin(), slices_.end(), RowSlice{0, 0});
-        int64_t group_before = -1, slot = -1;
-        for (int64_t a = 0; a < n; ++a) {
-            if (groups_[a] != group_before) {
-                group_before = groups_[a];
-                slot = terms_->slot_of(group_before);
-                if (slot >= 0) slices_[slot] = {a, a};
-            }
-            if (slot >= 0) slices_[slot].end = a + 1;
-        }
-        const TermShape shape{terms_, slices_.data(), 0};
-        n_outputs_ = 0;
-        for (const Term& term : terms_->terms()) n_outputs_ += shape.size(term);
-    }
-
     RowGroups groups_;
     const TermTable* terms_;
     std::vector<RowSlice> slices_;

@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <type_traits>
+#include <vector>
 
 #include "matrix/csr_view.hpp"
 #include "platform/processors.hpp"
@@ -45,6 +47,11 @@ POLYSPARSE_PER_PROCESSOR void copy_increasing(const Index* columns, int64_t n, i
 /// Whether the columns of a copied row may be in any order, or increase.
 enum class ColumnOrder { any, increasing };
 
+/// Columns [first, last], both included.
+struct ColumnRange {
+    int64_t first, last;
+};
+
 /// Copies of the columns of a few rows at a time, each below n_columns. Value number p of a row has
 /// column p or a later one; from number `least` on, column `least` or a later one. Unless they may
 /// be in any order, a row whose columns do not increase has 0, 1, ... instead.
@@ -62,6 +69,17 @@ class OwnColumns {
           n_sure_(std::max<int64_t>(size_ / std::max<int64_t>(longest, 1), 1)),
           columns_(std::make_unique_for_overwrite<Index[]>(size_)) {}
 
+    /// For rows that have a column in each of these ranges, which increase; `n_stored` values of
+    /// them at a time, or one row. Others are brought into them.
+    OwnColumns(const std::vector<ColumnRange>& ranges, int64_t n_stored)
+        : OwnColumns(0, ranges.back().last + 1, std::ssize(ranges), n_stored) {
+        for (int64_t r = 0; r < lanes; ++r)  // whole groups of lanes
+            for (const ColumnRange& range : ranges) {
+                firsts_.push_back(as_index(range.first));
+                lasts_.push_back(as_index(range.last));
+            }
+    }
+
     /// Copies rows from `first` on, up to `last` or as many as there is room for. Returns the first
     /// that is not copied.
     template <class Value>
@@ -71,6 +89,10 @@ class OwnColumns {
             int64_t end = std::min(first + n_sure_, last);
             while (end < last && row_offsets[end + 1] - begin_ <= size_) ++end;
             const Index* const from = x.columns.template as<Index>() + begin_;
+            if (!firsts_.empty()) {
+                copy_into_ranges(from, row_offsets[end] - begin_);
+                return end;
+            }
             copy_from(from, row_offsets[end] - begin_, least_, last_, columns_.get());
             for (Index p = 0; p < least_; ++p)
                 for (int64_t r = first; r < end; ++r) {
@@ -119,6 +141,20 @@ class OwnColumns {
         for (int64_t t = 0; t < n; ++t) to[t] = between(least, columns[t], last);
     }
 
+    void copy_into_ranges(const Index* columns, int64_t n) {
+        const int64_t step = std::ssize(firsts_);
+        for (int64_t t = 0; t < n; t += step)
+            copy_between(columns + t, std::min(step, n - t), firsts_.data(), lasts_.data(),
+                         columns_.get() + t);
+    }
+
+    POLYSPARSE_PER_PROCESSOR static void copy_between(const Index* columns, int64_t n,
+                                                      const Index* __restrict firsts,
+                                                      const Index* __restrict lasts,
+                                                      Index* __restrict to) {
+        for (int64_t t = 0; t < n; ++t) to[t] = between(firsts[t], columns[t], lasts[t]);
+    }
+
     /// How many of n columns are not larger than the one before.
     POLYSPARSE_PER_PROCESSOR static int64_t count_down(const Index* columns, int64_t n) {
         Unsigned n_down = 0;  // as wide as the columns, so that lanes are as many
@@ -153,6 +189,7 @@ class OwnColumns {
     int64_t n_sure_;     // there is room for so many rows, however long they are
     int64_t begin_ = 0;  // the first stored value that was copied
     std::unique_ptr<Index[]> columns_;
+    std::vector<Index> firsts_, lasts_;  // of ranges, for as many rows as there are lanes
 };
 
 }  // namespace polysparse

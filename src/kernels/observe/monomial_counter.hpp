@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -80,14 +81,18 @@ class FoundColumns {
     size_t size_ = 0;  // how many are in use
 };
 
-/// Which stored values of a row may follow value t, without groups: those from t + gap on.
+// *Followers* are the stored values that may follow value t in its row, which ends at row_end:
+//     followers.first(t), followers.end(t, row_end)
+//     followers.base_of(basis, k, prefix)    the output column of a monomial of degree k is this
+//                                            plus its last input column; others are in the prefix
+
+/// Without groups: those from t + gap on. The base is found by the counter.
 struct PlainFollowers {
     uint32_t gap;
 
     uint32_t first(uint32_t t) const { return t + gap; }
+    uint32_t end(uint32_t, uint32_t row_end) const { return row_end; }
     void prefetch_first(uint32_t) const {}
-
-    static constexpr bool has_groups = false;
 };
 
 /// The same with groups: those from next[t] on.
@@ -95,9 +100,14 @@ struct GroupedFollowers {
     const uint32_t* next;
 
     uint32_t first(uint32_t t) const { return next[t]; }
+    uint32_t end(uint32_t, uint32_t row_end) const { return row_end; }
     void prefetch_first(uint32_t t) const { prefetch(next + t); }
 
-    static constexpr bool has_groups = true;
+    uint64_t base_of(const Basis& basis, int64_t k, const int64_t* prefix) const {
+        uint64_t base = basis.degree_end[k] - static_cast<uint64_t>(basis.n_features);
+        for (int64_t m = 0; m < k - 1; ++m) base -= basis.groups->depth(k - m, prefix[m]);
+        return base;
+    }
 };
 
 /// What one worker needs to count: a counter for each column that occurs and, for each degree but
@@ -123,6 +133,7 @@ class MonomialCounter {
           first_equal_(basis.highest + 1),
           levels_(basis.highest + 1),
           next_in_row_(basis.highest + 1),
+          end_in_row_(basis.highest + 1),
           found_(basis.highest + 1),
           arena_(&arena) {}
 
@@ -149,6 +160,13 @@ class MonomialCounter {
             const uint32_t start = level.starts[i];
             if (extend(k + 1, level.spans.data() + start, level.starts[i + 1] - start)) ++k;
         }
+    }
+
+    /// Goes on with another basis and other followers. Needs: no higher degree, and that everything
+    /// was taken.
+    void set_followers(const Basis& basis, Followers followers) {
+        basis_ = &basis;
+        followers_ = followers;
     }
 
     /// Takes what was found of a degree since the last time.
@@ -184,11 +202,9 @@ class MonomialCounter {
     /// T_hi(n + 1) - T_{lo-1}(n + 1). So the cost does not grow with the degree alone. With
     /// groups there is no such step, but degrees are limited.
     uint64_t base_of(int64_t k) const {
+        if constexpr (!std::is_same_v<Followers, PlainFollowers>)
+            return followers_.base_of(*basis_, k, prefix_.data());
         uint64_t base = basis_->degree_end[k] - static_cast<uint64_t>(basis_->n_features);
-        if constexpr (Followers::has_groups) {
-            for (int64_t m = 0; m < k - 1; ++m) base -= basis_->groups->depth(k - m, prefix_[m]);
-            return base;
-        }
         for (int64_t m = k - 2; m >= 0;) {
             const int64_t first = first_equal_[m];
             if (first == m) {
@@ -238,8 +254,9 @@ class MonomialCounter {
                 prefetch(numbers + spans[s + ahead].begin);
                 followers.prefetch_first(spans[s + ahead].begin);
             }
-            const uint32_t end = spans[s].end;
-            for (uint32_t t = followers.first(spans[s].begin); t < end; ++t) f(numbers[t], t, end);
+            const uint32_t row_end = spans[s].end, end = followers.end(spans[s].begin, row_end);
+            for (uint32_t t = followers.first(spans[s].begin); t < end; ++t)
+                f(numbers[t], t, row_end);
         }
     }
 
@@ -294,17 +311,17 @@ class MonomialCounter {
 
     /// Counts all monomials of degree `lowest` and above that extend a prefix which only the row of
     /// this span has: each is in one row.
-    void extend_row(int64_t lowest, uint32_t begin, uint32_t end) {
-        count_in_row(lowest, followers_.first(begin), end);
+    void extend_row(int64_t lowest, uint32_t begin, uint32_t row_end) {
+        count_in_row(lowest, followers_.first(begin), followers_.end(begin, row_end));
         for (int64_t k = lowest; k >= lowest && k < basis_->highest;) {
             const uint32_t t = next_in_row_[k];
-            if (t >= end) {
+            if (t >= end_in_row_[k]) {
                 --k;
                 continue;
             }
             ++next_in_row_[k];
             set_prefix(k - 1, static_cast<int64_t>(x_->columns[t]));
-            count_in_row(++k, followers_.first(t), end);
+            count_in_row(++k, followers_.first(t), followers_.end(t, row_end));
             if (k == basis_->highest) --k;
         }
     }
@@ -312,6 +329,7 @@ class MonomialCounter {
     /// Counts the monomials of degree k that extend the prefix by a stored value in [begin, end).
     void count_in_row(int64_t k, uint32_t begin, uint32_t end) {
         next_in_row_[k] = begin;
+        end_in_row_[k] = end;
         if (begin >= end) return;
         note_steps(end - begin);
         if (k < basis_->lowest) return;
@@ -340,6 +358,7 @@ class MonomialCounter {
     std::vector<Level> levels_;
     std::vector<uint32_t> rejected_;          // numbers of columns that are not extended
     std::vector<uint32_t> next_in_row_;       // [degree]: the stored value to extend with next
+    std::vector<uint32_t> end_in_row_;        // [degree]: one past the last of them
     std::vector<FoundColumns<Count>> found_;  // [degree]
     SlabArena* arena_;                        // for what is taken
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@
 #include "observe/monomial_counter.hpp"
 #include "observe/runs.hpp"
 #include "observe/tally.hpp"
-#include "observe/term_patterns.hpp"
+#include "observe/term_followers.hpp"
 #include "observe/transposed.hpp"
 #include "platform/slabs.hpp"
 #include "platform/threads.hpp"
@@ -25,7 +26,7 @@ namespace polysparse {
 inline std::pair<int64_t, int64_t> observing_bytes(const Basis& basis, int64_t index_size,
                                                    int64_t n_threads) {
     const int64_t sorting = 2 * (index_size + 8) + index_size;
-    const int64_t of_terms = basis.terms ? term_patterns_bytes(index_size) : 0;
+    const int64_t of_terms = basis.terms ? term_index_bytes : 0;
     const int64_t levels = n_threads * 8 * std::max<int64_t>(basis.highest - 2, 0);
     return {sorting + of_terms + levels, n_threads * 8};
 }
@@ -39,28 +40,40 @@ struct Observing {
     const StopRequest* should_stop;
 };
 
-/// Appends the monomials of degree 1 and above that occur in x to a run. False if stopped. There is
-/// an arena for each thread.
-template <class Count, class Column, class Followers>
-bool count_monomials(const Basis& basis, const Transposed<Column>& x, Followers followers,
-                     const Observing& how, std::vector<SlabArena>& arenas, Run<Count>& run) {
-    using Counter = MonomialCounter<Column, Count, Followers>;
-    Watch watch(how.most);
+/// Numbers [begin, end) of columns that occur.
+struct Leads {
+    int64_t begin, end;
+};
+
+/// A counter for each worker. There is an arena for each, too.
+template <class Counter, class Column, class Followers>
+std::vector<Counter> counters_for(const Basis& basis, const Transposed<Column>& x,
+                                  Followers followers, const Observing& how, Watch& watch,
+                                  std::vector<SlabArena>& arenas) {
     std::vector<Counter> counters;
     for (int64_t worker = 0; worker < how.n_threads; ++worker)
         counters.emplace_back(basis, x, followers, how.least, watch,
                               worker == 0 ? how.should_stop : nullptr, arenas[worker]);
+    return counters;
+}
 
+/// Appends the monomials of degree 1 and above that some columns of x lead to a run. False if
+/// stopped.
+template <class Count, class Counter, class Column>
+bool count_monomials(const Basis& basis, const Transposed<Column>& x, Leads leads,
+                     std::vector<Counter>& counters, Watch& watch, const Observing& how,
+                     Run<Count>& run) {
     // A task is so many stored values that lead, about.
-    const int64_t n_stored = x.first.back();
+    const int64_t start = x.first[leads.begin], n_stored = x.first[leads.end] - start;
     const int64_t share = how.wanted > 0
                               ? how.wanted
                               : std::clamp<int64_t>(n_stored / (64 * how.n_threads), 256, 1 << 14);
     const int64_t n_tasks = n_stored / share + 1;
     const auto first_of = [&](int64_t task) -> int64_t {
-        if (task == n_tasks) return x.n_columns();
-        const auto place = static_cast<uint32_t>(std::min(task * share, n_stored));
-        return std::lower_bound(x.first.begin(), x.first.end() - 1, place) - x.first.begin();
+        if (task == n_tasks) return leads.end;
+        const auto place = static_cast<uint32_t>(start + std::min(task * share, n_stored));
+        return std::lower_bound(x.first.begin() + leads.begin, x.first.begin() + leads.end, place) -
+               x.first.begin();
     };
     std::vector<std::vector<Chunk<Count>>> found(n_tasks);
     const auto count_task = [&](int64_t worker, int64_t task) {
@@ -90,26 +103,39 @@ bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* 
                        const Observing& how, std::vector<SlabArena>& arenas, Run<Count>& run) {
     const auto x = transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features,
                              basis.groups.get(), how.n_threads);
-    if (basis.groups)
-        return count_monomials(basis, x, GroupedFollowers{&x.next[0]}, how, arenas, run);
-    const PlainFollowers followers{static_cast<uint32_t>(basis.interaction_only)};
-    return count_monomials(basis, x, followers, how, arenas, run);
+    const auto count = [&]<class Followers>(Followers followers) {
+        using Counter = MonomialCounter<std::make_unsigned_t<Index>, Count, Followers>;
+        Watch watch(how.most);
+        auto counters = counters_for<Counter>(basis, x, followers, how, watch, arenas);
+        return count_monomials(basis, x, {0, x.n_columns()}, counters, watch, how, run);
+    };
+    if (basis.groups) return count(GroupedFollowers{x.next.data()});
+    return count(PlainFollowers{static_cast<uint32_t>(basis.interaction_only)});
 }
 
 /// The same of a basis with terms, one after the other: their columns are.
 template <class Count, class Index>
-bool observe_terms(const Basis& basis, const CsrPattern& rows, const Index* columns, Observing how,
-                   std::vector<SlabArena>& arenas, Run<Count>& run) {
-    TermPatterns<Index> patterns(basis, rows, columns, how.n_threads);
+bool observe_terms(const Basis& basis, const CsrPattern& rows, const Index* columns,
+                   const Observing& how, std::vector<SlabArena>& arenas, Run<Count>& run) {
+    using Column = std::make_unsigned_t<Index>;
+    using Counter = MonomialCounter<Column, Count, TermFollowers>;
+    const auto x =
+        transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features, nullptr, how.n_threads);
+    TermIndex<Column> index(basis, rows, x, how.n_threads);
+    Watch watch(how.most);
+    Basis of_term{basis.n_features, basis.highest, basis.highest, true, false, {}};
+    auto counters = counters_for<Counter>(of_term, x, TermFollowers{}, how, watch, arenas);
     for (const Term& term : basis.terms->terms()) {
         if ((*how.should_stop)()) return false;
-        const CsrPattern pattern = patterns.restricted_to(term);
-        if (pattern.n_rows < how.least) continue;
+        if (index.most_rows(term) < how.least) continue;
+        of_term.lowest = of_term.highest = std::ssize(term.members);
+        const TermFollowers followers = index.followers(term);
+        for (Counter& counter : counters) counter.set_followers(of_term, followers);
+        const int64_t start = term.members[0].start,
+                      size = basis.groups->size(term.members[0].group);
+        const Leads leads{x.number_from(start), x.number_from(start + size)};
         Run<Count> found;
-        if (!observe_monomials(basis_of_term(*basis.groups, term), pattern,
-                               pattern.columns.template as<Index>(), how, arenas, found))
-            return false;
-        how.most -= size_of(found);
+        if (!count_monomials(of_term, x, leads, counters, watch, how, found)) return false;
         for (Chunk<Count>& chunk : found)
             if (!chunk.columns.empty()) run.push_back(std::move(chunk));
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "basis/groups.hpp"
+#include "expand/row_groups.hpp"
 #include "matrix/csr_view.hpp"
 #include "matrix/own_columns.hpp"
 #include "platform/huge_array.hpp"
@@ -85,6 +86,13 @@ struct Transposed {
     HugeArray<uint32_t> next{0};       // [t]: the first stored value that may follow t, with groups
 
     int64_t n_columns() const { return static_cast<int64_t>(names.size()); }
+    /// The number of the first column that is not below this one.
+    int64_t number_from(int64_t column) const {
+        const auto is_below = [](Column name, int64_t column) {
+            return static_cast<int64_t>(name) < column;
+        };
+        return std::lower_bound(names.begin(), names.end(), column, is_below) - names.begin();
+    }
 };
 
 /// Copies the columns of all stored values, and writes their tails in the same order. Returns the
@@ -148,13 +156,7 @@ void list_followers(Transposed<Column>& x, const GroupTable& groups, const Indic
     run_tasks(n_threads, n_threads, [&](int64_t, int64_t part) {
         for (int64_t r = n_rows * part / n_threads; r < n_rows * (part + 1) / n_threads; ++r) {
             const int64_t begin = row_offsets[r] - first, end = row_offsets[r + 1] - first;
-            int64_t group_behind = groups.n_groups(), next = end;
-            for (int64_t t = end - 1; t >= begin; --t) {
-                const int64_t group = groups.group_of(static_cast<int64_t>(x.columns[t]));
-                if (group != group_behind) next = t + 1;
-                x.next[t] = static_cast<uint32_t>(groups.has_powers(group) ? t : next);
-                group_behind = group;
-            }
+            find_next(groups, x.columns.data() + begin, end - begin, begin, x.next.data() + begin);
         }
     });
 }

@@ -30,6 +30,7 @@ class HugeArray {
     }
 
     T* data() { return static_cast<T*>(memory_.get()); }
+    const T* data() const { return static_cast<const T*>(memory_.get()); }
     T& operator[](uint64_t i) { return static_cast<T*>(memory_.get())[i]; }
     const T& operator[](uint64_t i) const { return static_cast<const T*>(memory_.get())[i]; }
 

@@ -67,6 +67,7 @@ __all__ = [
     "center",
     "clear",
     "combine",
+    "compare_groups",
     "count",
     "count_outputs",
     "count_row_lengths",
@@ -80,7 +81,6 @@ __all__ = [
     "filling_bytes",
     "filling_dense_bytes",
     "gram",
-    "groups_are_distinct",
     "hash_tuples",
     "inspect",
     "keeping_threads",
@@ -106,12 +106,15 @@ __all__ = [
 
 @lru_cache(maxsize=16)
 def _native_basis(
-    basis: Basis, has_columns: bool = True, rows_are_distinct: bool = False
+    basis: Basis,
+    has_columns: bool = True,
+    rows_are_distinct: bool = False,
+    row_groups: tuple[int, ...] = (),
 ) -> _kernels.Basis:
     """Return the kernels' counterpart of a basis.
 
-    With `has_columns=False` it only has the sizes of rows. `rows_are_distinct`: every row has at
-    most one value of each group, and the basis has no powers.
+    With `has_columns=False` it only has the sizes of rows. `rows_are_distinct` and `row_groups` are
+    what is known of the rows to expand, as in `CsrRows`.
     """
     ends = basis._degree_ends() if has_columns else [0] * (basis.highest + 1)
     native = _kernels.Basis(
@@ -128,15 +131,18 @@ def _native_basis(
             f"the tables of {basis.n_features:,} features in {basis.groups.n_groups:,} groups",
             "Use fewer features or a lower degree.",
         )
-        native.set_groups(basis.groups.sizes.tolist(), basis._has_powers, rows_are_distinct)
+        native.set_groups(basis.groups.sizes.tolist(), basis._has_powers)
         if basis.terms is not None:
             native.set_terms([list(term) for term in basis.terms])
+        native.set_rows(rows_are_distinct, list(row_groups))
     return native
 
 
-def _rows_are_distinct(basis: Basis, x: CsrRows) -> bool:
-    """Return whether the sizes of rows are those of interactions, although there are groups."""
-    return x.has_distinct_groups and basis.terms is None and not basis._has_powers
+def _basis_for_rows(basis: Basis, x: CsrRows, has_columns: bool = True) -> _kernels.Basis:
+    """Return the kernels' counterpart of a basis to expand x into, with what is known of x."""
+    if not basis._is_grouped:
+        return _native_basis(basis, has_columns)
+    return _native_basis(basis, has_columns, x.has_distinct_groups, x.row_groups)
 
 
 def _sizing_basis(columns: Columns) -> _kernels.Basis:
@@ -244,14 +250,16 @@ def count(columns: Columns, x: CsrRows) -> Int64s:
     Outputs are counted before any are dropped (chosen columns) or merged (hashed columns).
     """
     offsets = np.empty(x.shape[0] + 1, dtype=np.int64)
-    _kernels.fill_row_offsets(_sizing_basis(columns), x.indptr, x.indices, offsets, 1)
+    basis = _basis_for_rows(columns.basis, x, has_columns=columns.kind != "hashed")
+    _kernels.fill_row_offsets(basis, x.indptr, x.indices, offsets, 1)
     return offsets
 
 
-def groups_are_distinct(basis: Basis, x: CsrRows, n_threads: int) -> bool:
-    """Return whether every row has at most one value of each group."""
+def compare_groups(basis: Basis, x: CsrRows, n_threads: int) -> tuple[bool, tuple[int, ...]]:
+    """Return `has_distinct_groups` and `row_groups` of rows whose features are sorted by group."""
     native = _native_basis(basis, has_columns=False)
-    return _kernels.groups_are_distinct(native, x.indptr, x.indices, n_threads)
+    are_distinct, row_groups = _kernels.compare_groups(native, x.indptr, x.indices, n_threads)
+    return are_distinct, tuple(row_groups)
 
 
 def count_outputs(basis: Basis, x: CsrRows, n_threads: int) -> tuple[list[int], int]:
@@ -259,7 +267,7 @@ def count_outputs(basis: Basis, x: CsrRows, n_threads: int) -> tuple[list[int], 
 
     Numbers of 2**60 and more are returned as 2**60.
     """
-    native = _native_basis(basis, has_columns=False)
+    native = _basis_for_rows(basis, x, has_columns=False)
     return _kernels.count_outputs(native, x.indptr, x.indices, n_threads)
 
 
@@ -276,7 +284,7 @@ def fill(columns: Columns, x: CsrRows, rows: slice, out: CsrArrays, n_threads: i
 def _fill_all(
     columns: Columns, offsets: NDArray[Any], x: CsrRows, out: CsrArrays, *how: int
 ) -> int:
-    basis = _native_basis(columns.basis, rows_are_distinct=_rows_are_distinct(columns.basis, x))
+    basis = _basis_for_rows(columns.basis, x)
     indptr, indices, data = out
     if not _kernels.fill_row_offsets(basis, offsets, x.indices, indptr, how[0]):
         return -1
@@ -371,6 +379,7 @@ class _StoredRows:
     indices: NDArray[Any]
     data: NDArray[Any]
     has_distinct_groups: bool = False
+    row_groups: tuple[int, ...] = ()
 
 
 def _dense_rows_together(columns: Columns, n_rows: int) -> int:
@@ -449,7 +458,7 @@ class Expansion:
 
     @cached_property
     def _of_basis(self) -> _kernels.Expansion:
-        basis = _native_basis(self._columns.basis)
+        basis = _basis_for_rows(self._columns.basis, self._x)
         return _kernels.Expansion(basis, basis, *self._arrays)
 
     @cached_property

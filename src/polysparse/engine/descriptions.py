@@ -119,6 +119,11 @@ class CsrRows(Protocol):
         """Whether every row is known to have at most one value of each group of features."""
         ...
 
+    @property
+    def row_groups(self) -> tuple[int, ...]:
+        """The group of each value of a row, if it is known to be the same for all rows; or ()."""
+        ...
+
 
 class HashFunction(Protocol):
     """The parameters of a hash function of monomials; see `columns.spaces.HashedColumns`."""

@@ -22,6 +22,7 @@ INFERRED_BYTES = 2**20
 # Bytes of arrays that a byte of text takes: "0," becomes a number in Arrow, an index and a value.
 TEXT_FACTOR = 4
 LEAST_BLOCK = 2**16
+HEADING_BYTES = 2**16  # in which a delimiter is looked for
 
 # What pandas.read_csv takes for missing.
 MISSING = (
@@ -58,10 +59,15 @@ class CsvSource(TableSource):
             return f" after byte {self.part[0]:,}"
         return " (the heading is row 1)"
 
-    @property
+    @cached_property
     def delimiter(self) -> str:
-        """What separates columns."""
-        return "\t" if self.path.name.removesuffix(".gz").endswith(".tsv") else ","
+        """What separates columns: a comma or, if the heading has none, a semicolon or a tab."""
+        if self.path.name.removesuffix(".gz").endswith(".tsv"):
+            return "\t"
+        with self._open_bytes() as stream:
+            heading = bytes(stream.read(HEADING_BYTES)).partition(b"\n")[0]
+        found = [each for each in (",", ";", "\t") if each.encode() in heading]
+        return found[0] if found else ","
 
     @cached_property
     def _inferred(self) -> Any:
@@ -117,7 +123,7 @@ class CsvSource(TableSource):
         """Open a reader of columns with given types; all columns, if there are none."""
         csv = pyarrow_csv()
         heading = None if self.part is None else self.names
-        with self._text() as text, self._explained(block_bytes):
+        with self._open_bytes() as text, self._explained(block_bytes):
             reader = csv.open_csv(
                 text,
                 # With threads, pyarrow does not know the numbers of rows that it refuses.
@@ -134,8 +140,9 @@ class CsvSource(TableSource):
                 yield reader
 
     @contextmanager
-    def _text(self) -> Iterator[Any]:
-        """Open the text as a stream of pyarrow; that of a part has no heading."""
+    def _open_bytes(self) -> Iterator[Any]:
+        """Open the text; that of a part has no heading."""
+        pyarrow_csv()
         import pyarrow as pa
 
         if self.part is not None:

@@ -37,6 +37,7 @@ class CanonicalCsr:
     is_array: bool  # whether X is of SciPy's array family (csr_array), not its matrix family
     sorted_for: FeatureGroups | None = None  # whose order the features are in
     has_distinct_groups: bool = False  # whether no row has two values of a group, if known
+    row_groups: tuple[int, ...] = ()  # of the values of every row, if rows are known to be alike
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -67,8 +68,10 @@ class CanonicalCsr:
             return self  # the planner raises the error
         x = self if groups.order is None else self._sorted_by(groups)
         n_threads = threads_for(None, len(x.indices))
-        is_distinct = basis.terms is None and cpu.groups_are_distinct(basis, x, n_threads)
-        return replace(x, sorted_for=groups, has_distinct_groups=is_distinct)
+        are_distinct, row_groups = cpu.compare_groups(basis, x, n_threads)
+        return replace(
+            x, sorted_for=groups, has_distinct_groups=are_distinct, row_groups=row_groups
+        )
 
     def _sorted_by(self, groups: FeatureGroups) -> CanonicalCsr:
         assert groups.order is not None
