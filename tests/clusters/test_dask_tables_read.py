@@ -144,6 +144,7 @@ QUOTED = {
     "CRLF": b'a,b,y\r\n1,"p\r\nq",0\r\n' + b'2,"r\rs",0\r\n\r\n' * 9,
     "CR": b'a,b,y\r1,"p\rq",0\r2,r,0\r',
     "a heading of two lines": b'a,"b\nc",y\n' + b"1,p,0\n2,q,1\n" * 9,
+    "semicolons": b"a;b;y\n" + b'1;"p;\nq";0\n2;5,";1\n' * 9,
     "blank lines": b"\n\n" + HEAD + b"\n\n1,p,0\n\n" * 9,
     "BOM": b"\xef\xbb\xbf" + b'"a",b,y\n' + b'1,"p\nq",0\n' * 9,
     "no newline at the end": HEAD + b"1,p,0\n" * 9 + b'1,"q\n",0',
