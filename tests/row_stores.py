@@ -18,12 +18,22 @@ class LossyBlocks:
     def __init__(self, rows, cuts, share_lost):
         ends = [0, *cuts, len(rows.y)]
         parts = [slice(*each) for each in pairwise(ends)]
-        self.parts = [LocalRows(rows.x.rows(p), rows.y[p], rows.weights[p], 1) for p in parts]
+        self.parts = [
+            LocalRows(
+                rows.x.rows(p),
+                rows.y[p],
+                rows.weights[p],
+                1,
+                None if rows.offset is None else rows.offset[p],
+            )
+            for p in parts
+        ]
         self.n_features = rows.n_features
         self.share_lost = share_lost
         self.random = np.random.default_rng(0)
         self.n_lost = 0
         self.classes_of = rows.count_classes  # a block may not have every class
+        self.describe_targets = rows.describe_targets
 
     def describe(self):
         return add_in_order(part.describe() for part in self.parts)
@@ -86,7 +96,7 @@ def _on_device(shared):
     return {k: on_device(v) if k == "loss" else v for k, v in shared.items()}
 
 
-def fit_with(make_store, model, X, y, weights=None):
+def fit_with(make_store, model, X, y, weights=None, **more):
     """Fit a model to rows in another store; return the store."""
     made = []
 
@@ -98,5 +108,5 @@ def fit_with(make_store, model, X, y, weights=None):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polysparse.models.base.open_rows", open_rows)
-        model.fit(X, y, weights)
+        model.fit(X, y, weights, **more)
     return made[0]

@@ -25,12 +25,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from polysparse import PolynomialLogisticRegression, PolynomialRidge
+from polysparse import (
+    PolynomialGammaRegressor,
+    PolynomialLinearSVC,
+    PolynomialLinearSVR,
+    PolynomialLogisticRegression,
+    PolynomialPoissonRegressor,
+    PolynomialRidge,
+    PolynomialTweedieRegressor,
+)
 
 Array = NDArray[Any]
 LONG = np.longdouble
 GOOD = ("true", "warned", "refused")
-REFUSALS = re.compile("has no weight|not zero for all rows|so large that|has 1 class")
+REFUSALS = re.compile(
+    "has no weight|not zero for all rows|so large that|has 1 class|minus infinity|not finite"
+)
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -42,12 +52,14 @@ class Problem:
     X: Array
     y: Array
     weights: Array | None
+    offset: Array | None = None
 
     def fit(self) -> str:
         """Fit the model; return "true" or "warned", and raise ValueError if it is refused."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self.model.fit(self.X, self.y, self.weights)
+            offset = () if self.offset is None else (self.offset,)
+            self.model.fit(self.X, self.y, self.weights, *offset)
         others = [w for w in caught if not issubclass(w.category, ConvergenceWarning)]
         if others:
             raise AssertionError(f"unexpected warning: {others[0].message}")
@@ -84,13 +96,47 @@ def problem(seed: int) -> Problem:
         noise = rng.choice([0.0, 1e-6, 1.0, 1.0]) * rng.standard_normal(n_rows)
         y = (signal + noise) * rng.choice([1.0, 1.0, 1e-5, 1e5]) + rng.choice([0.0, 0.0, 30, 1000])
         return Problem(PolynomialRidge(alpha, **options), X, y, weights)
+    if rng.random() < 0.3:
+        return of_amounts(rng, X, signal, weights, options)
     C = float(10.0 ** rng.choice([0.0, rng.uniform(-8, 15), rng.uniform(-2, 3)]))
+    is_logistic = rng.random() < 0.6
+    if not is_logistic:
+        options["intercept_scaling"] = float(rng.choice([1.0, 1.0, 100.0, np.inf]))
+    if not is_logistic and rng.random() < 0.4:
+        y = (signal + rng.standard_normal(n_rows)) * rng.choice([1.0, 1e3]) + rng.choice([0.0, 30])
+        epsilon = float(rng.choice([0.0, 0.1, 1.0]))
+        return Problem(PolynomialLinearSVR(C, epsilon=epsilon, **options), X, y, weights)
     n_classes = int(rng.choice([2, 2, 3]))
     noise = rng.choice([0.0, 0.3, 1.0]) * rng.logistic(size=n_rows)
     order = np.argsort(signal + noise + 1e-9 * rng.standard_normal(n_rows))
     y = np.empty(n_rows, dtype=np.int64)
     y[order] = np.arange(n_rows) * n_classes // n_rows
-    return Problem(PolynomialLogisticRegression(C, **options), X, y, weights)
+    make = PolynomialLogisticRegression if is_logistic else PolynomialLinearSVC
+    return Problem(make(C, **options), X, y, weights)
+
+
+def of_amounts(
+    rng: np.random.Generator, X: Array, signal: Array, weights: Array | None, options: Any
+) -> Problem:
+    """Counts and amounts, with exposures."""
+    n = len(X)
+    alpha = float(10.0 ** rng.choice([0.0, rng.uniform(-12, 6), rng.uniform(-4, 1)]))
+    scale = rng.choice([1.0, 1.0, 1e-3, 1e4])
+    means = scale * np.exp(rng.choice([0.3, 1.0, 3.0]) * signal)
+    offset = None
+    if rng.random() < 0.5:
+        offset = rng.choice([1.0, 1.0, 20.0, 200.0]) * rng.standard_normal(n)
+        means = means * np.exp(np.minimum(offset, 20))
+    power = float(rng.choice([1.0, 1.0, 2.0, 1.5, 1.01, 1.99]))
+    y = rng.gamma(2, 0.5, n) * means + 1e-6 * scale
+    if power < 2:
+        y = rng.poisson(np.minimum(means, 1e9)).astype(float)
+        y *= 1.0 if power == 1 else rng.gamma(2, 0.5, n)
+    if power in (1.0, 2.0):
+        make = PolynomialPoissonRegressor if power == 1 else PolynomialGammaRegressor
+        return Problem(make(alpha, **options), X, y, weights, offset)
+    model = PolynomialTweedieRegressor(power=power, alpha=alpha, **options)
+    return Problem(model, X, y, weights, offset)
 
 
 def features(rng: np.random.Generator, n_rows: int, n_features: int) -> Array:
@@ -121,8 +167,11 @@ class Judge:
 
     def __init__(self, problem: Problem) -> None:
         model = problem.model
-        self.is_ridge = isinstance(model, PolynomialRidge)
-        self.has_intercept = model.fit_intercept
+        self.kind = kind_of(model)
+        self.is_ridge = self.kind == "ridge"
+        self.has_intercept, self.intercept_penalty = model.fit_intercept, LONG(0)
+        if self.has_intercept and self.kind in ("svc", "svr"):
+            self.intercept_penalty = 1 / LONG(model.intercept_scaling) ** 2
         weights = np.ones(len(problem.X)) if problem.weights is None else problem.weights
         keep = weights > 0
         X = problem.X.astype(LONG)[keep]
@@ -132,12 +181,22 @@ class Judge:
         if self.is_ridge:
             self.targets, self.penalty = y.astype(LONG)[:, np.newaxis], 2 * LONG(model.alpha)
             self.weights = 2 * self.weights
+        elif self.kind in ("poisson", "gamma", "tweedie"):
+            self.targets, self.penalty = y.astype(LONG)[:, np.newaxis], LONG(model.alpha)
+            self.weights = self.weights / self.weights.sum()
+            offset = np.zeros(len(keep)) if problem.offset is None else problem.offset
+            self.offset, self.power = offset.astype(LONG)[keep], LONG(model._power)
+        elif self.kind == "svr":
+            self.targets, self.penalty = y.astype(LONG)[:, np.newaxis], LONG(1)
+            self.weights, self.epsilon = 2 * LONG(model.C) * self.weights, LONG(model.epsilon)
         else:
             self.weights, self.penalty = LONG(model.C) * self.weights, LONG(1)
             classes = np.unique(problem.y)
             self.targets = (y[:, np.newaxis] == classes).astype(LONG)
             if len(classes) == 2:
                 self.targets = self.targets[:, 1:]
+            if self.kind == "svc":
+                self.targets, self.weights = 2 * self.targets - 1, 2 * self.weights
         self.n_scores = self.targets.shape[1]
 
     def value(self, w: Array, b: Array) -> float:
@@ -146,7 +205,9 @@ class Judge:
     def exact_value(self, w: Array, b: Array) -> Any:
         """The objective at coefficients of shape (n_columns, n_scores) and intercepts."""
         z = self.A @ w + b
-        if self.is_ridge:
+        if self.kind not in ("ridge", "logistic"):
+            losses = self.single(z)[0].sum(axis=1)
+        elif self.is_ridge:
             losses = (z - self.targets)[:, 0] ** 2 / 2
         elif self.n_scores == 1:
             s = np.where(self.targets[:, 0] > 0, -z[:, 0], z[:, 0])
@@ -155,14 +216,50 @@ class Judge:
             top = z.max(axis=1)
             own = (z * self.targets).sum(axis=1)
             losses = np.log(np.exp(z - top[:, np.newaxis]).sum(axis=1)) + (top - own)
-        return (self.weights * losses).sum() + self.penalty / 2 * (w * w).sum()
+        penalties = self.penalty * (w * w).sum() + self.intercept_penalty * (b * b).sum()
+        return (self.weights * losses).sum() + penalties / 2
+
+    def magnitudes(self) -> Array:
+        """The squares of the numbers that scores are compared with."""
+        y = self.targets
+        if self.kind in ("poisson", "gamma", "tweedie"):
+            safe = np.where(y > 0, y, 1)
+            y = (1 + np.abs(np.log(safe))) * safe ** (1 - self.power / 2)
+        return (y**2).sum(axis=1)
+
+    def single(self, z: Array) -> tuple[Array, Array, Array]:
+        """Losses of scores that do not depend on each other, their slopes and curvatures."""
+        y = self.targets
+        if self.kind == "svc":
+            lack = np.maximum(1 - y * z, 0)
+            return lack**2 / 2, -y * lack, (lack > 0).astype(LONG)
+        if self.kind == "svr":
+            beyond = np.maximum(np.abs(z - y) - self.epsilon, 0)
+            return beyond**2 / 2, np.sign(z - y) * beyond, (beyond > 0).astype(LONG)
+        z, p = z + self.offset[:, np.newaxis], self.power
+        x = z - np.log(np.where(y > 0, y, 1))  # nothing cancels: above(x) = exp(x) - 1 - x
+        scale = np.where(y > 0, y, 1) ** (2 - p)
+        values, slopes, curvatures = (np.zeros_like(x) for _ in range(3))
+        if p < 2:
+            up = np.exp((2 - p) * x)
+            values += np.where(y > 0, scale * above((2 - p) * x), up) / (2 - p)
+            slopes += np.where(y > 0, scale * np.expm1((2 - p) * x), up)
+            curvatures += (2 - p) * scale * up
+        if p > 1:
+            values += np.where(y > 0, scale * above((1 - p) * x) / (p - 1), 0)
+            slopes -= np.where(y > 0, scale * np.expm1((1 - p) * x), 0)
+            curvatures += np.where(y > 0, (p - 1) * scale * np.exp((1 - p) * x), 0)
+        return values, slopes, curvatures
 
     def derivatives(self, w: Array, b: Array) -> tuple[Array, Array]:
         """The gradient and the Hessian of (intercept, coefficients), flat by classes."""
         z, k = self.A @ w + b, self.n_scores
         full = np.column_stack([np.full(len(z), LONG(self.has_intercept)), self.A])
         p = full.shape[1]
-        if self.is_ridge:
+        if self.kind not in ("ridge", "logistic"):
+            _, slopes, own = self.single(z)
+            curvatures = own[:, :, np.newaxis] * np.eye(k, dtype=LONG)
+        elif self.is_ridge:
             slopes, curvatures = z - self.targets, np.ones((len(z), 1, 1), LONG)
         elif k == 1:
             probability = sigmoid(z)
@@ -177,13 +274,15 @@ class Judge:
                 curvatures[:, c, c] += probability[:, c]
         gradient = full.T @ (self.weights[:, np.newaxis] * slopes)
         gradient[1:] += self.penalty * w
+        gradient[0] += self.intercept_penalty * b
         hessian = np.zeros((k, p, k, p), LONG)
         for c in range(k):
             for d in range(k):
                 hessian[c, :, d] = full.T @ (
                     (self.weights * curvatures[:, c, d])[:, np.newaxis] * full
                 )
-            hessian[c, :, c] += self.penalty * np.diag(np.arange(p) > 0)
+            penalties = np.where(np.arange(p) > 0, self.penalty, self.intercept_penalty)
+            hessian[c, :, c] += np.diag(penalties)
         return gradient.T.reshape(-1), hessian.reshape(k * p, k * p)
 
     def improve(self, w: Array, b: Array, n_steps: int) -> tuple[Any, Array, Array]:
@@ -226,6 +325,15 @@ def expand(X: Array, degree: int, interaction_only: bool) -> Array:
     return np.column_stack(columns)
 
 
+def above(x: Array) -> Array:
+    """exp(x) - 1 - x, by its series where x is small."""
+    small = np.where(np.abs(x) < 0.1, x, 0)
+    series, term = np.zeros_like(small), small * small / 2
+    for k in range(3, 20):
+        series, term = series + term, term * small / k
+    return np.where(np.abs(x) < 0.1, series, np.expm1(x) - x)
+
+
 def sigmoid(z: Array) -> Array:
     e = np.exp(-np.abs(z))
     return np.where(z >= 0, 1 / (1 + e), e / (1 + e))
@@ -261,6 +369,11 @@ def matrix_row(a: Array, j: int, order: list[int], x: Array) -> Any:
 
 def judge(problem: Problem) -> str:
     """Fit, and say how it ended."""
+    with np.errstate(all="ignore"):  # of exponentials far from the optimum
+        return _judge(problem)
+
+
+def _judge(problem: Problem) -> str:
     model = problem.model
     try:
         outcome = problem.fit()
@@ -280,7 +393,7 @@ def judge(problem: Problem) -> str:
     if own.has_intercept:
         start = min(start, own_intercept(own)[0])
     # In a perfect fit, what is left of the targets is what float64 cannot represent.
-    floor = (8 * EPS) ** 2 * (own.weights * (own.targets**2).sum(axis=1)).sum()
+    floor = (8 * EPS) ** 2 * (own.weights * own.magnitudes()).sum()
     if value > start * (1 + LONG(1e-9)) + floor:
         return f"above the start ({outcome})"
     if outcome == "true" and abs(model.objective_ - value) > model.tol / 2 * value + floor:
@@ -299,13 +412,35 @@ def own_intercept(own: Judge) -> tuple[Any, Array, Array]:
     w, b = np.zeros((own.A.shape[1], own.n_scores), LONG), np.zeros(own.n_scores, LONG)
     if not own.has_intercept:
         return own.exact_value(w, b), w, b
-    if own.is_ridge:
+    if own.kind not in ("ridge", "logistic"):
+        b[:] = best_intercept(own, w, b)
+    elif own.is_ridge:
         b[:] = (own.weights[:, np.newaxis] * own.targets).sum(axis=0) / own.weights.sum()
     else:
         shares = (own.weights[:, np.newaxis] * own.targets).sum(axis=0) / own.weights.sum()
         shares = np.clip(shares, 1e-300, 1)
         b = np.log(shares) - (np.log1p(-shares) if own.n_scores == 1 else 0)
     return own.exact_value(w, b), w, b
+
+
+def best_intercept(own: Judge, w: Array, b: Array) -> Array:
+    """The best intercepts without coefficients, by bisection of the slopes."""
+    high = np.full(len(b), LONG(1e4))
+    if own.kind == "svr":
+        high += 2 * np.abs(own.targets).max()
+    low = -high
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(200):
+            b = (low + high) / 2
+            slopes = own.single(np.zeros((len(own.A), 1), LONG) + b)[1]
+            total = (own.weights[:, np.newaxis] * slopes).sum(axis=0) + own.intercept_penalty * b
+            low, high = np.where(total < 0, b, low), np.where(total < 0, high, b)
+    return b
+
+
+def kind_of(model: Any) -> str:
+    """The name of the model on the command line."""
+    return str(model._kind)
 
 
 def main() -> int:
@@ -318,7 +453,7 @@ def main() -> int:
     start = time.perf_counter()
     for seed in range(arguments.seed, arguments.seed + arguments.trials):
         result = judge(problem(seed))
-        kind = "ridge" if isinstance(problem(seed).model, PolynomialRidge) else "logistic"
+        kind = kind_of(problem(seed).model)
         counts[f"{kind}: {result}"] += 1
         if result not in GOOD:
             print(f"{kind} seed {seed}: {result}", flush=True)

@@ -15,8 +15,9 @@ X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 
 NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
-ObservedPolynomialFeatures PolynomialFeatures PolynomialLogisticRegression PolynomialOperator
-PolynomialRidge TableEncoder
+ObservedPolynomialFeatures PolynomialFeatures PolynomialGammaRegressor PolynomialLinearSVC
+PolynomialLinearSVR PolynomialLogisticRegression PolynomialOperator PolynomialPoissonRegressor
+PolynomialRidge PolynomialTweedieRegressor TableEncoder
 expand groups_from iter_expand iter_load load load_model plan
 """
 
@@ -26,7 +27,7 @@ column_space fit get_feature_names_out transform
 """
 COLUMNS = "basis degree_ends describe is_exact kind n_columns require_indexable"
 
-# Attributes of both models.
+# Attributes of all models.
 MODEL = """
 categorical_features
 coef_ column_counts_ column_space_ columns degree feature_names fit_intercept groups
@@ -34,6 +35,8 @@ interaction_only intercept_ max_iter
 gap_ n_features_in_ n_iter_ n_jobs objective_ terms tol verbose
 contributions fit importance plot_importance plot_top_terms predict save to_onnx to_text top_terms
 """
+
+AMOUNTS = "alpha score warm_start"  # of models of counts and amounts
 
 
 def instances():
@@ -94,6 +97,17 @@ def instances():
         polysparse.PolynomialLogisticRegression().fit(X, Y),
         f"""{MODEL} C class_weight classes_ warm_start
         decision_function predict_log_proba predict_proba""",
+    )
+    yield polysparse.PolynomialPoissonRegressor().fit(X, Y), f"{MODEL} {AMOUNTS}"
+    yield polysparse.PolynomialGammaRegressor().fit(X, Y), f"{MODEL} {AMOUNTS}"
+    yield polysparse.PolynomialTweedieRegressor().fit(X, Y), f"{MODEL} {AMOUNTS} link power"
+    yield (
+        polysparse.PolynomialLinearSVC().fit(X, Y),
+        f"{MODEL} C class_weight classes_ decision_function intercept_scaling warm_start",
+    )
+    yield (
+        polysparse.PolynomialLinearSVR().fit(X, Y),
+        f"{MODEL} C epsilon intercept_scaling warm_start",
     )
     yield AllColumns(basis), COLUMNS
     yield ChosenColumns(basis, [1]), COLUMNS + " ranks"

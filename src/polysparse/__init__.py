@@ -19,6 +19,10 @@ PolynomialRidge
     Ridge regression.
 PolynomialLogisticRegression
     Logistic regression, of two classes or more.
+PolynomialPoissonRegressor, PolynomialGammaRegressor, PolynomialTweedieRegressor
+    Regression of counts and of amounts, with exposures.
+PolynomialLinearSVC, PolynomialLinearSVR
+    Support vector machines with squared losses, for classes and for numbers.
 
 Functions:
 
@@ -75,9 +79,15 @@ if TYPE_CHECKING:
     from polysparse.estimators.polynomial import PolynomialFeatures
     from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.files.store import iter_load, load
+    from polysparse.models.generalized import (
+        PolynomialGammaRegressor,
+        PolynomialPoissonRegressor,
+        PolynomialTweedieRegressor,
+    )
     from polysparse.models.loading import load_model
     from polysparse.models.logistic import PolynomialLogisticRegression
     from polysparse.models.ridge import PolynomialRidge
+    from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
     from polysparse.operator.polynomial_operator import PolynomialOperator
 
 __version__ = _version("polysparse")
@@ -88,9 +98,14 @@ __all__ = [
     "MonomialBasis",
     "ObservedPolynomialFeatures",
     "PolynomialFeatures",
+    "PolynomialGammaRegressor",
+    "PolynomialLinearSVC",
+    "PolynomialLinearSVR",
     "PolynomialLogisticRegression",
     "PolynomialOperator",
+    "PolynomialPoissonRegressor",
     "PolynomialRidge",
+    "PolynomialTweedieRegressor",
     "TableEncoder",
     "expand",
     "groups_from",
@@ -107,9 +122,14 @@ _LAZY = {
     "InteractionTransformer": "polysparse.estimators.interactions",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
+    "PolynomialGammaRegressor": "polysparse.models.generalized",
+    "PolynomialLinearSVC": "polysparse.models.support_vectors",
+    "PolynomialLinearSVR": "polysparse.models.support_vectors",
     "PolynomialLogisticRegression": "polysparse.models.logistic",
     "PolynomialOperator": "polysparse.operator.polynomial_operator",
+    "PolynomialPoissonRegressor": "polysparse.models.generalized",
     "PolynomialRidge": "polysparse.models.ridge",
+    "PolynomialTweedieRegressor": "polysparse.models.generalized",
     "TableEncoder": "polysparse.estimators.table_encoder",
     "groups_from": "polysparse.estimators.grouping",
     "iter_load": "polysparse.files.store",

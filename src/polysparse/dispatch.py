@@ -90,13 +90,13 @@ class Backend(Protocol):
         ...
 
     def open_rows(
-        self, model: Any, X: Any, y: Any, sample_weight: Any
+        self, model: Any, X: Any, y: Any, sample_weight: Any, offset: Any = None
     ) -> AbstractContextManager[Any]:
         """Return a context manager of a RowStore to fit a model to."""
         ...
 
-    def predict(self, model: Any, X: Any, method: str) -> Any:
-        """Return what a method of a fitted model returns."""
+    def predict(self, model: Any, X: Any, offset: Any = None, *, method: str) -> Any:
+        """Return what a method of a fitted model returns; an offset is added to the scores."""
         ...
 
 

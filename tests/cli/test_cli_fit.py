@@ -276,7 +276,7 @@ def test_one_class_is_refused(model, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--alpha", "1"], "--alpha only applies with --model ridge"),
+        (["--alpha", "1"], "--alpha only applies with --model ridge or poisson"),
         (["--model", "ridge", "-C", "1"], "-C only applies with --model logistic"),
         (["--observed", "--hashed", "9"], "cannot be combined"),
         (["--min-count", "2"], "--min-count only applies with --observed"),

@@ -164,6 +164,28 @@ def test_a_word_after_columns_that_are_not_read(tmp_path):
         read(path, table=TableReading("y", drop=("id",)))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_dates_are_levels_if_they_are_listed(name, tmp_path):
+    days = pd.to_datetime(["2020-01-02", "2020-01-01", None, "2020-01-02"]).date
+    path = write(tmp_path / name, pd.DataFrame({"day": days, "y": [0, 1, 0, 1]}))
+    with pytest.raises(FileFault, match=r"column 'day' is date32.*text with categorical"):
+        read(path, table=TableReading("y"))
+    source = open_source(str(path), table=TableReading("y", categorical=("day",)))
+    names = ["day=2020-01-01", "day=2020-01-02", "day=(missing)"]
+    assert source.table.feature_names == names
+    again = open_source(str(path), table=TableReading("y", encoding=source.table))
+    X, _ = next(iter(again.blocks(0, 2**20)))
+    assert X.toarray().argmax(axis=1)[:2].tolist() == [1, 0]
+
+
+def test_lists_cannot_be_levels(tmp_path):
+    pq.write_table(pa.table({"a": [[1], [2]]}), tmp_path / "t.parquet")
+    with pytest.raises(
+        FileFault, match=r'column \'a\' is list.*cannot be read as text: .*drop="a"'
+    ):
+        read(tmp_path / "t.parquet", table=TableReading(categorical=("a",)))
+
+
 @pytest.mark.parametrize("delimiter", [";", "\t", ","])
 def test_the_heading_has_the_delimiter(delimiter, tmp_path):
     text = "a,y\n1.5,0\n2,1\n".replace(",", delimiter)

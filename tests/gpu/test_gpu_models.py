@@ -7,8 +7,13 @@ from csr_zoo import random_csr
 from gpu_matrices import as_cupy, as_torch
 from polysparse import (
     HashedPolynomialFeatures,
+    PolynomialGammaRegressor,
+    PolynomialLinearSVC,
+    PolynomialLinearSVR,
     PolynomialLogisticRegression,
+    PolynomialPoissonRegressor,
     PolynomialRidge,
+    PolynomialTweedieRegressor,
 )
 from products import weights
 
@@ -120,3 +125,41 @@ def test_what_models_refuse():
     model = PolynomialRidge().fit(X, y)
     with pytest.raises(ValueError, match="9 features"):
         model.predict(as_cupy(random_csr(5, 9)))
+
+
+AMOUNTS = {
+    "poisson": lambda **how: PolynomialPoissonRegressor(0.01, **how),
+    "gamma": lambda **how: PolynomialGammaRegressor(0.01, **how),
+    "tweedie": lambda **how: PolynomialTweedieRegressor(power=1.5, alpha=0.01, **how),
+    "squares": lambda **how: PolynomialTweedieRegressor(power=0, alpha=0.01, **how),
+}
+
+
+@pytest.mark.parametrize("kind", AMOUNTS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_models_of_amounts(kind, fit_intercept):
+    X, _, score = data()
+    offset = np.cos(np.arange(len(score)))
+    y = np.round(np.exp(score / 3 + offset)) + (kind == "gamma")
+    how = {"fit_intercept": fit_intercept, "tol": 1e-10}
+    here, there = (AMOUNTS[kind](**how).fit(x, y, None, offset) for x in (X, as_cupy(X)))
+    np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-9)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-4)
+    on_gpu = there.predict(as_cupy(X), offset)
+    np.testing.assert_allclose(on_gpu, there.predict(X, offset), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_support_vector_classification(n_classes):
+    X, y, _ = data(n_classes)
+    how = {"C": 0.1, "tol": 1e-9, "class_weight": "balanced"}
+    here, there = (PolynomialLinearSVC(**how).fit(x, y) for x in (X, as_cupy(X)))
+    np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-8)
+    on_gpu, same = (there.decision_function(x) for x in (as_cupy(X), X))
+    np.testing.assert_allclose(on_gpu, same, rtol=1e-9, atol=1e-9)
+
+
+def test_support_vector_regression():
+    X, _, y = data()
+    here, there = (PolynomialLinearSVR(epsilon=0.1, tol=1e-9).fit(x, y) for x in (X, as_cupy(X)))
+    np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-8)

@@ -7,6 +7,7 @@
 #include "checks.hpp"
 #include "losses/exponentials.hpp"
 #include "losses/log_losses.hpp"
+#include "losses/target_losses.hpp"
 #include "losses/vectors.hpp"
 
 namespace polysparse::tests {
@@ -32,6 +33,95 @@ void test_exponentials() {
     check(log_1_plus(0) == 0 && log_of(1) == 0 && std::isnan(log_1_plus(NAN)) &&
               std::isnan(log_of(NAN)),
           "log at the ends");
+}
+
+/// Exponentials of both signs, and what is left of them without 1 and without 1 + x.
+void test_differences_of_exponentials() {
+    subject = "differences of exponentials";
+    std::uniform_real_distribution<double> any(-1, 1);
+    const auto is_close = [](double found, long double wanted, double units) {
+        return std::abs(found - wanted) <= units * 0x1p-52L * std::abs(wanted);
+    };
+    for (int64_t i = 0; i < 100'000; ++i) {
+        const double share = any(random_bits), x = share * std::pow(10, 2.8 - 10 * std::abs(share));
+        const Exponential own(x);
+        const auto wide = static_cast<long double>(x);
+        const long double minus_1 = std::expm1(wide);
+        long double above = 0, term = wide * wide / 2;
+        for (int k = 3; k < 40; ++k, term *= wide / (k - 1)) above += term;
+        if (std::abs(x) > 1) above = minus_1 - wide;
+        check(is_close(own.value, std::exp(wide), 3), "exp");
+        check(is_close(own.minus_1, minus_1, 8), "exp - 1");
+        check(is_close(own.above_tangent, above, 40), "exp - 1 - x");
+        const double positive = std::exp2(1000 * share);
+        check(is_close(log_of_positive(positive), std::log(static_cast<long double>(positive)), 4),
+              "log of positive numbers");
+    }
+    const Exponential none(0), large(1e300), small(-1e300);
+    check(none.value == 1 && none.minus_1 == 0 && none.above_tangent == 0, "exp at 0");
+    check(std::isfinite(large.value) && small.value == 0 && small.minus_1 == -1, "exp at the ends");
+    check(std::isnan(Exponential(NAN).value) && std::isnan(log_of_positive(INFINITY)),
+          "what is not a number");
+    check(is_close(log_of_positive(0x1p-1074), -1074 * std::log(2.0L), 2), "log of the least");
+}
+
+/// Losses of targets: derivatives by differences, the same bits for any number of threads.
+void test_target_losses(TargetLoss loss, double parameter, int64_t n) {
+    subject = std::to_string(n) + " rows of loss " + std::to_string(static_cast<int>(loss));
+    std::uniform_real_distribution<double> any(-2, 2);
+    const int64_t width = target_width(loss);
+    std::vector<double> scores(n), change(n), weights(n), targets(n * width);
+    for (int64_t r = 0; r < n; ++r) {
+        scores[r] = any(random_bits);
+        change[r] = any(random_bits);
+        weights[r] = std::abs(any(random_bits));
+        targets[r * width] = width == 2 ? any(random_bits) : r % 2 == 0 ? 1 : -1;
+        if (width == 2) targets[2 * r + 1] = r % 3 == 0 && loss != TargetLoss::gamma ? 0 : 1.5;
+        if (loss == TargetLoss::gamma) targets[2 * r + 1] = 1;
+    }
+    const auto rows_at = [&](const std::vector<double>& where) {
+        return TargetRows{loss, parameter, n, where.data(), 0.25, targets.data(), weights.data()};
+    };
+    const double shift = 0.1, size = 0.5, step = 1e-5;
+    std::vector<std::vector<double>> first;
+    for (const int64_t n_threads : {1, 3}) {
+        const StopRequest never = StopAt{-1};
+        const Work work{n_threads, never};
+        std::vector<double> residuals(n), curvatures(n), sums(n_loss_sums(1)), range(2);
+        std::vector<double> up(n), down(n), unused(n), further(n), higher(sums.size()),
+            lower(sums.size()), ends(2);
+        const Change along{change.data(), &shift, size, curvatures.data()};
+        check(fill_target_losses(rows_at(scores), residuals.data(), curvatures.data(), work) &&
+                  sum_target_losses(rows_at(scores), along, sums.data(), range.data(), work),
+              "not stopped");
+        double slope = 0, square = 0, steepest = 0;
+        for (int64_t r = 0; r < n; ++r) further[r] = scores[r] + size * (change[r] - shift);
+        fill_target_losses(rows_at(further), up.data(), down.data(), work);
+        for (int64_t r = 0; r < n; ++r) {
+            const double t = change[r] - shift;
+            slope += up[r] * t;
+            square += down[r] * t * t;
+            steepest += std::abs(up[r] * t) + down[r] * t * t;
+        }
+        check(std::abs(sums[sum_along] - slope) <= 1e-12 * steepest, "slope");
+        check(std::abs(sums[sum_square] - square) <= 1e-12 * steepest, "curvature");
+        std::vector<double> above = further, below = further;
+        for (int64_t r = 0; r < n; ++r) {
+            above[r] += step * (change[r] - shift);
+            below[r] -= step * (change[r] - shift);
+        }
+        sum_target_losses(rows_at(above), {}, higher.data(), ends.data(), work);
+        sum_target_losses(rows_at(below), {}, lower.data(), ends.data(), work);
+        const double difference = (higher[sum_value] - lower[sum_value]) / (2 * step);
+        check(std::abs(difference - slope) <= 1e-6 * (steepest + 1), "slope by differences");
+        const std::vector<std::vector<double>> found{residuals, curvatures, sums, range};
+        if (n_threads == 1) first = found;
+        check(found == first, "same bits");
+        const StopRequest at_once = StopAt{1};
+        check(n == 0 || !sum_target_losses(rows_at(scores), {}, sums.data(), range.data(),
+                                           Work{1, at_once}),
+              "stopped");
+    }
 }
 
 /// Rows of k scores, and vectors as long as all of them: the same bits for any number of threads,
@@ -127,6 +217,14 @@ void test_scores(int64_t n, int64_t k) {
 
 void test_losses() {
     test_exponentials();
+    test_differences_of_exponentials();
+    for (const int64_t n : {0, 1, 13, 5'000}) {
+        test_target_losses(TargetLoss::poisson, 1, n);
+        test_target_losses(TargetLoss::gamma, 2, n);
+        test_target_losses(TargetLoss::tweedie, 1.3, n);
+        test_target_losses(TargetLoss::squared_hinge, 0, n);
+        test_target_losses(TargetLoss::squared_tube, 0.2, n);
+    }
     for (const int64_t k : {1, 3, 20})
         for (const int64_t n : {0, 1, 13, 5'000}) test_scores(n, k);
 }

@@ -7,7 +7,11 @@ from scipy.special import logsumexp, softmax
 from inside import lower
 from polysparse.gpu.losses import on_device
 from polysparse.models.intercepts import BinaryIntercept, NoIntercept, SoftmaxIntercepts
+from polysparse.models.losses.hinge import SquaredHingeLoss
+from polysparse.models.losses.interface import LossSums
+from polysparse.models.losses.log_link import LogLinkLoss
 from polysparse.models.losses.logistic import LogLoss, probabilities
+from polysparse.models.losses.tube import SquaredTubeLoss
 
 RNG = np.random.default_rng(0)
 N = 40
@@ -361,3 +365,91 @@ def test_infinite_scores_are_certain():
     assert not own.point(scores, 0.0).curvature.any()
     assert own.sums(scores, 0.0).value == np.inf
     assert probabilities(scores, 1).tolist() == [[0, 1], [1, 0], [1, 0], [0, 1]]
+
+
+TARGETS = np.where(np.arange(N) % 4 == 0, 0.0, RNG.gamma(2, 1, N))
+SIGNS = np.where(np.arange(N) % 3 == 0, 1, 2)
+COMPILED = {
+    "poisson": (LogLinkLoss(1.0, 0.5), TARGETS),
+    "tweedie": (LogLinkLoss(1.4, 0.5), TARGETS),
+    "gamma": (LogLinkLoss(2.0, 0.5), TARGETS + 0.1),
+    "hinge": (SquaredHingeLoss(np.array([1, 2]), 2.0, np.array([1.0, 3.0]), 0.0), SIGNS),
+    "hinges": (
+        SquaredHingeLoss(np.arange(3), 2.0, np.array([1.0, 3.0, 0.5]), 0.25),
+        np.arange(N) % 3,
+    ),
+    "tube": (SquaredTubeLoss(0.3, 2.0, 1.0), TARGETS),
+}
+every_compiled_loss = pytest.mark.parametrize("kind", COMPILED)
+
+
+def compiled(kind, n_jobs=1, offset=None):
+    """Rows of a compiled loss, the same by arrays, and scores."""
+    loss, y = COMPILED[kind]
+    targets, weights = loss.encode(y, WEIGHTS, offset)
+    shape = (N, loss.n_scores) if loss.n_scores > 1 else N
+    scores = np.random.default_rng(1).standard_normal(shape)
+    by_arrays = on_device(loss).of_rows(targets, weights, 1)
+    zero = np.zeros(scores.shape[1:])
+    return loss.of_rows(targets, weights, n_jobs), by_arrays, scores, zero
+
+
+@every_compiled_loss
+def test_compiled_losses_match_array_operations(kind):
+    rows, by_arrays, scores, zero = compiled(kind)
+    start, old = zero + 0.3, rows.point(scores, zero)
+    change = np.cos(scores)
+    for along in ((), (change, old, 0.7, zero + 0.2)):
+        found, expected = (each.sums(scores, start, *along) for each in (rows, by_arrays))
+        for name, value in vars(expected).items():
+            if name != "predicted_weights":
+                np.testing.assert_allclose(getattr(found, name), value, rtol=1e-11, err_msg=name)
+    found, expected = rows.point(scores, start), by_arrays.point(scores, start)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(found.curvature, expected.curvature, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(
+        found.hessian_product(change, zero, 1), expected.hessian_product(change), rtol=1e-11
+    )
+    np.testing.assert_allclose(
+        found.intercept_cross(change, 1), expected.intercept_cross(change, 1), rtol=1e-11
+    )
+
+
+@every_compiled_loss
+def test_gradients_and_curvatures_are_differences(kind):
+    rows, _, scores, zero = compiled(kind)
+    point = rows.point(scores, zero)
+    h, small = 1e-6, np.random.default_rng(2).standard_normal(scores.shape)
+    ahead, back = (rows.sums(scores + d * small, zero).value for d in (h, -h))
+    assert (ahead - back) / (2 * h) == pytest.approx(np.sum(point.gradient * small), rel=1e-6)
+    ahead, back = (rows.point(scores + d, zero).gradient for d in (h, -h))
+    slopes = (ahead - back) / (2 * h)
+    np.testing.assert_allclose(point.curvature, slopes, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["poisson", "tweedie", "gamma"])
+def test_an_offset_shifts_the_scores(kind):
+    offset = np.random.default_rng(3).standard_normal(N)
+    shifted, _, scores, zero = compiled(kind, offset=offset)
+    plain, *_ = compiled(kind)
+    assert shifted.sums(scores, zero).value == pytest.approx(
+        plain.sums(scores + offset, zero).value
+    )
+
+
+@every_compiled_loss
+def test_intercepts_of_compiled_losses(kind):
+    loss, _ = COMPILED[kind]
+    rows, _, scores, zero = compiled(kind)
+    search = loss.intercept(None, is_free=True)
+    penalty = search.penalty
+    start = zero + 40.0 if zero.ndim else 40.0
+
+    def at(b):
+        sums = rows.sums(scores, b)
+        own = LossSums(penalty * np.sum(np.square(b)) / 2, penalty * b, penalty, 0, np.inf, -np.inf)
+        return sums + own
+
+    best, sums = search.best(at, start)
+    np.testing.assert_allclose(sums.intercept_gradient, zero, atol=1e-10)
+    assert all(at(best + d).value >= sums.value for d in (1e-3, -1e-3))

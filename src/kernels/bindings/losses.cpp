@@ -1,11 +1,15 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
 #include "losses/log_losses.hpp"
+#include "losses/target_losses.hpp"
 #include "losses/vectors.hpp"
 
 namespace polysparse {
@@ -190,6 +194,65 @@ void py_sum_hessian_products(InRows probabilities, InVector weights, InRows chan
     run(n_threads, [&](const Work& work) { return sum_hessian_products(rows, sums.data(), work); });
 }
 
+TargetRows target_rows(const std::string& loss, double parameter, const InVector& scores,
+                       double intercept, const InRows& targets, const InVector& weights) {
+    static const std::map<std::string, TargetLoss> losses{
+        {"poisson", TargetLoss::poisson},           {"gamma", TargetLoss::gamma},
+        {"tweedie", TargetLoss::tweedie},           {"squared_hinge", TargetLoss::squared_hinge},
+        {"squared_tube", TargetLoss::squared_tube},
+    };
+    const auto found = losses.find(loss);
+    require(found != losses.end(), "unknown loss");
+    require(targets.shape(0) == scores.size() &&
+                static_cast<int64_t>(targets.shape(1)) == target_width(found->second) &&
+                weights.size() == scores.size(),
+            "rows of unequal shape");
+    return {found->second, parameter,      size_of(scores), scores.data(),
+            intercept,     targets.data(), weights.data()};
+}
+
+void py_sum_target_losses(const std::string& loss, double parameter, InVector scores,
+                          double intercept, InRows targets, InVector weights,
+                          std::optional<InVector> change, double shift, double size,
+                          std::optional<InVector> old_curvatures, OutVector sums, OutVector range,
+                          int64_t n_threads) {
+    const TargetRows rows = target_rows(loss, parameter, scores, intercept, targets, weights);
+    Change along{};
+    if (change) {
+        require(old_curvatures.has_value(), "curvatures are missing");
+        require_same_size(scores, *change, *old_curvatures);
+        along = {change->data(), &shift, size, old_curvatures->data()};
+    }
+    require(size_of(sums) == n_loss_sums(1) && range.size() == 2,
+            "the output is not of the right size");
+    run(n_threads, [&](const Work& work) {
+        return sum_target_losses(rows, along, sums.data(), range.data(), work);
+    });
+}
+
+void py_fill_target_losses(const std::string& loss, double parameter, InVector scores,
+                           double intercept, InRows targets, InVector weights, OutVector residuals,
+                           OutVector curvatures, int64_t n_threads) {
+    const TargetRows rows = target_rows(loss, parameter, scores, intercept, targets, weights);
+    require_same_size(scores, residuals, curvatures);
+    run(n_threads, [&](const Work& work) {
+        return fill_target_losses(rows, residuals.data(), curvatures.data(), work);
+    });
+}
+
+void py_fill_exponentials(InVector x, OutVector out, int64_t n_threads) {
+    require_same_size(x, out);
+    run(n_threads, [&](const Work& work) {
+        return fill_exponentials(size_of(x), x.data(), out.data(), work);
+    });
+}
+
+void py_fill_logarithms(InVector x, OutVector out, int64_t n_threads) {
+    require_same_size(x, out);
+    run(n_threads,
+        [&](const Work& work) { return fill_logarithms(size_of(x), x.data(), out.data(), work); });
+}
+
 }  // namespace
 
 void bind_losses(nb::module_& m) {
@@ -228,6 +291,19 @@ void bind_losses(nb::module_& m) {
     m.def("sum_hessian_products", &py_sum_hessian_products, nb::arg("probabilities").noconvert(),
           nb::arg("weights").noconvert(), nb::arg("change").noconvert(),
           nb::arg("shifts").noconvert(), nb::arg("sums").noconvert(), nb::arg("n_threads"));
+    m.def("sum_target_losses", &py_sum_target_losses, nb::arg("loss"), nb::arg("parameter"),
+          nb::arg("scores").noconvert(), nb::arg("intercept"), nb::arg("targets").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("change").noconvert().none(), nb::arg("shift"),
+          nb::arg("size"), nb::arg("old_curvatures").noconvert().none(),
+          nb::arg("sums").noconvert(), nb::arg("range").noconvert(), nb::arg("n_threads"));
+    m.def("fill_target_losses", &py_fill_target_losses, nb::arg("loss"), nb::arg("parameter"),
+          nb::arg("scores").noconvert(), nb::arg("intercept"), nb::arg("targets").noconvert(),
+          nb::arg("weights").noconvert(), nb::arg("residuals").noconvert(),
+          nb::arg("curvatures").noconvert(), nb::arg("n_threads"));
+    m.def("fill_exponentials", &py_fill_exponentials, nb::arg("x").noconvert(),
+          nb::arg("out").noconvert(), nb::arg("n_threads"));
+    m.def("fill_logarithms", &py_fill_logarithms, nb::arg("x").noconvert(),
+          nb::arg("out").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace polysparse

@@ -60,6 +60,12 @@ POLYSPARSE_INLINE double power_of_2(double k) {
     return std::bit_cast<double>((std::bit_cast<uint64_t>(k) << 52) + std::bit_cast<uint64_t>(1.0));
 }
 
+/// x * 2^k, in two steps, because 2^k may be less than the least normal number.
+POLYSPARSE_INLINE double times_power_of_2(double x, double k) {
+    const double half = k * 0.5 + to_integer, other = k - (half - to_integer) + to_integer;
+    return x * power_of_2(half) * power_of_2(other);
+}
+
 /// log((1 + u) / (1 - u)) for |u| <= 0.172.
 POLYSPARSE_INLINE double log_of_ratio(double u) {
     const double square = u * u;
@@ -75,10 +81,26 @@ POLYSPARSE_INLINE double exp_of_minus(double x) {
     const double k = (to_integer - x * per_log_2) - to_integer;
     const double rest = (-x - k * log_2_high) - k * log_2_low;
     const double value = 1 + (rest + rest * rest * polynomial(inverse_factorials, rest));
-    // In two steps, because 2^k may be less than the least normal number.
-    const double half = k * 0.5 + to_integer, other = k - (half - to_integer) + to_integer;
-    return value * power_of_2(half) * power_of_2(other);
+    return times_power_of_2(value, k);
 }
+
+/// exp(x), exp(x) - 1 and exp(x) - 1 - x, each with a small relative error. From 709 on the
+/// exponential stays where it is, so that it is finite.
+struct Exponential {
+    double value, minus_1, above_tangent;
+
+    POLYSPARSE_INLINE explicit Exponential(double x) {
+        using namespace exponentials;
+        const double own = select(x < -746, -746, select(x > 709, 709, x));
+        const double k = (to_integer + own * per_log_2) - to_integer;
+        const double rest = (own - k * log_2_high) - k * log_2_low;
+        const double curved = rest * rest * polynomial(inverse_factorials, rest);
+        value = times_power_of_2(1 + (rest + curved), k);
+        // If k is 0, the rest is x, and is not lost by subtracting it again.
+        minus_1 = select(k == 0, rest + curved, value - 1);
+        above_tangent = select(k == 0, curved, value - 1 - x);
+    }
+};
 
 /// log(1 + x) for 0 <= x <= 1.
 POLYSPARSE_INLINE double log_1_plus(double x) {
@@ -95,6 +117,20 @@ POLYSPARSE_INLINE double log_of(double x) {
     const uint64_t k = (bits - std::bit_cast<uint64_t>(0.7071)) >> 52;
     const double rest = std::bit_cast<double>(bits - (k << 52));
     const double power = std::bit_cast<double>(std::bit_cast<uint64_t>(0x1p52) + k) - 0x1p52;
+    const double fraction = log_of_ratio((rest - 1) / (rest + 1));
+    return power * log_2_high + (fraction + power * log_2_low) + (x - x);
+}
+
+/// log(x) for any positive x that is finite.
+POLYSPARSE_INLINE double log_of_positive(double x) {
+    using namespace exponentials;
+    const bool is_tiny = x < 0x1p-1000;  // times 2^60, so that it is a normal number
+    const auto bits = std::bit_cast<uint64_t>(select(is_tiny, x * 0x1p60, x));
+    // k is counted from -1023, so that it is not negative.
+    const uint64_t k = (bits - std::bit_cast<uint64_t>(0.7071) + (uint64_t{1023} << 52)) >> 52;
+    const double rest = std::bit_cast<double>(bits - ((k - 1023) << 52));
+    const double power = std::bit_cast<double>(std::bit_cast<uint64_t>(0x1p52) + k) -
+                         (0x1p52 + 1023) - select(is_tiny, 60, 0);
     const double fraction = log_of_ratio((rest - 1) / (rest + 1));
     return power * log_2_high + (fraction + power * log_2_low) + (x - x);
 }

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.cli.exposure import Offsets, add_exposure, offsets_of
 from polysparse.cli.names import read_names
 from polysparse.cli.options import (
     Misuse,
@@ -55,13 +56,26 @@ from polysparse.stream.whole import bytes_of_whole, read_whole
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.variables import CategoricalVariable
 
+KINDS = ["logistic", "ridge", "poisson", "gamma", "tweedie", "svc", "svr"]
+WITH_CLASSES = ("logistic", "svc")
+WITH_EXPOSURE = ("poisson", "gamma", "tweedie")
+
+# Options that only some models have: flag, name, models.
+OWN_OPTIONS = (
+    ("-C", "C", ("logistic", "svc", "svr")),
+    ("--alpha", "alpha", ("ridge", *WITH_EXPOSURE)),
+    ("--power", "power", ("tweedie",)),
+    ("--epsilon", "epsilon", ("svr",)),
+    ("--exposure", "exposure", WITH_EXPOSURE),
+)
+
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "fit",
         help="fit a linear model to products of features, which are never stored",
-        description="Fit a logistic or ridge regression to all products of features of a file with "
+        description="Fit a linear model to all products of features of a file with "
         "labels. The products are never stored: only IN itself, and some vectors of "
         "coefficients, have to fit in memory. polysparse.load_model(MODEL) reads the model in "
         "Python.",
@@ -71,22 +85,38 @@ def add_to(commands: Any) -> None:
     add("-o", "--output", metavar="MODEL", type=Path, required=True, help="file to write, an .npz")
     add(
         "--model",
-        choices=["logistic", "ridge"],
+        choices=KINDS,
         default="logistic",
-        help="logistic, for labels that are classes (default), or ridge, for numbers",
+        help="for classes: logistic (default) or svc (squared hinge); for numbers: ridge or svr "
+        "(squared epsilon-insensitive); for counts: poisson; for positive amounts: gamma; for "
+        "amounts that may be 0: tweedie",
     )
     add(
         "-C",
         metavar="C",
         type=parse_positive,
-        help="inverse regularization strength of logistic (default: 1)",
+        help="inverse regularization strength of logistic, svc and svr (default: 1)",
     )
     add(
         "--alpha",
         metavar="A",
         type=parse_weight,
-        help="regularization strength of ridge (default: 1)",
+        help="regularization strength of ridge, poisson, gamma and tweedie (default: 1)",
     )
+    add(
+        "--power",
+        metavar="P",
+        type=parse_weight,
+        help="of tweedie: the power of the mean that variances are proportional to, from 1 to 2, "
+        "or 0 (default: 1.5)",
+    )
+    add(
+        "--epsilon",
+        metavar="E",
+        type=parse_weight,
+        help="of svr: errors up to this size have no loss (default: 0)",
+    )
+    add_exposure(parser, " (poisson, gamma, tweedie)")
     add("--no-intercept", action="store_true", help="fit without an intercept")
     add(
         "--feature-names",
@@ -127,13 +157,14 @@ def run(options: argparse.Namespace) -> None:
         source = open_input(options, vocabulary)
         stack.callback(source.close)
         _require_labels(source, "fit a model to")
+        offsets = offsets_of(options, source)
         test, names = None, None
         if options.test is not None:
             test = _open_test(options, source)
             stack.callback(test.close)
         if options.feature_names is not None:
             names = read_names(options.feature_names, source.summary.n_features)
-        file, model = _fit(options, source, vocabulary, names)
+        file, model = _fit(options, source, vocabulary, names, offsets)
         file.write(options.output)
         _print_summary(options, source, model)
         if options.plot is not None:
@@ -145,9 +176,9 @@ def run(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse or UnwritableTarget for invalid options, before anything is read."""
     require_one_kind_of_columns(options)
-    for flag, value, model in (("-C", options.C, "logistic"), ("--alpha", options.alpha, "ridge")):
-        if value is not None and options.model != model:
-            raise Misuse(f"{flag} only applies with --model {model}.")
+    for flag, name, models in OWN_OPTIONS:
+        if getattr(options, name) is not None and options.model not in models:
+            raise Misuse(f"{flag} only applies with --model {' or '.join(models)}.")
     if options.test == "-" == options.input:
         raise Misuse("IN and --test cannot both be -, standard input.")
     inputs = [options.input, *([options.test] if options.test is not None else [])]
@@ -203,6 +234,7 @@ def _fit(
     source: Source,
     vocabulary: Vocabulary | None,
     feature_names: list[str] | None,
+    offsets: Offsets | None,
 ) -> tuple[ModelFile, Any]:
     """Return a fitted model, and what its file will hold."""
     from polysparse.models.saving import as_file
@@ -219,12 +251,13 @@ def _fit(
     labels = _as_labels(y, source, options)
     model, n_columns = _make_model(options, X, vocabulary, basis, source.table)
     model.set_params(feature_names=feature_names)
-    n_classes = len(np.unique(labels)) if options.model == "logistic" else 1
+    n_classes = len(np.unique(labels)) if options.model in WITH_CLASSES else 1
     n_vectors = model._n_vectors * (n_classes if n_classes > 2 else 1)
     what = f"IN and {n_vectors} vectors of {n_columns:,} coefficients"
     _require_room(options, n_bytes + 8 * n_vectors * n_columns, what)
+    more = {} if offsets is None else {"offset": offsets.take(X.shape[0])}
     with _solver_output(options):
-        model.fit(X, labels)
+        model.fit(X, labels, **more)
     if source.table is not None:
         model.set_params(categorical_features=_categorical_features(options, source.table))
         return as_file(model, **{BASE: source.base}), model
@@ -259,13 +292,13 @@ def _as_labels(
     """Return labels as numbers, or as integers if they are classes."""
     assert labels is not None
     if source.classes is not None:
-        if options.model == "ridge":
+        if options.model not in WITH_CLASSES:
             raise FileFault(
                 f"{source.path}: column {options.target!r} has classes such as "
-                f"{source.classes[0]!r}, but --model ridge predicts numbers."
+                f"{source.classes[0]!r}, but --model {options.model} predicts numbers."
             )
         return source.classes[labels.astype(np.int64)]
-    if options.model == "ridge":
+    if options.model not in WITH_CLASSES:
         return labels
     broken = labels[~(np.abs(labels) < 2**53) | (labels != np.round(labels))]
     if len(broken):
@@ -304,7 +337,9 @@ def _make_model(
 
     columns, n_columns = _columns(options, X, vocabulary, basis)
     given = {"tol": options.tol, "max_iter": options.max_iter, "C": options.C}
-    given |= {"alpha": options.alpha, "n_jobs": options.jobs}
+    given |= {"alpha": options.alpha, "n_jobs": options.jobs, "epsilon": options.epsilon}
+    if options.model == "tweedie":
+        given["power"] = 1.5 if options.power is None else options.power
     if isinstance(columns, str):
         given |= basis
     if table is not None:  # its groups are those of the model
@@ -364,7 +399,7 @@ def _print_summary(options: argparse.Namespace, source: Source, model: Any) -> N
         return
     n_iter = int(np.max(model.n_iter_))
     parts = [
-        f"{options.model} regression",
+        f"{options.model} {'' if options.model in ('svc', 'svr') else 'regression'}".rstrip(),
         f"{source.summary.n_rows:,} rows",
         f"{model.coef_.shape[-1]:,} columns",
         f"{n_iter:,} iteration{'s' * (n_iter != 1)}",
@@ -378,10 +413,10 @@ def _print_scores(
 ) -> None:
     """Print how well the model predicts the labels of the test data."""
     print_notes(test, options)
-    score = score_classes if options.model == "logistic" else score_regression
+    score = score_classes if options.model in WITH_CLASSES else score_regression
     with ProgressBar(options.quiet, test.summary.n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
-        scores = score(test, model, resources, file)
+        scores = score(test, model, resources, file, offsets_of(options, test))
     print_dropped(test, source.path, options)
     for name, value in scores.items():
         print(f"{name}\t{value:.6g}")

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from polysparse.cli.exposure import add_exposure, offsets_of
 from polysparse.cli.options import Misuse, add_input, add_jobs, add_memory, add_strict
 from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import open_for, print_dropped, print_notes
@@ -19,7 +20,7 @@ from polysparse.files.model_file import ModelFile
 from polysparse.files.predictions import Outline, prediction_sink
 from polysparse.files.source import Source
 from polysparse.files.targets import require_writable_file
-from polysparse.stream.predict import iter_predictions
+from polysparse.stream.predict import iter_predictions, with_offsets
 from polysparse.stream.resources import MEMORY, Resources
 
 
@@ -38,6 +39,7 @@ def add_to(commands: Any) -> None:
         "-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)"
     )
     add("--proba", action="store_true", help="write the probability of each class, in order")
+    add_exposure(parser, "; without it, predictions are for an exposure of 1")
     add_strict(parser, "the training data of MODEL")
     add_memory(parser, MEMORY)
     add_jobs(parser)
@@ -58,6 +60,12 @@ def run(options: argparse.Namespace) -> None:
     model = model_in(file, options.model)
     if options.proba and not hasattr(model, "classes_"):
         raise Misuse(f"{options.model} is a regression: it has no classes. Leave out --proba.")
+    if options.proba and not hasattr(model, "predict_proba"):
+        raise Misuse(f"{options.model} has scores, not probabilities. Leave out --proba.")
+    if options.exposure is not None and model._link != "log":
+        raise Misuse(
+            f"--exposure only applies to models with a log link; {options.model} has none."
+        )
     model.n_jobs = options.jobs
     vars(model).pop("feature_names_in_", None)  # files have no names to compare them with
     with closing(open_for(options.input, options, options.model, file, "the model")) as source:
@@ -76,6 +84,9 @@ def _predict(options: argparse.Namespace, source: Source, file: ModelFile, model
         sink = prediction_sink(options.output)(out, outline)
         resources = Resources(options.max_memory, options.jobs, progress)
         predict = model.predict_proba if options.proba else model.predict
+        offsets = offsets_of(options, source)
+        if offsets is not None:
+            predict = with_offsets(model, offsets)
         size = outline.dtype.itemsize
         for predicted, _ in iter_predictions(source, predict, resources, file, size):
             sink.write(predicted)

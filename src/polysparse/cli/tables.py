@@ -76,11 +76,12 @@ def given_options(options: argparse.Namespace) -> list[str]:
 def table_reading(options: argparse.Namespace) -> TableReading:
     """Return how to read a table; raise ValueError if options are invalid."""
     given = {name: getattr(options, name, None) for name in ("target", *ENCODING)}
+    exposure = getattr(options, "exposure", None)
     how = TableReading(
         given["target"],
         given["categorical"] or (),
         given["numeric"] or (),
-        given["drop"] or (),
+        (*(given["drop"] or ()), *(() if exposure is None else (exposure,))),
         EncodingOptions(
             min_frequency=given["min_frequency"],
             max_categories=given["max_categories"],

@@ -20,7 +20,7 @@ from polysparse.models.design import Design
 from polysparse.models.local_rows import Block
 from polysparse.models.losses.interface import Loss
 from polysparse.models.row_store import Function
-from polysparse.models.weights import WeightRange, sums_by_class
+from polysparse.models.weights import TargetRange, WeightRange, sums_by_class
 from polysparse.observation import tally
 
 
@@ -36,11 +36,14 @@ class DataBlock:
         The targets, or the classes.
     weights : ndarray of float64 of shape (n_rows,)
         Weights of the rows.
+    offset : ndarray of float64 of shape (n_rows,), or None
+        What is added to the scores of rows.
     """
 
     x: CanonicalCsr
     y: NDArray[Any]
     weights: NDArray[np.float64]
+    offset: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ def count_classes(data: DataBlock) -> tuple[Any, ...]:
     return (ClassWeights(classes, sums),)
 
 
+def describe_targets(data: DataBlock) -> tuple[Any, ...]:
+    """Return the range of the targets."""
+    return (TargetRange.of(data.y, data.weights),)
+
+
 def sort_features(data: DataBlock, basis: MonomialBasis) -> DataBlock:
     """Return the rows with the features of a basis sorted by group."""
     return replace(data, x=data.x.sorted_by_group(basis))
@@ -78,7 +86,7 @@ def sort_features(data: DataBlock, basis: MonomialBasis) -> DataBlock:
 
 def encode_targets(data: DataBlock, loss: Loss) -> EncodedTargets:
     """Return the targets and weights for a loss."""
-    return EncodedTargets(*loss.encode(data.y, data.weights))
+    return EncodedTargets(*loss.encode(data.y, data.weights, data.offset))
 
 
 def weights_by_class(_: DataBlock, encoded: EncodedTargets, n_classes: int) -> tuple[Any, ...]:

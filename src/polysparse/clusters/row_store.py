@@ -16,7 +16,7 @@ from polysparse.models.losses.interface import Loss
 from polysparse.models.objectives import Losses, SquaredErrors
 from polysparse.models.recomputed_rows import RecomputedLosses, RecomputedResiduals
 from polysparse.models.row_store import Function
-from polysparse.models.weights import WeightRange
+from polysparse.models.weights import TargetRange, WeightRange
 from polysparse.observation.tally import ColumnTally
 
 
@@ -62,6 +62,10 @@ class ClusterRows:
         (found,) = self.cluster.total(data_blocks.count_classes, self.data)
         if found.fault is not None:
             raise ValueError(found.fault)
+        return found  # type: ignore[no-any-return]
+
+    def describe_targets(self) -> TargetRange:
+        (found,) = self.cluster.total(data_blocks.describe_targets, self.data)
         return found  # type: ignore[no-any-return]
 
     def count_columns(self, basis: MonomialBasis) -> ColumnTally:

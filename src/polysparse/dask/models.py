@@ -28,7 +28,7 @@ from polysparse.dask.expansion import token_of
 from polysparse.estimators.tabular import encoder_for, read_table, sample_for
 from polysparse.models.local_rows import add_in_order
 from polysparse.models.row_store import Function
-from polysparse.models.sample_weight import as_weights
+from polysparse.models.sample_weight import as_offset, as_weights
 
 with suppress(ImportError):
     # Importing it later, within dask.config.set, would lose its defaults when the block ends.
@@ -193,11 +193,13 @@ MAKE, ADD = (delayed(each, pure=False) for each in (make_call, add_in_order))
 
 
 @contextmanager
-def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[ClusterRows]:
+def open_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any, offset: Any = None
+) -> Iterator[ClusterRows]:
     """Read the rows of a dask array. Its blocks are computed once, and held during the fit.
 
-    y, and sample_weight unless it is a number, are dask arrays with blocks of as many rows, or in
-    this process, if Dask knows how many rows the blocks of X have.
+    y, and sample_weight and offset unless they are numbers, are dask arrays with blocks of as many
+    rows, or in this process, if Dask knows how many rows the blocks of X have.
     """
     X = as_row_blocks(X)
     sample = sample_for(model, X)
@@ -207,19 +209,25 @@ def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[Cluste
     reader = type(model)(n_jobs=threads_in_task(model.n_jobs))
     reader.n_features_in_ = X.shape[1]
     blocks = X.to_delayed().ravel()
-    targets = _like_rows("y", y, X)
-    weights = [sample_weight] * len(blocks)
-    if sample_weight is not None and np.ndim(sample_weight) > 0:
-        weights = _like_rows("sample_weight", sample_weight, X)
+    targets = _like_rows("y", y, X).to_delayed()
+    weights = _of_rows("sample_weight", sample_weight, X)
+    offsets = _of_rows("offset", offset, X)
     cluster = DaskCluster()
     numbers = [(i, 0) for i in range(len(blocks))]
-    given = map(BlockResults, (blocks, targets, weights, numbers))
+    given = map(BlockResults, (blocks, targets, weights, offsets, numbers))
     data = cluster.keep(read_block, *given, reader=reader)
     yield ClusterRows(cluster, data, X.shape[1], model.n_jobs)
 
 
+def _of_rows(name: str, values: Any, X: Any) -> Any:
+    """Return the blocks of a column; a number, or None, is the same for all of them."""
+    if values is None or np.ndim(values) == 0:
+        return [values] * X.numblocks[0]
+    return _like_rows(name, values, X).to_delayed()
+
+
 def _like_rows(name: str, values: Any, X: Any) -> Any:
-    """Return the blocks of a column, which are those of the rows of X."""
+    """Return a column as a dask array whose blocks are those of the rows of X."""
     rows = X.chunks[0]
     is_known = not any(map(math.isnan, rows))
     if hasattr(values, "to_dask_array"):  # a column of a dask DataFrame
@@ -245,34 +253,40 @@ def _like_rows(name: str, values: Any, X: Any) -> Any:
             "rows in each block. If Dask knows the rows of blocks, by compute_chunk_sizes(), it "
             "divides them alike."
         )
-    return values.to_delayed()
+    return values
 
 
 def read_block(
-    X: Any, y: Any, sample_weight: Any, number: tuple[int, ...], reader: Any
+    X: Any, y: Any, sample_weight: Any, offset: Any, number: tuple[int, ...], reader: Any
 ) -> DataBlock:
     """Read a block as a model does."""
     with errors_of_block(number):
         x, y = reader._read(X, y=y, reset=False, y_numeric=reader._y_numeric, ensure_min_samples=0)
-        return DataBlock(x, y, as_weights(sample_weight, x.shape[0]))
+        n_rows = x.shape[0]
+        return DataBlock(x, y, as_weights(sample_weight, n_rows), as_offset(offset, n_rows))
 
 
 # -------------------------------------------------------------------------------------- predicting
 
 
-def predict(model: Any, X: Any, method: str) -> Any:
+def predict(model: Any, X: Any, offset: Any = None, *, method: str) -> Any:
     """Return what a method of a fitted model gives for a dask array; nothing is computed."""
     check_is_fitted(model)
     X = as_row_blocks(X)
     light = copy_for_workers(model)
     meta = getattr(light, method)(as_encoded(light, rows_like(X, 1)))[:0]
-    token = tokenize(X.name, method, light.coef_, light.intercept_, token_of(light.column_space_))
+    token = tokenize(
+        X.name, method, light.coef_, light.intercept_, token_of(light.column_space_), offset
+    )
     shape: dict[str, Any] = {"drop_axis": 1}
     if meta.ndim == 2:
         shape = {"chunks": (X.chunks[0], (meta.shape[1],))}
+    if offset is not None and np.ndim(offset) > 0:
+        offset = _like_rows("offset", offset, X)[:, np.newaxis]
     return da.map_blocks(
         predict_block,
         X,
+        offset,
         same=delayed(light, name=f"{method}-same-{token}", traverse=False),
         method=method,
         name=f"{method}-{token}",
@@ -283,11 +297,12 @@ def predict(model: Any, X: Any, method: str) -> Any:
 
 
 def predict_block(
-    block: Any, same: Any, method: str, block_id: tuple[int, ...] | None = None
+    block: Any, offset: Any, same: Any, method: str, block_id: tuple[int, ...] | None = None
 ) -> Any:
-    """Predict the rows of a block."""
+    """Predict the rows of a block; its offset is a column, a number or None."""
     with errors_of_block(block_id):
+        more = {} if offset is None else {"offset": offset[:, 0] if np.ndim(offset) else offset}
         if block.shape[0] == 0:
             one = np.zeros((1, block.shape[1]))
             return getattr(same, method)(as_encoded(same, one))[:0]
-        return getattr(same, method)(as_encoded(same, block))
+        return getattr(same, method)(as_encoded(same, block), **more)

@@ -15,11 +15,12 @@ from scipy import sparse
 
 from polysparse.clusters.data_blocks import DataBlock, EncodedTargets
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.models.losses.logistic import BinaryPoint, SoftmaxPoint
+from polysparse.models.losses.elementwise import DiagonalPoint
+from polysparse.models.losses.logistic import SoftmaxPoint
 from polysparse.observation.tally import ColumnTally
 
 FORMATS = "csr", "csc", "coo", "bsr", "dia", "lil", "dok"
-OWN_CLASSES = DataBlock, EncodedTargets, CanonicalCsr, BinaryPoint, SoftmaxPoint
+OWN_CLASSES = DataBlock, EncodedTargets, CanonicalCsr, DiagonalPoint, SoftmaxPoint
 TALLY_BYTES = 12  # of a column: its number and its count
 
 

@@ -12,6 +12,7 @@ from polysparse.extras import how_to_install
 from polysparse.files.parquet_source import pyarrow_parquet
 from polysparse.files.pieces import together
 from polysparse.files.table_source import CELL_BYTES, Run, TableSource
+from polysparse.tables.reading import CATEGORICAL_KINDS, arrow_kind
 
 
 class TypedTableSource(TableSource):
@@ -27,7 +28,30 @@ class TypedTableSource(TableSource):
         return list(self.schema.names)
 
     def types(self, wanted: dict[str, bool | None]) -> dict[str, Any]:
-        return {name: self.schema.field(name).type for name in wanted}
+        """Return the types of the file; columns such as dates are text if they are categorical."""
+        import pyarrow as pa
+
+        found = {name: self.schema.field(name).type for name in wanted}
+        for name, kind in found.items():
+            if wanted[name] and arrow_kind(kind) not in (*CATEGORICAL_KINDS, "number"):
+                if pa.types.is_nested(kind):
+                    raise ValueError(
+                        f"column {name!r} is {kind}, which cannot be read as text: leave it out "
+                        f'with drop="{name}".'
+                    )
+                found[name] = pa.string()
+        return found
+
+
+def _with_types(batch: Any, types: dict[str, Any]) -> Any:
+    """Return the columns of `types`, with these types."""
+    import pyarrow as pa
+
+    few = batch.select(list(types))
+    if few.schema.types == list(types.values()):
+        return few
+    columns = [column.cast(kind) for column, kind in zip(few.columns, types.values(), strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=list(types))
 
 
 def _rows_within(block_bytes: int, n_columns: int) -> int:
@@ -51,7 +75,8 @@ class ParquetTableSource(TypedTableSource):
     def batches(self, types: dict[str, Any], block_bytes: int) -> Iterator[Any]:
         n_rows = _rows_within(block_bytes, len(types))
         with self._open() as file:
-            yield from file.iter_batches(n_rows, self.part, columns=list(types))
+            for batch in file.iter_batches(n_rows, self.part, columns=list(types)):
+                yield _with_types(batch, types)
 
     def parts(self, block_bytes: int, run: Run) -> list[tuple[Any, int | None]]:
         """Cut the table between its row groups."""
@@ -106,7 +131,7 @@ class ArrowSource(TypedTableSource):
         n_rows = _rows_within(block_bytes, len(types))
         with self._open() as (_, batches):
             for batch in batches:
-                few = batch.select(list(types))
+                few = _with_types(batch, types)
                 for start in range(0, batch.num_rows, n_rows):
                     yield few.slice(start, n_rows)
 

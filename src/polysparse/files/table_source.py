@@ -186,6 +186,23 @@ class TableSource(Source):
             yield table, labels
             n_rows += batch.num_rows
 
+    def numbers(self, name: str, block_bytes: int) -> Iterator[NDArray[np.float64]]:
+        """Yield the numbers of a column, some rows at a time; only that column is read."""
+        with faults_of(self.path):
+            if name not in self.names:
+                raise ValueError(f"there is no column {name!r}. {_columns_are(self.names)}")
+            n_rows = 0
+            for batch in self.batches(self.types({name: False}), block_bytes):
+                table = ArrowTable(batch.select([name]))
+                table.first_row, table.row_note = n_rows + self.first_number, self.row_note
+                column = table.numbers(0)
+                if column.missing is not None and column.missing.any():
+                    where = table.where(0)
+                    row = where.row(int(np.argmax(column.missing)))
+                    raise ValueError(f"{where} is missing in {row}: fill it in.")
+                yield column.values
+                n_rows += batch.num_rows
+
     # ----------------------------------------------------------------------------- first pass
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The logistic losses of rows on a GPU, by array operations."""
+"""The losses of rows on a GPU, by array operations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from polysparse.models.losses.elementwise import ArrayRowLosses, ElementwiseLoss
+from polysparse.models.losses.elementwise import (
+    ArrayRowLosses,
+    CompiledLoss,
+    ElementwiseLoss,
+    ElementwiseRowLosses,
+)
 from polysparse.models.losses.logistic import LogLoss
 
 
@@ -76,8 +81,18 @@ class SoftmaxRowLosses(ArrayRowLosses):
         return hessian, np.einsum("i,ic->c", self.weights, probabilities)
 
 
+@dataclass(frozen=True)
+class LossByArrays:
+    """A loss of the CPU's compiled code, computed by array operations."""
+
+    loss: CompiledLoss
+
+    def of_rows(self, targets: Any, weights: Any, n_jobs: int | None) -> ElementwiseRowLosses:
+        return ElementwiseRowLosses(self.loss, targets, weights)
+
+
 def on_device(loss: Any) -> Any:
     """Return a loss that takes arrays on a GPU: another one if the CPU's runs compiled code."""
     if isinstance(loss, LogLoss):
         return BinaryLogLoss() if loss.n_scores == 1 else MultinomialLogLoss()
-    return loss
+    return LossByArrays(loss) if isinstance(loss, CompiledLoss) else loss

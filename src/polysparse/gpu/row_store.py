@@ -26,7 +26,7 @@ from polysparse.gpu.transformers import read_finite, zeros_like
 from polysparse.models.local_rows import Block, LocalRows
 from polysparse.models.losses.interface import Loss, LossSums
 from polysparse.models.row_store import Function
-from polysparse.models.sample_weight import as_weights
+from polysparse.models.sample_weight import as_offset, as_weights
 from polysparse.models.weights import sums_by_class
 from polysparse.observation.tally import ColumnTally, count_columns
 
@@ -117,7 +117,7 @@ class DeviceRows(LocalRows):
 
     def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
         """Encode y for a loss, and send it to the GPU."""
-        self._encoded = loss.encode(self.y, self.weights)
+        self._encoded = loss.encode(self.y, self.weights, self.offset)
         design = DeviceDesign(columns, self.x)  # type: ignore[arg-type]
         self.block = DeviceBlock(design, *map(cupy.asarray, self._encoded))
 
@@ -152,18 +152,20 @@ def _fetched(value: Any) -> Any:
 
 
 @contextmanager
-def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[DeviceRows]:
+def open_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any, offset: Any = None
+) -> Iterator[DeviceRows]:
     """Read the rows of a matrix on a GPU."""
     container = container_of(X)
     n_rows = container.shape[0]
     model._read(zeros_like(container), reset=True)  # scikit-learn's checks
-    y, sample_weight = _in_main_memory(y), _in_main_memory(sample_weight)
+    y, sample_weight, offset = map(_in_main_memory, (y, sample_weight, offset))
     rows = np.zeros((n_rows, 1))
     _, y = type(model)()._read(rows, y=y, reset=True, y_numeric=model._y_numeric)
-    weights = as_weights(sample_weight, n_rows)
+    weights, offset = as_weights(sample_weight, n_rows), as_offset(offset, n_rows)
     with container.on_its_device(), explaining_memory_errors("The fit", WAY_OUT):
         x: Any = read_finite(container, FLOAT64)
-        yield DeviceRows(x, y, weights, model.n_jobs)
+        yield DeviceRows(x, y, weights, model.n_jobs, offset)
 
 
 def _in_main_memory(values: Any) -> Any:
@@ -173,13 +175,14 @@ def _in_main_memory(values: Any) -> Any:
     return values
 
 
-def predict(model: Any, X: Any, method: str) -> Any:
+def predict(model: Any, X: Any, offset: Any = None, *, method: str) -> Any:
     """Return what a method of a fitted model returns, in main memory."""
     container = container_of(X)
+    offset = as_offset(_in_main_memory(offset), container.shape[0])
     getattr(model, method)(zeros_like(container))  # scikit-learn's checks
     with container.on_its_device(), explaining_memory_errors("The prediction", WAY_OUT):
         x = read_finite(container, FLOAT64)
         products = products_of(model.column_space_, x)
         scores = products.apply(_as_table(cupy.asarray(model.coef_.T))).get()
     scores = scores.reshape(len(scores), *model.coef_.shape[:-1]) + model.intercept_
-    return model._response(scores, method)
+    return model._response(scores if offset is None else scores + offset, method)

@@ -29,17 +29,23 @@ from polysparse.operator.polynomial_operator import PolynomialOperator
 
 @dataclass(frozen=True)
 class RealRange:
-    """The valid values of a parameter: finite and positive, or also 0."""
+    """The valid values of a parameter: positive, or also 0; finite, or also infinite."""
 
     may_be_zero: bool
+    may_be_infinite: bool = False
 
     def require(self, name: str, value: Any) -> None:
         """Raise ValueError if the value is not valid."""
         is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-        if is_real and np.isfinite(value) and (value > 0 or (value == 0 and self.may_be_zero)):
+        is_within = is_real and (np.isfinite(value) or (self.may_be_infinite and value == np.inf))
+        if is_within and (value > 0 or (value == 0 and self.may_be_zero)):
             return
         limit = "at least 0" if self.may_be_zero else "above 0"
-        raise ValueError(f"{name} must be a finite number {limit}; got {value!r}.")
+        if not self.may_be_infinite:
+            limit = f"a finite number {limit}"
+        else:
+            limit = f"a number {limit}, or infinite"
+        raise ValueError(f"{name} must be {limit}; got {value!r}.")
 
 
 class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,6 +63,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     objective_: float
     gap_: float
 
+    _link: Any = "identity"  # how scores become predictions: see `onnx_graph.Link`
+    _kind: ClassVar[str]  # the name of the model in files and on the command line
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
         "tol": RealRange(may_be_zero=True),
         "max_iter": IntegerRange(1),
@@ -107,8 +115,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------- fitting
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        fit(self, partial(open_rows, self, X, y, sample_weight), stacklevel=3)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *offset: Any) -> Any:
+        fit(self, partial(open_rows, self, X, y, sample_weight, *offset), stacklevel=3)
         return self
 
     def _forget(self) -> dict[str, Any]:
@@ -138,21 +146,42 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         """
         intercept = loss.intercept(rows, is_free=bool(self.fit_intercept))
         losses = rows.losses(loss, intercept, self.n_jobs)
-        return newton.minimize(
+        solution = newton.minimize(
             losses,
             *self._start(columns, loss, last),
             tol=self.tol,
             max_iter=self.max_iter,
             report=self._reporter(losses),
         )
+        unit = self._unit
+        return replace(solution, value=unit * solution.value, gap=unit * solution.gap)
+
+    @property
+    def _unit(self) -> float:
+        """What `_solve` minimizes, times this, is the objective of the model."""
+        return 1.0
 
     def _start(
         self, columns: ColumnSpace, loss: Loss, last: dict[str, Any]
     ) -> tuple[NDArray[np.float64], Any]:
-        """Return the coefficients and the intercept to start with."""
+        """Return initial coefficients and intercept: with warm_start those of the last fit.
+
+        They are 0 if the columns, or the classes, are not those of the last fit.
+        """
+        is_same = "coef_" in last and last["column_space_"] == columns
+        if is_same and "classes_" in last:
+            classes: Any = getattr(loss, "classes", None)
+            is_same = np.array_equal(last["classes_"], classes)
+        if not is_same:
+            if loss.n_scores == 1:
+                return np.zeros(columns.n_columns), 0.0
+            return np.zeros((columns.n_columns, loss.n_scores)), np.zeros(loss.n_scores)
+        coefficients, intercept = last["coef_"].T.copy(), np.atleast_1d(last["intercept_"])
+        if not self.fit_intercept:
+            intercept = np.zeros_like(intercept)
         if loss.n_scores == 1:
-            return np.zeros(columns.n_columns), 0.0
-        return np.zeros((columns.n_columns, loss.n_scores)), np.zeros(loss.n_scores)
+            return coefficients.reshape(-1), float(intercept[0])
+        return coefficients, intercept
 
     def _set_solution(self, solution: Solution, loss: Any) -> None:
         """Set the fitted attributes that depend on the kind of model."""
@@ -164,10 +193,11 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
         def report(iteration: int, value: float, gradient: float) -> None:
             if self.verbose:
-                seconds = time.perf_counter() - start
+                seconds, unit = time.perf_counter() - start, self._unit
                 print(
-                    f"{type(self).__name__} {iteration:4d}  objective {value:.8g}  "
-                    f"gradient {gradient:.3g}  passes {objective.n_passes:g}  {seconds:.2f} s"
+                    f"{type(self).__name__} {iteration:4d}  objective {unit * value:.8g}  "
+                    f"gradient {unit * gradient:.3g}  passes {objective.n_passes:g}  "
+                    f"{seconds:.2f} s"
                 )
 
         return report
@@ -184,7 +214,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         return scores
 
     def _response(self, scores: NDArray[np.float64], method: str) -> Any:
-        """Return what a public method returns, given the scores of rows."""
+        """Return what a public method returns, given the scores of rows, with their offset."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:

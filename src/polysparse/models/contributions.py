@@ -78,6 +78,19 @@ def gradient_and_diagonal(block: Any, at: Any, is_centered: bool) -> tuple[Any, 
     return gradient, squares, sums, at.curvature.sum(axis=0), at.gradient.sum(axis=0)
 
 
+def rounding_sums(block: Any, z: RowArray, at: Any, intercept: Any) -> tuple[Any, ...]:
+    """Return sums that bound how rounding errors of scores z change the losses.
+
+    The weighted sums of squares of columns, the sum of absolute gradients, and that of squared
+    scores, where a row has the weight of its absolute gradient plus its curvature.
+    """
+    steepness = np.abs(at.gradient)
+    weights = steepness + at.curvature
+    own = z + intercept
+    of_scores = weights * (own * own + intercept * intercept)
+    return block.design.sum_squares(weights), steepness.sum(), of_scores.sum()
+
+
 def gram(block: Any, at: Any, directions: NDArray[Any], is_centered: bool) -> tuple[Any, ...]:
     """Return the Hessian, averaged over classes, times directions, and what centers it."""
     weights = at.curvature if at.curvature.ndim == 1 else at.curvature.mean(axis=1)

@@ -21,7 +21,7 @@ from polysparse.models.columns import make_columns, require_memory_for
 from polysparse.models.importance import MAX_TUPLES, GroupTuples, Moments
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.row_store import RowStore
-from polysparse.models.sample_weight import as_weights
+from polysparse.models.sample_weight import as_offset, as_weights
 from polysparse.models.solution import Solution
 
 
@@ -128,7 +128,10 @@ def _explain(model: Any, solution: Solution) -> str:
 
 @dispatch("open_rows")
 @contextmanager
-def open_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[LocalRows]:
+def open_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any, offset: Any = None
+) -> Iterator[LocalRows]:
     """Read rows that are in the memory of this process."""
     x, y = model._read(X, y=y, reset=True, y_numeric=model._y_numeric)
-    yield LocalRows(x, y, as_weights(sample_weight, x.shape[0]), model.n_jobs)
+    weights, offset = as_weights(sample_weight, x.shape[0]), as_offset(offset, x.shape[0])
+    yield LocalRows(x, y, weights, model.n_jobs, offset)

@@ -23,12 +23,14 @@ Evaluate = Callable[[Any], LossSums]  # sums over rows with an intercept
 _TOLERANCE = 1e-13
 _MAX_STEPS = 60
 _FIRST_RADIUS, _LEAST_RADIUS = 5.0, 1e-30  # of log odds
+_RESOLVED = 1e-14  # a difference of sums is known up to this fraction of them
 
 
 class NoIntercept:
     """An intercept that stays 0."""
 
     is_free = False
+    penalty = 0.0
 
     def best(self, at: Evaluate, start: Any) -> tuple[Any, LossSums]:
         zero = 0 * start
@@ -39,34 +41,87 @@ class NoIntercept:
 
 
 class ScalarIntercept:
-    """The intercept of any convex loss of one score, by Newton's method within a bracket."""
+    """The intercept of any convex loss of one score, by Newton's method within a bracket.
+
+    Also those of several scores that do not depend on each other.
+
+    Parameters
+    ----------
+    penalty : float, default=0.0
+        Half of it times the squared intercept is added to the loss. The sums that `best` is given
+        include it.
+    """
 
     is_free = True
 
-    def best(self, at: Evaluate, start: float) -> tuple[float, LossSums]:
-        """Return the optimal intercept, searched from `start`, and the sums there."""
-        intercept, low, high, width = start, -math.inf, math.inf, 1.0
-        sums = at(intercept)
-        for _ in range(_MAX_STEPS):
-            gradient, hessian = float(sums.intercept_gradient), float(sums.intercept_hessian)
-            if gradient == 0:
-                break
-            low, high = (low, intercept) if gradient > 0 else (intercept, high)
-            guess = intercept - gradient / hessian if hessian > 0 else math.nan
-            if not low < guess < high:
-                guess = (low + high) / 2
-            if not math.isfinite(guess):  # not bracketed yet
-                guess, width = intercept - math.copysign(width, gradient), 4 * width
-            scale = max(abs(intercept), abs(sums.min_score), abs(sums.max_score))
-            if abs(guess - intercept) <= np.finfo(np.float64).eps * scale:
-                break
-            intercept = guess
-            sums = at(intercept)
-        return intercept, sums
+    def __init__(self, penalty: float = 0.0) -> None:
+        self.penalty = penalty
 
-    def shift(self, hessian: float, cross: float) -> float:
+    def best(self, at: Evaluate, start: Any) -> tuple[Any, LossSums]:
+        """Return the optimal intercept, searched from `start`, and the sums there."""
+        b = np.asarray(start, dtype=np.float64)
+        low, high, width = np.full(b.shape, -np.inf), np.full(b.shape, np.inf), 1.0
+        sums = at(_as_given(b))
+        for _ in range(_MAX_STEPS):
+            gradient = np.asarray(sums.intercept_gradient)
+            low, high = np.where(gradient < 0, b, low), np.where(gradient > 0, b, high)
+            guess = self._guess(b, sums)
+            with np.errstate(invalid="ignore"):
+                guess = np.where((low < guess) & (guess < high), guess, (low + high) / 2)
+            is_bracketed = np.isfinite(guess)
+            guess = np.where(is_bracketed, guess, b - np.copysign(width, gradient))
+            guess = np.where(gradient == 0, b, guess)
+            width = width if is_bracketed.all() else 4 * width
+            scale = np.maximum(np.abs(b), max(abs(sums.min_score), abs(sums.max_score)))
+            if np.all(np.abs(guess - b) <= np.finfo(np.float64).eps * scale):
+                break
+            b = guess
+            sums = at(_as_given(b))
+        return _as_given(b), sums
+
+    def _guess(self, intercept: NDArray[np.float64], sums: LossSums) -> Any:
+        """Return the next intercept by Newton's method; NaN if it does not say."""
+        gradient, hessian = map(np.asarray, (sums.intercept_gradient, sums.intercept_hessian))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(hessian > 0, intercept - gradient / hessian, np.nan)
+
+    def shift(self, hessian: Any, cross: Any) -> Any:
         """Return the decrease of the optimal intercept along a direction, to first order."""
-        return cross / hessian if hessian > 0 else 0.0
+        if np.ndim(hessian) == 0:
+            return cross / hessian if hessian > 0 else 0.0
+        return np.divide(cross, hessian, out=np.zeros_like(cross), where=hessian > 0)
+
+
+class LogLinkIntercept(ScalarIntercept):
+    """The intercept of a deviance of means exp(score): one step, where Newton's take many.
+
+    The gradient of the intercept is the sum of ``mean ** (2 - power)`` less that of
+    ``y * mean ** (1 - power)``. An intercept multiplies each of them by a number.
+
+    Parameters
+    ----------
+    power : float
+        The power of the mean that variances are proportional to, from 1 to 2.
+    """
+
+    def __init__(self, power: float) -> None:
+        super().__init__()
+        self.power = power
+
+    def _guess(self, intercept: NDArray[np.float64], sums: LossSums) -> Any:
+        gradient, hessian = sums.intercept_gradient, sums.intercept_hessian
+        rising = hessian + (self.power - 1) * gradient
+        falling = hessian + (self.power - 2) * gradient
+        if not math.isfinite(rising + falling):
+            return np.nan
+        least = _RESOLVED * max(rising, falling)  # the smaller one is a difference
+        rising, falling = max(rising, least), max(falling, least)
+        return intercept + math.log(falling / rising) if rising > 0 else np.nan
+
+
+def _as_given(intercept: NDArray[np.float64]) -> Any:
+    """Return a float for one score, and an array for several."""
+    return float(intercept) if intercept.ndim == 0 else intercept
 
 
 class BinaryIntercept(ScalarIntercept):
@@ -79,6 +134,7 @@ class BinaryIntercept(ScalarIntercept):
     """
 
     def __init__(self, weights: NDArray[np.float64]) -> None:
+        super().__init__()
         self.first, self.second = map(float, weights)
         self.total = self.first + self.second
         self.prior = math.log(self.second) - math.log(self.first)
@@ -129,6 +185,7 @@ class SoftmaxIntercepts:
     """
 
     is_free = True
+    penalty = 0.0
 
     def __init__(self, weights: NDArray[np.float64]) -> None:
         self.weights = weights

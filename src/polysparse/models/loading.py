@@ -7,11 +7,29 @@ from typing import Any
 
 from polysparse.files.archive import damage_to
 from polysparse.files.model_file import ModelFile
+from polysparse.models.generalized import (
+    PolynomialGammaRegressor,
+    PolynomialPoissonRegressor,
+    PolynomialTweedieRegressor,
+)
 from polysparse.models.logistic import PolynomialLogisticRegression
 from polysparse.models.ridge import PolynomialRidge
 from polysparse.models.saving import as_model
+from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
 
-MODELS: dict[str, Any] = {"logistic": PolynomialLogisticRegression, "ridge": PolynomialRidge}
+# By the names that files and the command line have for them.
+MODELS: dict[str, Any] = {
+    model._kind: model
+    for model in (
+        PolynomialLogisticRegression,
+        PolynomialRidge,
+        PolynomialPoissonRegressor,
+        PolynomialGammaRegressor,
+        PolynomialTweedieRegressor,
+        PolynomialLinearSVC,
+        PolynomialLinearSVR,
+    )
+}
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -26,8 +44,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    PolynomialRidge or PolynomialLogisticRegression
-        The fitted model. `n_jobs` is not saved, and has its default.
+    object
+        The fitted model, of the class that was saved. `n_jobs` is not saved, and has its default.
 
     Examples
     --------
@@ -43,5 +61,5 @@ def model_in(file: ModelFile, path: str | os.PathLike[str]) -> Any:
     """Return the fitted model of a file that was read from a path."""
     with damage_to(path):
         if file.kind not in MODELS:
-            raise ValueError(f"its kind must be logistic or ridge; it is {file.kind!r}")
+            raise ValueError(f"its kind must be {', '.join(MODELS)}; it is {file.kind!r}")
         return as_model(file, MODELS[file.kind])

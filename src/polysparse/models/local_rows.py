@@ -20,7 +20,7 @@ from polysparse.models.objectives import Losses, SquaredErrors
 from polysparse.models.row_store import Function
 from polysparse.models.updated_rows import UpdatedLosses, UpdatedResiduals
 from polysparse.models.vectors import combine, dot, multiply, weighted_squares
-from polysparse.models.weights import WeightRange, sums_by_class
+from polysparse.models.weights import TargetRange, WeightRange, sums_by_class
 from polysparse.observation.tally import ColumnTally, count_columns
 
 
@@ -32,8 +32,8 @@ class Block:
     ----------
     design : Design
         Matrix-vector products with the expansion.
-    targets : ndarray of shape (n_rows,)
-        Numbers, or the number of each row's class.
+    targets : ndarray of shape (n_rows, ...)
+        What the loss makes of the targets: numbers, or the number of each row's class.
     weights : ndarray of float64 of shape (n_rows,)
         Non-negative weights of the rows.
     """
@@ -68,15 +68,23 @@ class LocalRows:
         Weights of the rows.
     n_jobs : int or None
         Number of threads.
+    offset : ndarray of float64 of shape (n_rows,), optional
+        What is added to the scores of rows.
     """
 
     def __init__(
-        self, x: CanonicalCsr, y: NDArray[Any], weights: NDArray[np.float64], n_jobs: int | None
+        self,
+        x: CanonicalCsr,
+        y: NDArray[Any],
+        weights: NDArray[np.float64],
+        n_jobs: int | None,
+        offset: NDArray[np.float64] | None = None,
     ) -> None:
         self.x = x
         self.y = y
         self.weights = weights
         self.n_jobs = n_jobs
+        self.offset = offset
         self.block: Block
 
     @property
@@ -90,11 +98,15 @@ class LocalRows:
         classes, numbers = find_classes(self.y)
         return ClassWeights(classes, sums_by_class(numbers, self.weights, len(classes)))
 
+    def describe_targets(self) -> TargetRange:
+        return TargetRange.of(self.y, self.weights)
+
     def count_columns(self, basis: MonomialBasis) -> ColumnTally:
         return count_columns(basis, self.x, self.n_jobs)
 
     def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
-        self.block = Block(Design(columns, self.x, self.n_jobs), *loss.encode(self.y, self.weights))
+        encoded = loss.encode(self.y, self.weights, self.offset)
+        self.block = Block(Design(columns, self.x, self.n_jobs), *encoded)
 
     def weights_by_class(self, n_classes: int) -> NDArray[np.float64]:
         return sums_by_class(self.block.targets, self.block.weights, n_classes)

@@ -365,7 +365,9 @@ def _line_search(
         if is_lower and abs(slope) <= FLAT * abs(step.slope):
             return size
         low, high = (size, high) if slope < 0 and is_lower else (low, size)
-        next_size = size - slope / curvature
-        if not low < next_size < high:
+        next_size = size - slope / curvature if curvature > 0 else np.nan
+        # Where exponentials are large, the root is much closer to 0 than Newton's method guesses.
+        is_far = not is_lower and next_size > (low + size) / 2
+        if is_far or not low < next_size < high:
             next_size = 2 * low + 1 if np.isinf(high) else (low + high) / 2
     return size if is_lower else 0.0

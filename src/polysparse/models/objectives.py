@@ -62,7 +62,14 @@ class Objective:
         intercept = float(np.sum(np.square(self.intercept)))
         return ROUNDING * (float(terms) + float(self._total) * intercept)
 
-    def _gram(self, function: Any, *kept: Any, directions: Vector, is_centered: bool) -> Vector:
+    def _gram(
+        self,
+        function: Any,
+        *kept: Any,
+        directions: Vector,
+        is_centered: bool,
+        intercept_penalty: float = 0.0,
+    ) -> Vector:
         """Return inner products of columns, about their means if centered, times directions."""
         products, sums, total = self.rows.total(
             function, *kept, directions=directions, is_centered=is_centered
@@ -70,7 +77,8 @@ class Objective:
         self.n_products += 2 * directions.shape[1]
         if is_centered:
             along = np.einsum("c,ck->k", sums, directions)
-            products -= sums[:, np.newaxis] * (along / max(total, np.finfo(np.float64).tiny))
+            total = max(total + intercept_penalty, np.finfo(np.float64).tiny)
+            products -= sums[:, np.newaxis] * (along / total)
         return products  # type: ignore[no-any-return]
 
 
@@ -106,9 +114,26 @@ class Losses(Objective):
 
     def rounding(self, coefficients: Vector, value: float) -> float:
         """Return an estimate of the rounding error of the value."""
+        if not self.loss.is_self_bounded:
+            return self._rounding_by_derivatives(coefficients, value)
         error = super().rounding(coefficients, value)
         # The loss of several scores is a difference of them.
         return error if self.loss.n_scores == 1 else error + EPS * self._total
+
+    def _rounding_by_derivatives(self, coefficients: Vector, value: float) -> float:
+        """Return the same, given the gradients and curvatures of rows.
+
+        The sum of |gradient| * error is at most the root of the sum of |gradient| times the root of
+        the sum of |gradient| * error**2.
+        """
+        squares, steepness, of_scores = self.rows.total(
+            contributions.rounding_sums, self._scores, self._point, intercept=self.intercept
+        )
+        self.n_products += 1
+        own = coefficients.reshape(-1)
+        terms = float(np.einsum("i,i,i->", own, own, squares.reshape(-1)))
+        errors = ROUNDING * (terms + float(of_scores))
+        return math.sqrt(float(steepness) * errors) + errors + 64 * EPS * value
 
     def start(self, coefficients: Vector, intercept: Any) -> None:
         """Set the coefficients. The optimal intercept is searched from the one given."""
@@ -118,9 +143,33 @@ class Losses(Objective):
             (sums,) = self.rows.total(
                 contributions.loss_sums, self._scores, loss=self.loss, intercept=intercept
             )
-            return sums
+            return self._with_penalty(sums, intercept)
 
         self._set_point(*self.intercept_search.best(at, intercept))
+
+    def _with_penalty(
+        self, sums: LossSums, intercept: Any, step: float = 0.0, shift: Any = 0.0
+    ) -> LossSums:
+        """Return sums with the penalty of the intercept, if it has one.
+
+        It is the loss of a row without features.
+        """
+        penalty = self.intercept_search.penalty
+        if not penalty:
+            return sums
+        gradient = penalty * (intercept - step * shift)
+        own = LossSums(
+            float(np.sum(gradient * gradient)) / (2 * penalty),
+            gradient,
+            penalty,
+            0.0,
+            np.inf,
+            -np.inf,
+            -float(np.sum(gradient * shift)),
+            -penalty * shift,
+            float(np.sum(penalty * shift * shift)),
+        )
+        return sums + own
 
     def _set_point(self, intercept: Any, sums: LossSums) -> None:
         self.value, self.intercept = sums.value, intercept
@@ -139,6 +188,8 @@ class Losses(Objective):
         )
         self.n_products += 3 if is_centered else 2
         if is_centered:
+            penalty = self.intercept_search.penalty
+            totals, left = totals + penalty, left + penalty * self.intercept
             center(squares, sums, totals, self.n_jobs)
             if self.loss.n_scores == 1:  # the intercept's gradient is 0 only up to rounding
                 combine(1.0, gradient, -float(left), sums, self.n_jobs)
@@ -152,6 +203,7 @@ class Losses(Objective):
             self._point,
             directions=directions,
             is_centered=self.intercept_search.is_free,
+            intercept_penalty=self.intercept_search.penalty,
         )
 
     def hessian_product(self, direction: Vector, out: Vector | None) -> Vector:
@@ -194,7 +246,7 @@ class Losses(Objective):
                 step=size,
                 shift=self._shift,
             )
-            return sums
+            return self._with_penalty(sums, intercept, size, self._shift)
 
         intercept, sums = self.intercept_search.best(at, self.intercept)
         self._evaluated = size, intercept - size * self._shift, sums

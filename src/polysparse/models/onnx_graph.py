@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,14 @@ from polysparse.models.terms import Terms
 from polysparse.tables.encoding import TableEncoding
 
 MAX_BYTES = 2**31 - 1  # of a protocol buffer
+Link = Literal["identity", "log", "logit", "sign"]  # how scores become predictions
 OPSET, IR_VERSION = 13, 8  # old enough for runtimes since 2021
 
 
 def write_onnx(
     terms: Terms,
     classes: NDArray[Any] | None,
+    link: Link,
     table: TableEncoding | None,
     path: Path,
     dtype: np.dtype[Any],
@@ -42,7 +44,7 @@ def write_onnx(
     onnx = _require_onnx()
     used = np.flatnonzero(np.any(terms.weights != 0, axis=0))
     _require_size(terms, len(used), dtype)
-    model = _model(onnx, terms, used, classes, table, dtype)
+    model = _model(onnx, terms, used, classes, link, table, dtype)
     with replacing(path) as file:
         file.write(model.SerializeToString())
 
@@ -75,6 +77,7 @@ def _model(
     terms: Terms,
     used: NDArray[np.int64],
     classes: NDArray[Any] | None,
+    link: Link,
     table: TableEncoding | None,
     dtype: np.dtype[Any],
 ) -> Any:
@@ -95,26 +98,40 @@ def _model(
     scores = graph.add("MatMul", product, terms.weights[:, used].T.astype(dtype, order="C"))
     intercept = terms.intercept.astype(dtype)
     if classes is None:
-        graph.add("Add", scores, intercept, output="variable")
-        outputs = {"variable": (dtype, [None, len(intercept)])}
-    else:
-        _add_classes(graph, graph.add("Add", scores, intercept), classes, dtype)
-        outputs = {"label": (classes.dtype, [None]), "probabilities": (dtype, [None, len(classes)])}
+        name = "variable" if link == "identity" else ""
+        scores = graph.add("Add", scores, intercept, output=name)
+        if link == "log":
+            graph.add("Exp", scores, output="variable")
+        return graph.finish(inputs, {"variable": (dtype, [None, len(intercept)])})
+    has_probabilities = link == "logit"
+    scores = graph.add("Add", scores, intercept, output="" if has_probabilities else "scores")
+    n_outputs = len(classes) if has_probabilities else len(intercept)
+    if has_probabilities:
+        _add_probabilities(graph, scores, n_outputs)
+    _add_labels(graph, scores, classes, dtype)
+    name = "probabilities" if has_probabilities else "scores"
+    outputs = {"label": (classes.dtype, [None]), name: (dtype, [None, n_outputs])}
     return graph.finish(inputs, outputs)
 
 
-def _add_classes(graph: _Graph, scores: str, classes: NDArray[Any], dtype: np.dtype[Any]) -> None:
-    """Add the outputs of a classifier: labels by the highest score, and probabilities."""
-    if len(classes) == 2:
+def _add_probabilities(graph: _Graph, scores: str, n_classes: int) -> None:
+    """Add the probabilities of classes."""
+    if n_classes == 2:
         second = graph.add("Sigmoid", scores)
         first = graph.add("Sigmoid", graph.add("Neg", scores))
         graph.add("Concat", first, second, output="probabilities", axis=1)
+    else:
+        graph.add("Softmax", scores, output="probabilities", axis=1)
+
+
+def _add_labels(graph: _Graph, scores: str, classes: NDArray[Any], dtype: np.dtype[Any]) -> None:
+    """Add the labels of classes, by the highest score."""
+    if len(classes) == 2:
         is_second = graph.add("Greater", scores, np.zeros((), dtype))
         number = graph.add(
             "Squeeze", graph.add("Cast", is_second, to=graph.onnx.TensorProto.INT64), np.array([1])
         )
     else:
-        graph.add("Softmax", scores, output="probabilities", axis=1)
         number = graph.add("ArgMax", scores, axis=1, keepdims=0)
     texts = classes.dtype.kind in "OU"
     labels = classes.astype(object) if texts else classes

@@ -10,7 +10,7 @@ from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.variables import CategoricalVariable
 
 ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 2  # which has LabelEncoder for strings
-OUTPUTS = "label", "probabilities", "variable"  # names that inputs may not have
+OUTPUTS = "label", "probabilities", "scores", "variable"  # names that inputs may not have
 
 
 def add_table(graph: Any, encoding: TableEncoding, dtype: np.dtype[Any]) -> tuple[str, Any]:

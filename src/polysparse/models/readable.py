@@ -273,7 +273,9 @@ class ReadableMixin:
 
         The graph takes dense rows, as an input "X" of shape (N, `n_features_in_`). It multiplies
         only the features of terms whose coefficient is not zero. A regression has an output
-        "variable" of shape (N, 1), a classifier has "label" and "probabilities".
+        "variable" of shape (N, 1), a classifier has "label" and "probabilities", or "scores" if it
+        has no probabilities. An offset is not part of the graph: with a log link, multiply the
+        output by the exposure.
 
         The graph of a model that was fitted to a table takes its columns instead: an input of shape
         (N, 1) for each, by its name, with strings for categories and numbers for the others. An
@@ -290,7 +292,8 @@ class ReadableMixin:
         encoder = encoder_of(self)
         table = None if encoder is None else encoder._encoding
         classes = getattr(self, "classes_", None)
-        write_onnx(terms_of(self), classes, table, Path(path), np.dtype(dtype))
+        link = self._link  # type: ignore[attr-defined]
+        write_onnx(terms_of(self), classes, link, table, Path(path), np.dtype(dtype))
 
     def _top(
         self, n: int, X: Any, feature_names: Any, within: Any = None, sep: str = " "

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.models.classes import ClassWeights
-from polysparse.models.weights import WeightRange
+from polysparse.models.weights import TargetRange, WeightRange
 from polysparse.observation.tally import ColumnTally
 
 Function = Callable[..., Any]  # of a block, of what is kept of it, and of what all blocks share
 
 
 class RowStore(Protocol):
-    """All rows of a fit: X, the targets and the weights.
+    """All rows of a fit: X, the targets, the weights, and offsets of the scores if there are any.
 
-    `models.fitting` calls `describe`, `count_classes`, `count_columns` and `set_targets`, in this
-    order; then a solver calls `keep` and `total` with the functions of `models.contributions`.
-    Those are pure: what they return depends on their arguments alone, so that a block, or what is
-    kept of it, may be lost and computed again.
+    `models.fitting` calls `describe`, `count_classes` or `describe_targets`, `count_columns` and
+    `set_targets`, in this order; then a solver calls `keep` and `total` with the functions of
+    `models.contributions`. Those are pure: what they return depends on their arguments alone, so
+    that a block, or what is kept of it, may be lost and computed again.
     """
 
     @property
@@ -41,11 +41,17 @@ class RowStore(Protocol):
     def count_classes(self) -> ClassWeights:
         """Return the classes in y, and their weights; raise ValueError if y has no classes."""
 
+    def describe_targets(self) -> TargetRange:
+        """Return the range of y, which are numbers."""
+
     def count_columns(self, basis: MonomialBasis) -> ColumnTally:
         """Count in how many rows each column of a basis occurs."""
 
     def set_targets(self, columns: ColumnSpace, loss: Any) -> None:
-        """Encode y for a `losses.interface.Loss`, and prepare the expansion to these columns."""
+        """Encode y for a `losses.interface.Loss`, and prepare the expansion to these columns.
+
+        An offset, if there is one, is passed to `loss.encode`.
+        """
 
     def weights_by_class(self, n_classes: int) -> NDArray[np.float64]:
         """Return the sum of the encoded weights of each class."""

@@ -43,7 +43,7 @@ def as_file(model: Any, **more: Any) -> ModelFile:
     more["attributes"] = {name: as_plain(name, value) for name, value in found.items()}
     more |= describe_features(model)
     return ModelFile(
-        "logistic" if is_classifier(model) else "ridge",
+        model._kind,
         model.column_space_,
         np.ascontiguousarray(model.coef_),
         np.array(model.intercept_, dtype=np.float64, ndmin=1),

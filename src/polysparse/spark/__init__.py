@@ -9,7 +9,9 @@ HashedPolynomialFeatures
     Terms hashed to a fixed number of columns, without a fit.
 ObservedPolynomialFeatures, ObservedPolynomialFeaturesModel
     Only the terms that occur in the data.
-PolynomialLogisticRegression, PolynomialRidge, and their models
+PolynomialLogisticRegression, PolynomialRidge, PolynomialPoissonRegressor,
+PolynomialGammaRegressor, PolynomialTweedieRegressor, PolynomialLinearSVC, PolynomialLinearSVR, and
+their models
     Linear models that are fitted and that predict without an expansion.
 """
 
@@ -27,6 +29,14 @@ except ImportError as error:
     raise ImportError(f"polysparse.spark needs {error.name}: {how_to_install('spark')}") from None
 
 if TYPE_CHECKING:
+    from polysparse.spark.generalized import (
+        PolynomialGammaRegressor,
+        PolynomialGammaRegressorModel,
+        PolynomialPoissonRegressor,
+        PolynomialPoissonRegressorModel,
+        PolynomialTweedieRegressor,
+        PolynomialTweedieRegressorModel,
+    )
     from polysparse.spark.hashed import HashedPolynomialFeatures
     from polysparse.spark.logistic import (
         PolynomialLogisticRegression,
@@ -36,16 +46,32 @@ if TYPE_CHECKING:
     from polysparse.spark.observed_model import ObservedPolynomialFeaturesModel
     from polysparse.spark.polynomial import PolynomialFeatures
     from polysparse.spark.ridge import PolynomialRidge, PolynomialRidgeModel
+    from polysparse.spark.support_vectors import (
+        PolynomialLinearSVC,
+        PolynomialLinearSVCModel,
+        PolynomialLinearSVR,
+        PolynomialLinearSVRModel,
+    )
 
 __all__ = [
     "HashedPolynomialFeatures",
     "ObservedPolynomialFeatures",
     "ObservedPolynomialFeaturesModel",
     "PolynomialFeatures",
+    "PolynomialGammaRegressor",
+    "PolynomialGammaRegressorModel",
+    "PolynomialLinearSVC",
+    "PolynomialLinearSVCModel",
+    "PolynomialLinearSVR",
+    "PolynomialLinearSVRModel",
     "PolynomialLogisticRegression",
     "PolynomialLogisticRegressionModel",
+    "PolynomialPoissonRegressor",
+    "PolynomialPoissonRegressorModel",
     "PolynomialRidge",
     "PolynomialRidgeModel",
+    "PolynomialTweedieRegressor",
+    "PolynomialTweedieRegressorModel",
 ]
 
 # Workers import this package for their tasks, which need neither stages nor scikit-learn.
@@ -54,10 +80,20 @@ _LAZY = {
     "ObservedPolynomialFeatures": "polysparse.spark.observed",
     "ObservedPolynomialFeaturesModel": "polysparse.spark.observed_model",
     "PolynomialFeatures": "polysparse.spark.polynomial",
+    "PolynomialGammaRegressor": "polysparse.spark.generalized",
+    "PolynomialGammaRegressorModel": "polysparse.spark.generalized",
+    "PolynomialLinearSVC": "polysparse.spark.support_vectors",
+    "PolynomialLinearSVCModel": "polysparse.spark.support_vectors",
+    "PolynomialLinearSVR": "polysparse.spark.support_vectors",
+    "PolynomialLinearSVRModel": "polysparse.spark.support_vectors",
     "PolynomialLogisticRegression": "polysparse.spark.logistic",
     "PolynomialLogisticRegressionModel": "polysparse.spark.logistic",
+    "PolynomialPoissonRegressor": "polysparse.spark.generalized",
+    "PolynomialPoissonRegressorModel": "polysparse.spark.generalized",
     "PolynomialRidge": "polysparse.spark.ridge",
     "PolynomialRidgeModel": "polysparse.spark.ridge",
+    "PolynomialTweedieRegressor": "polysparse.spark.generalized",
+    "PolynomialTweedieRegressorModel": "polysparse.spark.generalized",
 }
 
 

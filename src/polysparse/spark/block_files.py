@@ -34,9 +34,10 @@ def store(fit: str, block: str, rows: DataBlock) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         new = mkdtemp(dir=folder)
         x = rows.x
-        arrays = (x.indptr, x.indices, x.data, rows.y, rows.weights)
+        arrays = (x.indptr, x.indices, x.data, rows.y, rows.weights, rows.offset)
         for name, array in zip(ARRAYS, arrays, strict=True):
-            np.save(Path(new, f"{name}.npy"), array)
+            if array is not None:
+                np.save(Path(new, f"{name}.npy"), array)
         os.rename(new, folder / block)
     except OSError:  # or another worker was faster
         if new is not None:
@@ -49,13 +50,16 @@ def stored(fit: str, block: str, n_features: int) -> DataBlock | None:
     if folder is None:
         return None
     try:
-        indptr, indices, data, y, weights = (
-            np.asarray(np.load(folder / block / f"{name}.npy", mmap_mode="r")) for name in ARRAYS
+        files = {name: folder / block / f"{name}.npy" for name in ARRAYS}
+        if not files["offset"].exists():
+            del files["offset"]
+        indptr, indices, data, *others = (
+            np.asarray(np.load(file, mmap_mode="r")) for file in files.values()
         )
     except (OSError, ValueError, EOFError):  # missing or damaged
         return None
     x = CanonicalCsr((len(indptr) - 1, n_features), indptr, indices, data, is_array=True)
-    return DataBlock(x, y, weights)
+    return DataBlock(x, *others)
 
 
 def remove(fit: str) -> None:

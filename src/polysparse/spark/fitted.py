@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.errors import IllegalArgumentException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
@@ -89,8 +89,15 @@ class FittedModel(ModelParams, SavableModel):
         predict = partial(predict_rows, self._predict, model, to_arrow_type(result))
         predictions = on_rows(predict, result, self.getFeaturesCol(), self.numFeatures)
         out = dataset.withColumn(TEMPORARY, predictions)
-        columns = {self.getOrDefault(f"{name}Col"): out[TEMPORARY][name] for name in result.names}
+        columns = {
+            self.getOrDefault(f"{name}Col"): self._with_offset(name, out[TEMPORARY][name])
+            for name in result.names
+        }
         return out.withColumns(columns).drop(TEMPORARY)
+
+    def _with_offset(self, name: str, predicted: Column) -> Column:
+        """Return a predicted column with the offsets of rows, if the model has them."""
+        return predicted
 
     def _as_data(self) -> tuple[pa.Table, dict[str, Any]]:
         with tempfile.TemporaryDirectory() as folder:

@@ -23,7 +23,9 @@ from polysparse.spark.schema import first_features, stated_features, vector_fiel
 def require_fittable(stage: ModelParams, schema: StructType) -> None:
     """Raise IllegalArgumentException if a column is missing, or of the wrong type."""
     vector_field(schema, stage.getFeaturesCol())
-    for column in filter(None, (stage.getLabelCol(), _weight_column(stage))):
+    for column in filter(
+        None, (stage.getLabelCol(), _weight_column(stage), stage._offset_column())
+    ):
         if column not in schema.names:
             there = ", ".join(map(repr, schema.names))
             raise IllegalArgumentException(f"Column {column!r} does not exist. Available: {there}.")
@@ -54,7 +56,8 @@ def fit_in_python(stage: ModelParams, model: Any, dataset: DataFrame) -> None:
             )
         model.set_params(**stage._python_arguments(dataset.schema, n_features))
         model.feature_names = feature_names(dataset.schema, field, n_features)
-        blocks = pack(dataset, features, stage.getLabelCol(), _weight_column(stage), n_features)
+        others = stage.getLabelCol(), _weight_column(stage), stage._offset_column()
+        blocks = pack(dataset, features, *others, n_features)
 
         @contextmanager
         def open_rows() -> Iterator[ClusterRows]:

@@ -38,9 +38,14 @@ class ModelParams(
     HasTol,  # type: ignore[misc]
     HasMaxIter,  # type: ignore[misc]
 ):
-    """The params that both models have."""
+    """The params that all models have."""
 
     _vectors = "featuresCol"
+
+    def _offset_column(self) -> str | None:
+        """Return the column of offsets, if the model has one."""
+        is_set = self.hasParam("offsetCol") and self.isDefined("offsetCol")
+        return (self.getOrDefault("offsetCol") or None) if is_set else None
 
     def _predicted(self) -> dict[str, DataType]:
         """Return what can be predicted, and of which types; `<name>Col` names its column."""

@@ -24,12 +24,17 @@ from polysparse.spark.vectors import VectorFault, as_rows, unless_fault
 
 MOST_BYTES = 2**26  # of a block, unless a single batch is larger
 
-ARRAYS = ("indptr", "indices", "data", "y", "weights")
+ARRAYS = ("indptr", "indices", "data", "y", "weights", "offset")
 NUMBER = "number"  # the column that counts the blocks of a partition
 
 
 def pack(
-    dataset: DataFrame, features: str, label: str, weight: str | None, n_features: int
+    dataset: DataFrame,
+    features: str,
+    label: str,
+    weight: str | None,
+    offset: str | None,
+    n_features: int,
 ) -> DataFrame:
     """Return the rows of a dataset as blocks, which Spark keeps. Nothing is computed yet.
 
@@ -37,11 +42,15 @@ def pack(
     """
     y = column_named(label).cast("double")
     weights = F.lit(1.0) if weight is None else column_named(weight).cast("double")
-    given = dataset.select(column_named(features), y.alias("y"), weights.alias("weights"))
+    columns = [column_named(features), y.alias("y"), weights.alias("weights")]
+    names = [features, label, weight or "weights"]
+    if offset is not None:
+        columns.append(column_named(offset).cast("double").alias("offset"))
+        names.append(offset)
+    given = dataset.select(*columns)
     given = given.coalesce(dataset.sparkSession.sparkContext.defaultParallelism)
-    names = features, label, weight or "weights"
     schema = ", ".join(f"{name}_type string, {name} binary" for name in ARRAYS)
-    packing = partial(pack_rows, names, n_features)
+    packing = partial(pack_rows, tuple(names), n_features)
     blocks = given.mapInArrow(packing, f"{NUMBER} int, {schema}, fault string")
     checked: list[Column] = [F.col(name) for name in blocks.columns[:-1]]
     checked[-1] = unless_fault(checked[-1], F.col("fault")).alias(ARRAYS[-1])
@@ -67,7 +76,10 @@ def pack_rows(
 
 
 def read_batch(batch: pa.RecordBatch, names: tuple[str, ...], n_features: int) -> DataBlock:
-    """Read features, labels and weights; raise VectorFault if some are missing or not finite."""
+    """Read features, labels, weights and offsets, if there are any.
+
+    VectorFault is raised if some are missing or not finite.
+    """
     x = as_rows(batch.column(0), names[0], n_features)
     columns = [x.data]
     for array, name in zip(batch.columns[1:], names[1:], strict=True):
@@ -80,7 +92,7 @@ def read_batch(batch: pa.RecordBatch, names: tuple[str, ...], n_features: int) -
     for values, name in zip(columns, names, strict=True):
         if not np.isfinite(values).all():
             raise VectorFault(f"Column {name!r} has a value that is NaN or infinite.")
-    return DataBlock(x, columns[1], columns[2])
+    return DataBlock(x, *columns[1:])
 
 
 def join(parts: list[DataBlock], n_features: int) -> DataBlock:
@@ -97,10 +109,12 @@ def join(parts: list[DataBlock], n_features: int) -> DataBlock:
         joined([part.x.data for part in parts], np.float64),
         is_array=True,
     )
+    offsets = [part.offset for part in parts if part.offset is not None]
     return DataBlock(
         x,
         joined([part.y for part in parts], np.float64),
         joined([part.weights for part in parts], np.float64),
+        joined(offsets, np.float64) if offsets else None,
     )
 
 
@@ -118,6 +132,7 @@ def _as_row(number: int, rows: DataBlock, fault: str | None = None) -> pa.Record
         _narrow_floats(x.data),
         rows.y,
         _narrow_floats(rows.weights),
+        np.empty(0) if rows.offset is None else rows.offset,
     )
     for name, array in zip(ARRAYS, narrow, strict=True):
         arrays[f"{name}_type"] = pa.array([array.dtype.str])
@@ -140,7 +155,7 @@ def _narrow_floats(values: NDArray[np.float64]) -> NDArray[Any]:
 def unpack(packed: Any, n_features: int) -> DataBlock:
     """Return the rows of a block, as Spark has it. They were checked before they were packed."""
     _, *parts = packed
-    indptr, indices, data, y, weights = (
+    indptr, indices, data, y, weights, offset = (
         np.frombuffer(raw, dtype) for dtype, raw in zip(parts[::2], parts[1::2], strict=True)
     )
     x = CanonicalCsr(
@@ -150,4 +165,5 @@ def unpack(packed: Any, n_features: int) -> DataBlock:
         data.astype(np.float64, copy=False),
         is_array=True,
     )
-    return DataBlock(x, y, weights.astype(np.float64, copy=False))
+    own = offset if len(offset) else None
+    return DataBlock(x, y, weights.astype(np.float64, copy=False), own)

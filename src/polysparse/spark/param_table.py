@@ -240,8 +240,7 @@ _SPECS = (
         "alpha",
         float,
         1.0,
-        "Regularization strength (>= 0), as in scikit-learn: MLlib's regParam is alpha / sum of "
-        "weights.",
+        "Strength of the penalty (>= 0), as in scikit-learn.",
     ),
     ParamSpec(
         "columns",
@@ -251,6 +250,28 @@ _SPECS = (
         'minCount and maxColumns), "hashed" for nColumns columns that terms are hashed to, or '
         "increasing numbers of columns of the expansion without the constant term.",
         to_columns,
+    ),
+    ParamSpec(
+        "power",
+        float,
+        0.0,
+        "The power of the mean that variances are proportional to: 0 for squared errors, 1 for "
+        "counts (Poisson), between 1 and 2 for amounts that may be 0, 2 for positive amounts "
+        "(Gamma).",
+    ),
+    ParamSpec(
+        "link",
+        str,
+        "auto",
+        'How a score becomes a mean: "log", "identity" if power is 0, or "auto" for the one that '
+        "the power allows.",
+    ),
+    ParamSpec("epsilon", float, 0.0, "Errors up to this size have no loss (>= 0)."),
+    ParamSpec(
+        "interceptScaling",
+        float,
+        1.0,
+        "The intercept is penalized less if it is larger (> 0); infinity means not at all.",
     ),
     ParamSpec("fitIntercept", bool, True, "If False, the intercept is 0."),
     ParamSpec(
@@ -285,6 +306,13 @@ _SPECS = (
         None,
         "Column of weights of rows, which are 1 if it is not set.",
         argument="sample_weight",
+    ),
+    ParamSpec(
+        "offsetCol",
+        str | None,
+        None,
+        "Column of offsets, which are added to the scores of rows in fit and transform; with a log "
+        "link, logarithms of exposures. Without it there are none.",
     ),
     ParamSpec("predictionCol", str, "prediction", "Output column of predictions, unless empty."),
     ParamSpec(

@@ -65,12 +65,21 @@ def iter_predictions(
     require_unchanged(source, n_rows)
 
 
+def with_offsets(model: Any, offsets: Any) -> Callable[[Any], NDArray[Any]]:
+    """Return a function that predicts rows one after the other, with the offsets of each.
+
+    `offsets.take(n)` returns those of the next n rows.
+    """
+    return lambda X: model.predict(X, offset=offsets.take(X.shape[0]))
+
+
 def score_regression(
-    source: Source, model: Any, resources: Resources, file: ModelFile
+    source: Source, model: Any, resources: Resources, file: ModelFile, offsets: Any = None
 ) -> dict[str, float]:
     """Return R2 and the root of the mean squared error on the labels of a file."""
     errors, n_rows, mean, spread = 0.0, 0, 0.0, 0.0
-    for predicted, labels in iter_predictions(source, model.predict, resources, file):
+    predict = model.predict if offsets is None else with_offsets(model, offsets)
+    for predicted, labels in iter_predictions(source, predict, resources, file):
         errors += float(np.sum((predicted - labels) ** 2))
         # Spreads of blocks about their own means are joined, so that nothing cancels.
         block_mean, n_block = float(labels.mean()), len(labels)
@@ -85,7 +94,7 @@ def score_regression(
 
 
 def score_classes(
-    source: Source, model: Any, resources: Resources, file: ModelFile
+    source: Source, model: Any, resources: Resources, file: ModelFile, offsets: Any = None
 ) -> dict[str, float]:
     """Return accuracy and log loss on the labels of a file."""
     hits, loss, n_rows = 0, 0.0, 0

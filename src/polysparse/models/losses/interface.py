@@ -117,13 +117,24 @@ class Loss(Protocol):
     ----------
     n_scores : int
         Number of scores of a row, which is the number of coefficients of a column.
+    is_self_bounded : bool
+        Whether the curvature of a row is at most its weight, and its squared gradient at most twice
+        its weight times its loss. Then the weights bound the effect of rounding errors of scores.
     """
 
     @property
     def n_scores(self) -> int: ...
 
-    def encode(self, y: NDArray[Any], weights: RowArray) -> tuple[NDArray[Any], RowArray]:
-        """Return targets and weights as `of_rows` takes them; ValueError if y is not valid."""
+    @property
+    def is_self_bounded(self) -> bool: ...
+
+    def encode(
+        self, y: NDArray[Any], weights: RowArray, offset: RowArray | None = None
+    ) -> tuple[NDArray[Any], RowArray]:
+        """Return targets and weights as `of_rows` takes them; ValueError if y is not valid.
+
+        `offset` is added to the scores of rows. Only models with that parameter pass it.
+        """
 
     def of_rows(self, targets: Any, weights: Any, n_jobs: int | None) -> RowLosses:
         """Return the losses of some rows."""

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from polysparse.engine import cpu
 from polysparse.machine import threads_for
 from polysparse.models.intercepts import BinaryIntercept, NoIntercept, SoftmaxIntercepts
+from polysparse.models.losses.elementwise import COST, DiagonalPoint
 from polysparse.models.losses.interface import LossSums, RowArray
 from polysparse.models.row_store import RowStore
-from polysparse.models.vectors import dot, multiply
-
-COST = 8  # of the loss of a score, in outputs of an expansion
 
 
 @dataclass(frozen=True)
@@ -32,13 +30,16 @@ class LogLoss:
 
     classes: NDArray[Any]
     factors: NDArray[np.float64]
+    is_self_bounded = True
 
     @property
     def n_scores(self) -> int:
         """One score if there are two classes, otherwise one for each class."""
         return count_scores(len(self.classes))
 
-    def encode(self, y: NDArray[Any], weights: RowArray) -> tuple[NDArray[Any], RowArray]:
+    def encode(
+        self, y: NDArray[Any], weights: RowArray, offset: RowArray | None = None
+    ) -> tuple[NDArray[Any], RowArray]:
         """Return the numbers of the rows' classes, from 0, and weights with their factors."""
         numbers = np.searchsorted(self.classes, y)
         with np.errstate(over="ignore"):
@@ -52,20 +53,6 @@ class LogLoss:
             return NoIntercept()
         weights = rows.weights_by_class(len(self.classes))
         return (BinaryIntercept if self.n_scores == 1 else SoftmaxIntercepts)(weights)
-
-
-@dataclass(frozen=True)
-class BinaryPoint:
-    """The derivatives of logistic losses of two classes; the Hessian is diagonal."""
-
-    gradient: RowArray
-    curvature: RowArray
-
-    def hessian_product(self, change: RowArray, shift: float, n_jobs: int | None) -> RowArray:
-        return multiply(self.curvature, change, shift, n_jobs)
-
-    def intercept_cross(self, change: RowArray, n_jobs: int | None) -> float:
-        return dot(self.curvature, change, n_jobs)
 
 
 @dataclass(frozen=True)
@@ -128,7 +115,7 @@ class LogRowLosses:
         self.n_scores = n_scores
         self.n_jobs = n_jobs
 
-    def point(self, scores: RowArray, intercept: Any) -> BinaryPoint | SoftmaxPoint:
+    def point(self, scores: RowArray, intercept: Any) -> DiagonalPoint | SoftmaxPoint:
         gradient, curvature = np.empty_like(scores), np.empty_like(scores)
         probabilities = None if self.n_scores == 1 else np.empty_like(scores)
         cpu.fill_log_losses(
@@ -142,7 +129,7 @@ class LogRowLosses:
             _threads(self.n_jobs, scores),
         )
         if probabilities is None:
-            return BinaryPoint(gradient, curvature)
+            return DiagonalPoint(gradient, curvature)
         return SoftmaxPoint(gradient, curvature, self.weights, probabilities)
 
     def sums(

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import NDArray
+
 from polysparse.models.losses.elementwise import ElementwiseLoss
+from polysparse.models.losses.interface import RowArray
 
 
+@dataclass(frozen=True)
 class SquaredLoss(ElementwiseLoss):
-    """Half the squared difference of the target and the score."""
+    """Half the squared difference of the target and the score.
+
+    Attributes
+    ----------
+    factor : float, default=1.0
+        What the weights of rows are multiplied by.
+    """
+
+    factor: float = 1.0
+    is_self_bounded = True
+
+    def encode(
+        self, y: NDArray[Any], weights: RowArray, offset: RowArray | None = None
+    ) -> tuple[NDArray[Any], RowArray]:
+        """Return targets and weights."""
+        targets, weights = super().encode(y, weights, offset)
+        return targets, weights * self.factor
 
     def evaluate(self, targets: Any, scores: Any) -> tuple[Any, Any, Any]:
         """Return the value, the gradient and the curvature of each row."""

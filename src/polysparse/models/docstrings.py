@@ -1,0 +1,90 @@
+"""What the docstrings of all models share: their parameters and attributes, in one place."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from textwrap import dedent
+from typing import TypeVar
+
+Model = TypeVar("Model", bound=type)
+
+# Each replaces a line with its name in braces.
+SHARED = {
+    "features": """\
+    degree : int or tuple (min_degree, max_degree), default=2
+        Degrees of the features. If a single int is given, it is the maximum degree.
+    interaction_only : bool, default=False
+        If True, only products of distinct input features are used.
+    groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
+        Groups of features, such as the levels of a categorical variable: each interaction uses at
+        most one feature per group. A label for each feature (None for a feature that is not in a
+        group), a mapping of labels to the sizes of contiguous groups, or a list of sizes;
+        `groups_from` reads them from a fitted encoder. If members of a group are not contiguous,
+        columns are ordered as if the features were sorted by group.
+    terms : sequence of (str or tuple of str), optional
+        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
+        listed. Without `groups`, labels are the names of the features, or "x0", "x1", ...
+    categorical_features : "from_dtype", array-like of bool, int or str, TableEncoder or None, \
+default="from_dtype"
+        Which columns are categorical, if X is a table: those of categories, strings and booleans
+        ("from_dtype"), or a mask, numbers or names of columns. Their levels that occur in `fit`
+        become features, as TableEncoder encodes them; pass one for other settings. Each column of
+        the table is then a group. None: X consists of numbers.
+    columns : {"all", "observed", "hashed"}, array-like of int or transformer, default="all"
+        Which features there are. "all": all products. "observed": those that occur in X, as
+        ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
+        as by HashedPolynomialFeatures. An array: column numbers of the expansion without bias,
+        increasing. A polysparse transformer uses its own degree and interaction_only; a different
+        value given to the model raises ValueError (the defaults never do). If it is not fitted, a
+        clone of it is fitted to X; it is never changed itself. Its bias column is dropped.
+    feature_names : sequence of str, optional
+        Names of the input features, for `top_terms` and whatever else shows terms; for X without
+        names, such as a sparse matrix. By default those of X. Prediction does not use them, and
+        `set_params` may set them after `fit`. They are saved with the model.
+""",
+    "tol": """\
+    tol : float, default=1e-6
+        The fit ends when the objective is within `tol` times its value of its minimum. It does not
+        depend on the scales of X, the penalty or the weights. If rounding errors prevent that, or
+        `max_iter`, a ConvergenceWarning says so. 0 means as close as rounding allows.
+""",
+    "warm_start": """\
+    warm_start : bool, default=False
+        If True, `fit` starts from the last solution if the columns are the same.
+""",
+    "threads": """\
+    n_jobs : int, optional
+        Number of threads. By default every core that this process may use, but at most
+        OMP_NUM_THREADS; for a dask array, one in each task. The result does not depend on it.
+    verbose : int, default=0
+        If not 0, a line is printed for each iteration: objective, norm of the gradient, passes over
+        the data, seconds.
+""",
+    "fitted_columns": """\
+    column_space_ : AllColumns, ChosenColumns or HashedColumns
+        The columns that coefficients belong to, without the bias.
+    column_counts_ : ndarray of int64 of shape (n_columns,), or None
+        In how many rows of X each column occurs; None if columns are hashed.
+    objective_ : float
+        What was minimized, at the solution.
+    gap_ : float
+        Upper bound of how far `objective_` is above its minimum, by the gradient at the solution.
+""",
+    "fitted_features": """\
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of str objects
+        Names of features seen during `fit`. Defined only if X has feature names that are all
+        strings.
+""",
+}
+
+
+def documented(model: Model) -> Model:
+    """Complete the docstring of a model."""
+    text = cleandoc(model.__doc__ or "")  # there is none under python -OO
+    for name, shared in SHARED.items():
+        text = text.replace(f"{{{name}}}\n", dedent(shared))
+    model.__doc__ = text
+    return model

@@ -1,0 +1,411 @@
+"""Regression of counts and amounts: Poisson, Gamma, Tweedie; on features that are never built."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
+
+from polysparse.basis.degrees import Degree
+from polysparse.dispatch import dispatch
+from polysparse.estimators.shared import IntegerRange
+from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.models.docstrings import documented
+from polysparse.models.losses.interface import Loss
+from polysparse.models.losses.log_link import LogLinkLoss, exponentials
+from polysparse.models.losses.squared import SquaredLoss
+from polysparse.models.row_store import RowStore
+from polysparse.models.sample_weight import as_offset
+from polysparse.models.solution import Solution
+
+
+class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[misc]
+    """A regression whose loss is half a deviance; a subclass has the power of its variance."""
+
+    n_iter_: int
+
+    _power: Any  # of the mean: what variances are proportional to
+    _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        **PolynomialModel._ranges,
+        "alpha": RealRange(may_be_zero=False),
+    }
+    _bool_parameters = ("fit_intercept", "warm_start")
+    _link = "log"
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        degree: Degree = 2,
+        interaction_only: bool = False,
+        groups: Any = None,
+        terms: Any = None,
+        categorical_features: Any = "from_dtype",
+        columns: Any = "all",
+        feature_names: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            degree,
+            interaction_only,
+            groups,
+            terms,
+            categorical_features,
+            columns,
+            feature_names,
+            fit_intercept,
+            tol,
+            max_iter,
+            n_jobs,
+            verbose,
+        )
+        self.alpha = alpha
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. The blocks of a dask array are computed once, and fitted to where they are.
+        y : array-like or dask array of shape (n_samples,)
+            The targets.
+        sample_weight : float, array-like or dask array of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        offset : float, array-like or dask array of shape (n_samples,), optional
+            What is added to the scores of rows. With a log link, pass the logarithm of the exposure
+            of each row, such as the time in which its events were counted.
+
+        Returns
+        -------
+        self : object
+            Fitted model.
+        """
+        return self._fit(X, y, sample_weight, offset)
+
+    def _make_loss(self, rows: RowStore) -> Loss:
+        targets = rows.describe_targets()
+        with np.errstate(over="ignore", divide="ignore"):
+            factor = float(np.float64(1) / self.alpha / targets.weight)
+        if not 0 < factor * targets.weight < np.inf:
+            raise ValueError(
+                f"The weights of rows, divided by their sum and by alpha={self.alpha}, are not "
+                "above 0, or not finite. Bring alpha and weights closer to 1."
+            )
+        if self._link == "identity":
+            return SquaredLoss(factor)
+        loss = LogLinkLoss(self._power, factor)
+        loss.require_valid(targets, has_intercept=bool(self.fit_intercept))
+        return loss
+
+    @property
+    def _unit(self) -> float:
+        return float(self.alpha)
+
+    def _set_solution(self, solution: Solution, loss: Any) -> None:
+        self.coef_ = solution.coefficients
+        self.intercept_ = solution.intercept
+        self.n_iter_ = solution.n_iter
+
+    @dispatch("predict", method="predict")
+    def predict(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
+        """Predict means.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. For a dask array, the result is a lazy one.
+        offset : float, array-like or dask array of shape (n_samples,), optional
+            What is added to the scores of rows, as in `fit`. Without it, a model with a log link
+            predicts what is expected of an exposure of 1.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_samples,)
+            Predicted means.
+        """
+        scores = self._scores(X)
+        own = as_offset(offset, len(scores))
+        return self._response(scores if own is None else scores + own, "predict")
+
+    def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
+        return scores if self._link == "identity" else exponentials(scores)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Return D^2, the share of the deviance that the model explains.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            The targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        offset : float or array-like of shape (n_samples,), optional
+            What is added to the scores of rows, as in `fit`.
+
+        Returns
+        -------
+        float
+            1 less the deviance of the predictions, divided by that of the mean of y.
+        """
+        means = self.predict(X, offset)
+        found = d2_tweedie_score(y, means, sample_weight=sample_weight, power=self._power)
+        return float(found)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self._link == "log"
+        return tags
+
+
+@documented
+class PolynomialPoissonRegressor(GeneralizedLinearModel):
+    """Poisson regression on polynomial features that are never built, for counts.
+
+    The model is that of scikit-learn's PoissonRegressor on the features of PolynomialFeatures: the
+    logarithm of the mean is linear in these features. It is fitted to X itself: products of the
+    expansion with vectors are computed from X, so a fit needs memory for X and seven vectors of
+    coefficients.
+
+    Half the weighted mean of the Poisson deviance plus `alpha` / 2 times the sum of squared
+    coefficients is minimized, by Newton's method with preconditioned conjugate gradients in
+    float64. The intercept is not regularized; it replaces the bias column.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, above 0.
+    {features}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {tol}
+    max_iter : int, default=100
+        Maximum number of Newton's iterations, each of which takes several passes over the data.
+    {warm_start}
+    {threads}
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    {fitted_columns}
+    n_iter_ : int
+        Number of Newton's iterations.
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialGammaRegressor : For positive amounts.
+    PolynomialTweedieRegressor : For amounts that may be 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialPoissonRegressor
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> years = np.array([10.0, 20.0, 10.0, 5.0])
+    >>> claims = [1, 2, 1, 10]  # of all years
+    >>> model = PolynomialPoissonRegressor(1e-6).fit(X, claims, offset=np.log(years))
+    >>> model.predict(X).round(2)  # in one year
+    array([0.1, 0.1, 0.1, 2. ])
+    >>> model.predict(X[3:], offset=np.log(2)).round(2)
+    array([4.])
+    """
+
+    _kind = "poisson"
+    _power = 1.0
+
+
+@documented
+class PolynomialGammaRegressor(GeneralizedLinearModel):
+    """Gamma regression on polynomial features that are never built, for positive amounts.
+
+    The model is that of scikit-learn's GammaRegressor on the features of PolynomialFeatures: the
+    logarithm of the mean is linear in these features. It is fitted to X itself: products of the
+    expansion with vectors are computed from X, so a fit needs memory for X and seven vectors of
+    coefficients.
+
+    Half the weighted mean of the Gamma deviance plus `alpha` / 2 times the sum of squared
+    coefficients is minimized, by Newton's method with preconditioned conjugate gradients in
+    float64. The intercept is not regularized; it replaces the bias column.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty, above 0.
+    {features}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {tol}
+    max_iter : int, default=100
+        Maximum number of Newton's iterations, each of which takes several passes over the data.
+    {warm_start}
+    {threads}
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    {fitted_columns}
+    n_iter_ : int
+        Number of Newton's iterations.
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialPoissonRegressor : For counts.
+    PolynomialTweedieRegressor : For amounts that may be 0.
+
+    Examples
+    --------
+    >>> from polysparse import PolynomialGammaRegressor
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    >>> model = PolynomialGammaRegressor(1e-6).fit(X, [100, 100, 100, 500])
+    >>> model.predict(X).round()
+    array([100., 100., 100., 500.])
+    """
+
+    _kind = "gamma"
+    _power = 2.0
+
+
+@documented
+class PolynomialTweedieRegressor(GeneralizedLinearModel):
+    """Regression with a Tweedie deviance on polynomial features that are never built.
+
+    The model is that of scikit-learn's TweedieRegressor on the features of PolynomialFeatures. It
+    is fitted to X itself: products of the expansion with vectors are computed from X, so a fit
+    needs memory for X and seven vectors of coefficients.
+
+    Half the weighted mean of the deviance plus `alpha` / 2 times the sum of squared coefficients is
+    minimized, by Newton's method with preconditioned conjugate gradients in float64. The intercept
+    is not regularized; it replaces the bias column.
+
+    Parameters
+    ----------
+    power : float, default=0.0
+        The power of the mean that the variance of a target is proportional to: 0 for squared
+        errors (normal distribution), 1 for counts (Poisson), between 1 and 2 for amounts that may
+        be 0 (compound Poisson Gamma), 2 for positive amounts (Gamma). Other powers, which
+        scikit-learn accepts, are refused: their objective is not convex, so that a fit could not
+        tell whether it found the minimum.
+    alpha : float, default=1.0
+        Strength of the penalty, above 0.
+    link : {"auto", "identity", "log"}, default="auto"
+        How a score becomes a mean: exp(score) if it is "log". "auto" is "identity" if `power` is 0,
+        and otherwise "log"; no other combinations have a convex objective.
+    {features}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {tol}
+    max_iter : int, default=100
+        Maximum number of Newton's iterations, each of which takes several passes over the data.
+    {warm_start}
+    {threads}
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    {fitted_columns}
+    n_iter_ : int
+        Number of Newton's iterations.
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialPoissonRegressor : The same with power=1.
+    PolynomialGammaRegressor : The same with power=2.
+
+    Examples
+    --------
+    >>> from polysparse import PolynomialTweedieRegressor
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 2
+    >>> y = [10, 0, 0, 0, 10, 20, 20, 100]
+    >>> model = PolynomialTweedieRegressor(power=1.5, alpha=1e-6).fit(X, y)
+    >>> model.predict(X[:4]).round()
+    array([10., 10., 10., 50.])
+    """
+
+    _kind = "tweedie"
+
+    def __init__(
+        self,
+        *,
+        power: float = 0.0,
+        alpha: float = 1.0,
+        link: str = "auto",
+        degree: Degree = 2,
+        interaction_only: bool = False,
+        groups: Any = None,
+        terms: Any = None,
+        categorical_features: Any = "from_dtype",
+        columns: Any = "all",
+        feature_names: Any = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            alpha,
+            degree=degree,
+            interaction_only=interaction_only,
+            groups=groups,
+            terms=terms,
+            categorical_features=categorical_features,
+            columns=columns,
+            feature_names=feature_names,
+            fit_intercept=fit_intercept,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.power = power
+        self.link = link
+
+    def _require_parameters(self) -> None:
+        super()._require_parameters()
+        power: Any = self.power
+        is_real = isinstance(power, Real) and not isinstance(power, bool | np.bool_)
+        if not is_real or not (power == 0 or 1 <= power <= 2):
+            raise ValueError(
+                f"power must be 0, or from 1 to 2; got {power!r}. For other powers, the objective "
+                "is not convex."
+            )
+        links = ("auto", "identity" if power == 0 else "log")
+        if self.link not in links:
+            raise ValueError(
+                f"link must be {links[0]!r} or {links[1]!r} if power={power}; got {self.link!r}. "
+                "With another link, the objective is not convex."
+            )
+
+    @property
+    def _power(self) -> float:
+        return float(self.power)
+
+    @property
+    def _link(self) -> str:  # type: ignore[override]
+        return "identity" if self.power == 0 else "log"

@@ -1,0 +1,306 @@
+"""Linear support vector machines on features that are never built, with squared losses."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from polysparse.basis.degrees import Degree
+from polysparse.dispatch import dispatch
+from polysparse.estimators.shared import IntegerRange
+from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.models.classifier import PolynomialClassifier
+from polysparse.models.docstrings import documented
+from polysparse.models.losses.hinge import SquaredHingeLoss
+from polysparse.models.losses.tube import SquaredTubeLoss
+from polysparse.models.row_store import RowStore
+from polysparse.models.solution import Solution
+
+INTERCEPT_SCALING = RealRange(may_be_zero=False, may_be_infinite=True)
+
+
+@documented
+class PolynomialLinearSVC(PolynomialClassifier):
+    """Linear support vector classification on polynomial features that are never built.
+
+    The model is that of scikit-learn's LinearSVC with its default loss, the squared hinge, on the
+    features of PolynomialFeatures. It is fitted to X itself: products of the expansion with vectors
+    are computed from X, so a fit needs memory for X and seven vectors of coefficients.
+
+    `C` times the weighted sum of ``max(0, 1 - score)**2`` (``1 + score`` for rows of the first
+    class), plus half the sum of squared coefficients, is minimized by Newton's method with
+    preconditioned conjugate gradients in float64. As in LinearSVC, half the square of
+    ``intercept / intercept_scaling`` is added to it. With two classes there is one vector of
+    coefficients, for the second class; with more, one for each class against all others, and the
+    sum of their objectives is minimized.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse of the strength of the penalty, above 0.
+    {features}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    intercept_scaling : float, default=1.0
+        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, by which those of their rows are multiplied. "balanced": inverse to
+        the sums of weights of their rows. With more than two classes, as in LinearSVC, the weight
+        of a class is used for its own score, and 1 for those of the other classes.
+    {tol}
+    max_iter : int, default=100
+        Maximum number of Newton's iterations, each of which takes several passes over the data.
+    {warm_start}
+    {threads}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
+        The intercepts.
+    {fitted_columns}
+    n_iter_ : int
+        Number of Newton's iterations.
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialLogisticRegression : Classes with probabilities.
+    PolynomialLinearSVR : The same for numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialLinearSVC
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> y = ["same", "other", "other", "same"]
+    >>> model = PolynomialLinearSVC(C=100).fit(X, y)
+    >>> model.predict(X)
+    array(['same', 'other', 'other', 'same'], dtype='<U5')
+    >>> model.decision_function(X).round(1)
+    array([ 1., -1., -1.,  1.])
+    """
+
+    n_iter_: int
+
+    _kind = "svc"
+    _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        **PolynomialClassifier._ranges,
+        "intercept_scaling": INTERCEPT_SCALING,
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        degree: Degree = 2,
+        interaction_only: bool = False,
+        groups: Any = None,
+        terms: Any = None,
+        categorical_features: Any = "from_dtype",
+        columns: Any = "all",
+        feature_names: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            degree,
+            interaction_only,
+            groups,
+            terms,
+            categorical_features,
+            columns,
+            feature_names,
+            fit_intercept,
+            tol,
+            max_iter,
+            n_jobs,
+            verbose,
+        )
+        self.C = C
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+
+    def _make_loss(self, rows: RowStore) -> SquaredHingeLoss:
+        found = rows.count_classes()
+        self._class_factors(found.classes, found.weights)  # raises if they are not valid
+        factors = self._class_weights(found.classes, found.weights)
+        penalty = 1 / float(self.intercept_scaling) ** 2
+        return SquaredHingeLoss(found.classes, 2 * float(self.C), factors, penalty)
+
+    def _set_solution(self, solution: Solution, loss: Any) -> None:
+        super()._set_solution(solution, loss)
+        self.n_iter_ = solution.n_iter
+
+
+@documented
+class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc]
+    """Linear support vector regression on polynomial features that are never built.
+
+    The model is that of scikit-learn's LinearSVR with ``loss="squared_epsilon_insensitive"`` on the
+    features of PolynomialFeatures. It is fitted to X itself: products of the expansion with vectors
+    are computed from X, so a fit needs memory for X and seven vectors of coefficients.
+
+    `C` times the weighted sum of ``max(0, abs(y - prediction) - epsilon)**2`` plus half the sum of
+    squared coefficients is minimized, by Newton's method with preconditioned conjugate gradients in
+    float64. As in LinearSVR, half the square of ``intercept / intercept_scaling`` is added to it.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse of the strength of the penalty, above 0.
+    epsilon : float, default=0.0
+        Errors up to this size have no loss.
+    {features}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    intercept_scaling : float, default=1.0
+        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    {tol}
+    max_iter : int, default=100
+        Maximum number of Newton's iterations, each of which takes several passes over the data.
+    {warm_start}
+    {threads}
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    {fitted_columns}
+    n_iter_ : int
+        Number of Newton's iterations.
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialRidge : Squared errors without a tube.
+    PolynomialLinearSVC : The same for classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialLinearSVR
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 3.0]])
+    >>> y = 1 + X[:, 0] * X[:, 1]
+    >>> model = PolynomialLinearSVR(C=1e6, epsilon=0.1, interaction_only=True).fit(X, y)
+    >>> abs(model.predict(X) - y).round(1).max()
+    np.float64(0.1)
+    """
+
+    n_iter_: int
+
+    _kind = "svr"
+    _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
+        **PolynomialModel._ranges,
+        "C": RealRange(may_be_zero=False),
+        "epsilon": RealRange(may_be_zero=True),
+        "intercept_scaling": INTERCEPT_SCALING,
+    }
+    _bool_parameters = ("fit_intercept", "warm_start")
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        epsilon: float = 0.0,
+        degree: Degree = 2,
+        interaction_only: bool = False,
+        groups: Any = None,
+        terms: Any = None,
+        categorical_features: Any = "from_dtype",
+        columns: Any = "all",
+        feature_names: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            degree,
+            interaction_only,
+            groups,
+            terms,
+            categorical_features,
+            columns,
+            feature_names,
+            fit_intercept,
+            tol,
+            max_iter,
+            n_jobs,
+            verbose,
+        )
+        self.C = C
+        self.epsilon = epsilon
+        self.intercept_scaling = intercept_scaling
+        self.warm_start = warm_start
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. The blocks of a dask array are computed once, and fitted to where they are.
+        y : array-like or dask array of shape (n_samples,)
+            The targets.
+        sample_weight : float, array-like or dask array of shape (n_samples,), optional
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self : object
+            Fitted model.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _make_loss(self, rows: RowStore) -> SquaredTubeLoss:
+        _, weights = rows.describe()
+        if not 0 < 2 * self.C * weights.total < np.inf:
+            raise ValueError(
+                f"C={self.C} times sample_weight is not above 0, or not finite. Bring C and "
+                "weights closer to 1."
+            )
+        penalty = 1 / float(self.intercept_scaling) ** 2
+        return SquaredTubeLoss(float(self.epsilon), 2 * float(self.C), penalty)
+
+    def _set_solution(self, solution: Solution, loss: Any) -> None:
+        self.coef_ = solution.coefficients
+        self.intercept_ = solution.intercept
+        self.n_iter_ = solution.n_iter
+
+    @dispatch("predict", method="predict")
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
+            The data. For a dask array, the result is a lazy one.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_samples,)
+            Predicted targets.
+        """
+        return self._response(self._scores(X), "predict")
+
+    def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
+        return scores
