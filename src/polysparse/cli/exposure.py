@@ -33,8 +33,8 @@ def offsets_of(options: argparse.Namespace, source: Source) -> Offsets | None:
     if not source.is_table:
         raise Misuse(
             f"--exposure names a column of a table, and {source.path} is not one: sparse files "
-            "hold features and labels alone. Divide the labels by the exposures and fit in Python, "
-            "with offset=log(exposure), or give a CSV, Parquet or Arrow table."
+            "hold features and labels alone. Fit in Python with offset=np.log(exposure), or give a "
+            "CSV, Parquet or Arrow table."
         )
     return Offsets(source, options.exposure)
 

@@ -178,13 +178,16 @@ class TableSource(Source):
         """Yield the features and the target, if there is one, of some rows at a time."""
         n_rows, features, target = 0, list(self._features), self.how.target
         for batch in self.batches(self._types, block_bytes):
-            table = ArrowTable(batch.select(features))
-            labels = None if target is None else ArrowTable(batch.select([target]))
-            for each in (table, labels):
-                if each is not None:
-                    each.first_row, each.row_note = self.first_row + n_rows, self.row_note
+            table = self._numbered(batch.select(features), n_rows)
+            labels = None if target is None else self._numbered(batch.select([target]), n_rows)
             yield table, labels
             n_rows += batch.num_rows
+
+    def _numbered(self, batch: Any, n_rows: int) -> Table:
+        """Return a table whose rows follow `n_rows` that were read, for messages."""
+        table = ArrowTable(batch)
+        table.first_row, table.row_note = self.first_row + n_rows, self.row_note
+        return table
 
     def numbers(self, name: str, block_bytes: int) -> Iterator[NDArray[np.float64]]:
         """Yield the numbers of a column, some rows at a time; only that column is read."""
@@ -193,8 +196,7 @@ class TableSource(Source):
                 raise ValueError(f"there is no column {name!r}. {_columns_are(self.names)}")
             n_rows = 0
             for batch in self.batches(self.types({name: False}), block_bytes):
-                table = ArrowTable(batch.select([name]))
-                table.first_row, table.row_note = n_rows + self.first_number, self.row_note
+                table = self._numbered(batch.select([name]), n_rows)
                 column = table.numbers(0)
                 if column.missing is not None and column.missing.any():
                     where = table.where(0)
