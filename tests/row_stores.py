@@ -34,6 +34,7 @@ class LossyBlocks:
         self.n_lost = 0
         self.classes_of = rows.count_classes  # a block may not have every class
         self.describe_targets = rows.describe_targets
+        self.count_targets = rows.count_targets
 
     def describe(self):
         return add_in_order(part.describe() for part in self.parts)

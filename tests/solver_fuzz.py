@@ -39,7 +39,8 @@ Array = NDArray[Any]
 LONG = np.longdouble
 GOOD = ("true", "warned", "refused")
 REFUSALS = re.compile(
-    "has no weight|not zero for all rows|so large that|has 1 class|minus infinity|not finite"
+    "has no weight|not zero for all rows|so large that|has 1 class|minus infinity|not finite|"
+    "have degrees"
 )
 EPS = float(np.finfo(np.float64).eps)
 
@@ -90,6 +91,8 @@ def problem(seed: int) -> Problem:
         "tol": float(rng.choice([1e-6, 1e-6, 1e-6, 1e-3, 1e-9])),
         "n_jobs": 1,
     }
+    if degree > 1 and rng.random() < 0.1:
+        options["penalty_factors"] = {1: 0.0, 2: float(rng.choice([1.0, 1e3, 1e-3]))}
     signal = X[:, 0].astype(float) * rng.choice([1, 0, 3]) / (np.abs(X[:, 0]).max() or 1.0)
     if rng.random() < 0.5:
         alpha = float(rng.choice([0.0, 0.0, 10.0 ** rng.uniform(-12, 6), 1.0]))
@@ -99,6 +102,7 @@ def problem(seed: int) -> Problem:
     if rng.random() < 0.3:
         return of_amounts(rng, X, signal, weights, options)
     C = float(10.0 ** rng.choice([0.0, rng.uniform(-8, 15), rng.uniform(-2, 3)]))
+    C = np.inf if rng.random() < 0.1 else C
     is_logistic = rng.random() < 0.6
     if not is_logistic:
         options["intercept_scaling"] = float(rng.choice([1.0, 1.0, 100.0, np.inf]))
@@ -121,6 +125,7 @@ def of_amounts(
     """Counts and amounts, with exposures."""
     n = len(X)
     alpha = float(10.0 ** rng.choice([0.0, rng.uniform(-12, 6), rng.uniform(-4, 1)]))
+    alpha = 0.0 if rng.random() < 0.15 else alpha
     scale = rng.choice([1.0, 1.0, 1e-3, 1e4])
     means = scale * np.exp(rng.choice([0.3, 1.0, 3.0]) * signal)
     offset = None
@@ -170,7 +175,9 @@ class Judge:
         self.kind = kind_of(model)
         self.is_ridge = self.kind == "ridge"
         self.has_intercept, self.intercept_penalty = model.fit_intercept, LONG(0)
-        if self.has_intercept and self.kind in ("svc", "svr"):
+        C = getattr(model, "C", 1.0)
+        strength, has_penalty = LONG(C if np.isfinite(C) else 1.0), np.isfinite(C)
+        if self.has_intercept and self.kind in ("svc", "svr") and has_penalty:
             self.intercept_penalty = 1 / LONG(model.intercept_scaling) ** 2
         weights = np.ones(len(problem.X)) if problem.weights is None else problem.weights
         keep = weights > 0
@@ -188,9 +195,9 @@ class Judge:
             self.offset, self.power = offset.astype(LONG)[keep], LONG(model._power)
         elif self.kind == "svr":
             self.targets, self.penalty = y.astype(LONG)[:, np.newaxis], LONG(1)
-            self.weights, self.epsilon = 2 * LONG(model.C) * self.weights, LONG(model.epsilon)
+            self.weights, self.epsilon = 2 * strength * self.weights, LONG(model.epsilon)
         else:
-            self.weights, self.penalty = LONG(model.C) * self.weights, LONG(1)
+            self.weights, self.penalty = strength * self.weights, LONG(1)
             classes = np.unique(problem.y)
             self.targets = (y[:, np.newaxis] == classes).astype(LONG)
             if len(classes) == 2:
@@ -198,6 +205,10 @@ class Judge:
             if self.kind == "svc":
                 self.targets, self.weights = 2 * self.targets - 1, 2 * self.weights
         self.n_scores = self.targets.shape[1]
+        factors = np.ones(self.A.shape[1], LONG) * has_penalty
+        for d, factor in (model.penalty_factors or {}).items():
+            factors[degrees_of(X.shape[1], model.degree, model.interaction_only) == d] *= factor
+        self.penalty = self.penalty * factors
 
     def value(self, w: Array, b: Array) -> float:
         return float(self.exact_value(w, b))
@@ -216,7 +227,7 @@ class Judge:
             top = z.max(axis=1)
             own = (z * self.targets).sum(axis=1)
             losses = np.log(np.exp(z - top[:, np.newaxis]).sum(axis=1)) + (top - own)
-        penalties = self.penalty * (w * w).sum() + self.intercept_penalty * (b * b).sum()
+        penalties = (self.penalty @ (w * w)).sum() + self.intercept_penalty * (b * b).sum()
         return (self.weights * losses).sum() + penalties / 2
 
     def magnitudes(self) -> Array:
@@ -273,7 +284,7 @@ class Judge:
             for c in range(k):
                 curvatures[:, c, c] += probability[:, c]
         gradient = full.T @ (self.weights[:, np.newaxis] * slopes)
-        gradient[1:] += self.penalty * w
+        gradient[1:] += self.penalty[:, np.newaxis] * w
         gradient[0] += self.intercept_penalty * b
         hessian = np.zeros((k, p, k, p), LONG)
         for c in range(k):
@@ -281,8 +292,7 @@ class Judge:
                 hessian[c, :, d] = full.T @ (
                     (self.weights * curvatures[:, c, d])[:, np.newaxis] * full
                 )
-            penalties = np.where(np.arange(p) > 0, self.penalty, self.intercept_penalty)
-            hessian[c, :, c] += np.diag(penalties)
+            hessian[c, :, c] += np.diag(np.append(self.intercept_penalty, self.penalty))
         return gradient.T.reshape(-1), hessian.reshape(k * p, k * p)
 
     def improve(self, w: Array, b: Array, n_steps: int) -> tuple[Any, Array, Array]:
@@ -323,6 +333,19 @@ def expand(X: Array, degree: int, interaction_only: bool) -> Array:
             if not interaction_only or len(set(features)) == k:
                 columns.append(np.prod(X[:, features], axis=1, dtype=LONG))
     return np.column_stack(columns)
+
+
+def degrees_of(n_features: int, degree: int, interaction_only: bool) -> Array:
+    """The degree of each column of `expand`."""
+    ones = np.ones((1, n_features), LONG)
+    return np.repeat(
+        np.arange(1, degree + 1),
+        [
+            expand(ones, d, interaction_only).shape[1]
+            - (expand(ones, d - 1, interaction_only).shape[1] if d > 1 else 0)
+            for d in range(1, degree + 1)
+        ],
+    )
 
 
 def above(x: Array) -> Array:
@@ -394,6 +417,8 @@ def _judge(problem: Problem) -> str:
         start = min(start, own_intercept(own)[0])
     # In a perfect fit, what is left of the targets is what float64 cannot represent.
     floor = (8 * EPS) ** 2 * (own.weights * own.magnitudes()).sum()
+    if not own.penalty.all():  # what counts as no loss
+        floor = floor + LONG(1e-14) * start
     if value > start * (1 + LONG(1e-9)) + floor:
         return f"above the start ({outcome})"
     if outcome == "true" and abs(model.objective_ - value) > model.tol / 2 * value + floor:

@@ -32,7 +32,7 @@ MODEL = """
 categorical_features
 coef_ column_counts_ column_space_ columns degree feature_names fit_intercept groups
 interaction_only intercept_ max_iter
-gap_ n_features_in_ n_iter_ n_jobs objective_ terms tol verbose
+gap_ n_features_in_ n_iter_ n_jobs objective_ penalty_factors terms tol verbose
 contributions fit importance plot_importance plot_top_terms predict save to_onnx to_text top_terms
 """
 

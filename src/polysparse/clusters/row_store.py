@@ -64,6 +64,10 @@ class ClusterRows:
             raise ValueError(found.fault)
         return found  # type: ignore[no-any-return]
 
+    def count_targets(self) -> int | None:
+        """Return None: blocks have one target."""
+        return None
+
     def describe_targets(self) -> TargetRange:
         (found,) = self.cluster.total(data_blocks.describe_targets, self.data)
         return found  # type: ignore[no-any-return]

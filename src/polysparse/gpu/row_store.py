@@ -161,7 +161,8 @@ def open_rows(
     model._read(zeros_like(container), reset=True)  # scikit-learn's checks
     y, sample_weight, offset = map(_in_main_memory, (y, sample_weight, offset))
     rows = np.zeros((n_rows, 1))
-    _, y = type(model)()._read(rows, y=y, reset=True, y_numeric=model._y_numeric)
+    how = {"y_numeric": model._y_numeric, "multi_output": model._multi_output}
+    _, y = type(model)()._read(rows, y=y, reset=True, **how)
     weights, offset = as_weights(sample_weight, n_rows), as_offset(offset, n_rows)
     with container.on_its_device(), explaining_memory_errors("The fit", WAY_OUT):
         x: Any = read_finite(container, FLOAT64)

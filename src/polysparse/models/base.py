@@ -21,6 +21,7 @@ from polysparse.models import newton
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.losses.interface import Loss
 from polysparse.models.objectives import Objective
+from polysparse.models.penalties import factors_of, require_factors
 from polysparse.models.readable import ReadableMixin
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
@@ -72,6 +73,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     _bool_parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
     _n_vectors: ClassVar[int] = newton.N_VECTORS  # of coefficients, at the peak of a fit
     _y_numeric: ClassVar[bool] = True  # whether targets are numbers, not classes
+    _multi_output: ClassVar[bool] = False  # whether y may have several columns
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int,
         n_jobs: int | None,
         verbose: int,
+        penalty_factors: Any = None,
     ) -> None:
         self.degree = degree
         self.interaction_only = interaction_only
@@ -100,6 +103,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.penalty_factors = penalty_factors
 
     def _require_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""
@@ -112,6 +116,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         if n_jobs is not None and not isinstance(n_jobs, Integral):
             raise ValueError(f"n_jobs must be an int or None; got {n_jobs!r}.")
         require_columns(self.columns)
+        if self.penalty_factors is not None:
+            require_factors(self.penalty_factors)
 
     # ---------------------------------------------------------------------------------- fitting
 
@@ -152,9 +158,15 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             tol=self.tol,
             max_iter=self.max_iter,
             report=self._reporter(losses),
+            factors=factors_of(self, columns),
         )
         unit = self._unit
         return replace(solution, value=unit * solution.value, gap=unit * solution.gap)
+
+    @property
+    def _has_penalty(self) -> bool:
+        """Whether coefficients are penalized at all."""
+        return True
 
     @property
     def _unit(self) -> float:

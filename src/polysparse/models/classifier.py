@@ -27,7 +27,7 @@ class PolynomialClassifier(ClassifierMixin, PolynomialModel):  # type: ignore[mi
 
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
         **PolynomialModel._ranges,
-        "C": RealRange(may_be_zero=False),
+        "C": RealRange(may_be_zero=False, may_be_infinite=True),
     }
     _bool_parameters = ("fit_intercept", "warm_start")
     _y_numeric = False
@@ -65,7 +65,8 @@ class PolynomialClassifier(ClassifierMixin, PolynomialModel):  # type: ignore[mi
                 f"y has 1 class, {classes.tolist()[0]!r}; a classifier needs at least 2 classes."
             )
         with np.errstate(over="ignore"):
-            factors: NDArray[np.float64] = self.C * self._class_weights(classes, sums)
+            strength = self.C if self._has_penalty else 1.0
+            factors: NDArray[np.float64] = strength * self._class_weights(classes, sums)
             weighted = sums * factors
         if not (weighted.min() > 0 and np.isfinite(weighted.sum())):
             raise ValueError(
@@ -93,6 +94,10 @@ class PolynomialClassifier(ClassifierMixin, PolynomialModel):  # type: ignore[mi
                 "positive and finite; or leave its rows out."
             )
         return found
+
+    @property
+    def _has_penalty(self) -> bool:
+        return bool(np.isfinite(self.C))
 
     def _set_solution(self, solution: Solution, loss: Any) -> None:
         self.classes_ = loss.classes

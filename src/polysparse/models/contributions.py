@@ -91,6 +91,18 @@ def rounding_sums(block: Any, z: RowArray, at: Any, intercept: Any) -> tuple[Any
     return block.design.sum_squares(weights), steepness.sum(), of_scores.sum()
 
 
+def eighth_powers(block: Any, change: RowArray, shift: Any) -> tuple[Any, ...]:
+    """Return the sum of `change - shift` to the eighth, of rows that have a weight.
+
+    Of several scores, what is the same for all of them does not count: it changes no probability.
+    """
+    own = change - shift
+    if own.ndim == 2:
+        own = own - own.mean(axis=1)[:, None]
+    has_weight = block.weights > 0 if own.ndim == 1 else block.weights[:, None] > 0
+    return ((own**8 * has_weight).sum(),)
+
+
 def gram(block: Any, at: Any, directions: NDArray[Any], is_centered: bool) -> tuple[Any, ...]:
     """Return the Hessian, averaged over classes, times directions, and what centers it."""
     weights = at.curvature if at.curvature.ndim == 1 else at.curvature.mean(axis=1)

@@ -43,6 +43,13 @@ default="from_dtype"
         names, such as a sparse matrix. By default those of X. Prediction does not use them, and
         `set_params` may set them after `fit`. They are saved with the model.
 """,
+    "penalty_factors": """\
+    penalty_factors : dict, optional
+        What the penalty of coefficients is multiplied by, 1 by default: by degree, such as
+        ``{1: 0.0, 2: 1.0}``, which leaves main effects free, or by the labels of groups, such as
+        ``{"age": 0.0, "age:hours": 2.0}``, as `importance` names them. A label overrides a degree.
+        Not for hashed columns.
+""",
     "tol": """\
     tol : float, default=1e-6
         The fit ends when the objective is within `tol` times its value of its minimum. It does not

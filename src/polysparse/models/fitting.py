@@ -118,6 +118,13 @@ def _explain(model: Any, solution: Solution) -> str:
             f"{name} did not converge in max_iter={model.max_iter} iterations: the objective, "
             f"{solution.value:.6g}, {gap}. Raise max_iter or tol, or scale the features."
         )
+    if solution.end == "unbounded":
+        return (
+            f"{name} has no finite optimum without a penalty: the objective, {solution.value:.6g}, "
+            "falls on while some coefficients grow, as if a combination of features separated the "
+            "classes, or only occurred in rows where the target is 0. The coefficients are large, "
+            "and not unique. Penalize them: set C, alpha or penalty_factors."
+        )
     return (
         f"{name} stopped where rounding errors prevent progress: the objective, "
         f"{solution.value:.6g}, {gap}, so tol={model.tol} may not be met. Scale the features and "
@@ -132,6 +139,7 @@ def open_rows(
     model: Any, X: Any, y: Any, sample_weight: Any, offset: Any = None
 ) -> Iterator[LocalRows]:
     """Read rows that are in the memory of this process."""
-    x, y = model._read(X, y=y, reset=True, y_numeric=model._y_numeric)
+    how = {"y_numeric": model._y_numeric, "multi_output": model._multi_output}
+    x, y = model._read(X, y=y, reset=True, **how)
     weights, offset = as_weights(sample_weight, x.shape[0]), as_offset(offset, x.shape[0])
     yield LocalRows(x, y, weights, model.n_jobs, offset)

@@ -31,7 +31,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
     _power: Any  # of the mean: what variances are proportional to
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
         **PolynomialModel._ranges,
-        "alpha": RealRange(may_be_zero=False),
+        "alpha": RealRange(may_be_zero=True),
     }
     _bool_parameters = ("fit_intercept", "warm_start")
     _link = "log"
@@ -47,6 +47,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         categorical_features: Any = "from_dtype",
         columns: Any = "all",
         feature_names: Any = None,
+        penalty_factors: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 100,
@@ -67,6 +68,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
             max_iter,
             n_jobs,
             verbose,
+            penalty_factors,
         )
         self.alpha = alpha
         self.warm_start = warm_start
@@ -96,7 +98,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
     def _make_loss(self, rows: RowStore) -> Loss:
         targets = rows.describe_targets()
         with np.errstate(over="ignore", divide="ignore"):
-            factor = float(np.float64(1) / self.alpha / targets.weight)
+            factor = float(np.float64(1) / self._unit / targets.weight)
         if not 0 < factor * targets.weight < np.inf:
             raise ValueError(
                 f"The weights of rows, divided by their sum and by alpha={self.alpha}, are not "
@@ -109,8 +111,12 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         return loss
 
     @property
+    def _has_penalty(self) -> bool:
+        return self.alpha > 0
+
+    @property
     def _unit(self) -> float:
-        return float(self.alpha)
+        return float(self.alpha) if self._has_penalty else 1.0
 
     def _set_solution(self, solution: Solution, loss: Any) -> None:
         self.coef_ = solution.coefficients
@@ -186,8 +192,10 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty, above 0.
+        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
+        ConvergenceWarning says so.
     {features}
+    {penalty_factors}
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     {tol}
@@ -246,8 +254,10 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty, above 0.
+        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
+        ConvergenceWarning says so.
     {features}
+    {penalty_factors}
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     {tol}
@@ -306,11 +316,13 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         scikit-learn accepts, are refused: their objective is not convex, so that a fit could not
         tell whether it found the minimum.
     alpha : float, default=1.0
-        Strength of the penalty, above 0.
+        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
+        ConvergenceWarning says so.
     link : {"auto", "identity", "log"}, default="auto"
         How a score becomes a mean: exp(score) if it is "log". "auto" is "identity" if `power` is 0,
         and otherwise "log"; no other combinations have a convex objective.
     {features}
+    {penalty_factors}
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     {tol}
@@ -360,6 +372,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         categorical_features: Any = "from_dtype",
         columns: Any = "all",
         feature_names: Any = None,
+        penalty_factors: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 100,
@@ -376,6 +389,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
             categorical_features=categorical_features,
             columns=columns,
             feature_names=feature_names,
+            penalty_factors=penalty_factors,
             fit_intercept=fit_intercept,
             tol=tol,
             max_iter=max_iter,

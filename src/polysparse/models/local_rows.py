@@ -98,6 +98,9 @@ class LocalRows:
         classes, numbers = find_classes(self.y)
         return ClassWeights(classes, sums_by_class(numbers, self.weights, len(classes)))
 
+    def count_targets(self) -> int | None:
+        return None if self.y.ndim == 1 else self.y.shape[1]
+
     def describe_targets(self) -> TargetRange:
         return TargetRange.of(self.y, self.weights)
 

@@ -33,8 +33,11 @@ class PolynomialLogisticRegression(PolynomialClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the strength of the penalty, above 0.
+        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
+        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
+        says so.
     {features}
+    {penalty_factors}
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     class_weight : dict or "balanced", optional
@@ -94,6 +97,7 @@ class PolynomialLogisticRegression(PolynomialClassifier):
         categorical_features: Any = "from_dtype",
         columns: Any = "all",
         feature_names: Any = None,
+        penalty_factors: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -115,6 +119,7 @@ class PolynomialLogisticRegression(PolynomialClassifier):
             max_iter,
             n_jobs,
             verbose,
+            penalty_factors,
         )
         self.C = C
         self.class_weight = class_weight

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.models.objectives import Losses
+from polysparse.models.penalties import Penalty, with_tiny
 from polysparse.models.preconditioners import Diagonal, Preconditioner, Sketch, sketch_of
 from polysparse.models.radau import RadauBound
 from polysparse.models.solution import (
     EPS,
+    EXACT,
     LEAST_TOL,
     SLACK,
     End,
@@ -55,6 +57,9 @@ MAX_CG_STEPS = 1_000
 FLAT = 0.1
 MAX_TRIALS = 30
 
+NOTHING = 1e-14  # relative to the value at the start, what counts as no loss
+MOVED = 0.05  # scores that move by more, without their tiny penalty, are not bounded
+
 HIDDEN = 16 * EPS  # rounding may hide a decrease of this fraction of the value
 
 N_VECTORS = 7  # of coefficients, in memory at the peak
@@ -72,8 +77,12 @@ def minimize(
     tol: float,
     max_iter: int,
     report: Report,
+    factors: NDArray[np.float64] | None = None,
 ) -> Solution:
     """Minimize the losses plus half the squared norm of the coefficients.
+
+    `factors` are those of the squared coefficients of columns, 1 by default; see `penalties`. If a
+    factor is 0 and the optimum is not finite, the solution ends "unbounded".
 
     It has converged when the gap is estimated to be below tol times the value, by the gradient at
     the solution, with scores that are computed from the coefficients. If they do not confirm what
@@ -81,7 +90,7 @@ def minimize(
 
     report(iteration, value, norm of the gradient) is called in each iteration.
     """
-    solver = _Solver(losses, coefficients, intercept, tol)
+    solver = _Solver(losses, coefficients, intercept, tol, factors)
     end: End | None = None
     iteration = 0
     while end is None:
@@ -101,7 +110,12 @@ class _Solver:
     """What is kept between Newton's iterations."""
 
     def __init__(
-        self, losses: Losses, coefficients: NDArray[np.float64], intercept: Any, tol: float
+        self,
+        losses: Losses,
+        coefficients: NDArray[np.float64],
+        intercept: Any,
+        tol: float,
+        factors: NDArray[np.float64] | None,
     ) -> None:
         self.losses, self.n_jobs, self.tol = losses, losses.n_jobs, tol
         self.coefficients = coefficients.copy()
@@ -112,12 +126,18 @@ class _Solver:
         self.n_steps = 0
         self.squares_before = self.squares_at_refresh = np.inf
         losses.start(coefficients, intercept)
+        self.is_free = np.zeros(0, bool)  # which coefficients have no penalty
+        if factors is not None:
+            per_column = self.w.size // max(len(factors), 1)
+            self.is_free = np.repeat(factors == 0, per_column)
+            factors = with_tiny(factors, losses.gradient_and_diagonal()[1])
+        self.penalty = Penalty(factors, self.n_jobs)
         self.value = self._value()
         self.start = self.best = Best(coefficients, losses.intercept, self.value)
         self.is_fresh, self.rounding = True, 8 * EPS * self.value
 
     def _value(self) -> float:
-        return float(self.losses.value + dot(self.w, self.w, self.n_jobs) / 2)
+        return float(self.losses.value + self.penalty.inner(self.w, self.w) / 2)
 
     def differentiate(self) -> float:
         """Compute the gradient, the preconditioner and a bound of the gap here.
@@ -128,18 +148,23 @@ class _Solver:
         require_finite(residual, self.n_jobs)
         require_finite(diagonal, self.n_jobs)
         r = residual.reshape(-1)
-        combine(-1.0, r, -1.0, self.w, self.n_jobs)
-        self.residual, self.squares = residual, dot(r, r, self.n_jobs)
+        combine(-1.0, r, -1.0, self.penalty.times(self.w), self.n_jobs)
+        self.residual, self.squares = residual, self.penalty.inverse(r)
+        factors = self.penalty.factors
         if self.sketch is None and self._is_slow():
-            self.sketch = sketch_of(self.losses.gram, diagonal, 1.0)
+            least = 1.0 if factors is None else float(factors.min())
+            self.sketch = sketch_of(self.losses.gram, diagonal, least)
         if self.sketch is not None:
             self.preconditioner: Preconditioner = self.sketch
             largest = float(self.sketch.roots.max()) ** 2
         else:
-            self.preconditioner = _diagonal_preconditioner(diagonal, self.n_jobs)
+            self.preconditioner = _diagonal_preconditioner(diagonal, factors, self.n_jobs)
             largest = float(diagonal.max(initial=1.0))
         self.least = 1 / max(1.0, largest)
-        return float(np.sqrt(self.squares))
+        if factors is not None:
+            scale = self.preconditioner.scale if self.sketch is None else self.sketch.scale
+            self.least = min(1.0, float((factors.reshape(len(scale), -1).T / scale).min()))
+        return float(np.sqrt(dot(r, r, self.n_jobs)))
 
     def _is_slow(self) -> bool:
         """Return whether the last step took long, and is not the last."""
@@ -188,6 +213,7 @@ class _Solver:
             self.losses,
             self.residual,
             self.preconditioner,
+            self.penalty,
             None if is_certified else self.least,
             self.forcing,
             self.small,
@@ -197,7 +223,7 @@ class _Solver:
         del self.residual, self.preconditioner
         d = step.coefficients.reshape(-1)
         penalty = Quadratic(
-            *(dot(a, b, self.n_jobs) for a, b in ((self.w, self.w), (self.w, d), (d, d)))
+            *(self.penalty.inner(a, b) for a, b in ((self.w, self.w), (self.w, d), (d, d)))
         )
         noise = max(HIDDEN * self.value, self.rounding)
         size = _line_search(self.losses, step, self.value, noise, penalty)
@@ -237,7 +263,45 @@ class _Solver:
             self.refresh()
             self.differentiate()
         gap = min(SLACK * self.squares / 2, self.value) + self.rounding
+        if self.is_free.any():
+            gap, end = self._without_tiny(gap, end)
         return Solution(self.coefficients, self.losses.intercept, self.value, gap, n_iter, end)
+
+    def _without_tiny(self, gap: float, end: End) -> tuple[float, End]:
+        """Leave out the tiny penalty of free coefficients; return the gap, and how the fit ended.
+
+        If that penalty keeps the optimum finite, it moves along with it, and the scores of some
+        rows do. What would follow from a penalty that is much smaller is a Newton step.
+        """
+        free = np.where(self.is_free, self.w, 0.0)
+        gradient, added = self.penalty.times(free), self.penalty.inner(free, free) / 2
+        full, self.value = self.value, self.value - added
+        is_attained = self.losses.loss.is_attained
+        if is_attained and self.value <= NOTHING * self.start.value:  # 0, its lower bound
+            return self.value + self.rounding, "converged"
+        if end != "converged":
+            return self.value + self.rounding, end
+        if "preconditioner" not in vars(self):
+            self.differentiate()
+        assert self.penalty.factors is not None
+        smaller = np.where(self.is_free, 1e-3, 1.0) * self.penalty.factors
+        step = _find_step(
+            self.losses,
+            gradient.reshape(self.coefficients.shape),
+            self.preconditioner,
+            Penalty(smaller, self.n_jobs),
+            None,
+            1e-3,
+            0.0,
+            FEW_STEPS,
+        )
+        decrease = added - step.slope / 2
+        gap = min(gap + 2 * decrease, self.value + self.rounding)
+        if not is_attained and self.losses.power_of_scores(step.coefficients) > MOVED**8:
+            return gap, "unbounded"
+        if decrease > max(self.tol, EXACT) * full:
+            return gap, "rounding" if is_attained else "unbounded"
+        return gap, "converged"
 
 
 @dataclass(frozen=True)
@@ -278,6 +342,7 @@ def _find_step(
     losses: Losses,
     residual: NDArray[np.float64],
     preconditioner: Preconditioner,
+    penalty: Penalty,
     least: float | None,
     forcing: float,
     small: float,
@@ -299,7 +364,7 @@ def _find_step(
     while norm > stop and k < MAX_CG_STEPS:
         product = losses.hessian_product(direction, product)
         h = product.reshape(-1)
-        combine(1.0, h, 1.0, p, n_jobs)
+        penalty.add_to(h, 1.0, p)
         curvature = dot(p, h, n_jobs)
         if not curvature > 0:
             break
@@ -311,7 +376,7 @@ def _find_step(
         before, norm = norm, preconditioner.divide(residual, product)
         total += decrease
         if bound is None:
-            remaining = dot(r, r, n_jobs) / 2
+            remaining = penalty.inverse(r) / 2
         else:
             bound.advance(size, norm / before)
             remaining = bound.error(norm) / 2
@@ -322,9 +387,13 @@ def _find_step(
     return NewtonStep(out, -2 * total, norm, remaining, k)
 
 
-def _diagonal_preconditioner(diagonal: NDArray[np.float64], n_jobs: int | None) -> Diagonal:
+def _diagonal_preconditioner(
+    diagonal: NDArray[np.float64], factors: NDArray[np.float64] | None, n_jobs: int | None
+) -> Diagonal:
     """Return the preconditioner for a diagonal of the Hessian, which is overwritten."""
-    rescale(diagonal.reshape(-1), DIAGONAL_SHARE, 1.0, n_jobs)
+    rescale(diagonal.reshape(-1), DIAGONAL_SHARE, 1.0 if factors is None else 0.0, n_jobs)
+    if factors is not None:
+        combine(1.0, diagonal.reshape(-1), 1.0, factors, n_jobs)
     return Diagonal(diagonal, n_jobs)
 
 

@@ -206,6 +206,16 @@ class Losses(Objective):
             intercept_penalty=self.intercept_search.penalty,
         )
 
+    def power_of_scores(self, direction: Vector) -> float:
+        """Return the sum of the scores of a direction to the eighth: above x**8 if one is above x.
+
+        The intercept follows the direction.
+        """
+        change, shift = self._scores_along(direction)
+        (power,) = self.rows.total(contributions.eighth_powers, change, shift=shift)
+        self.n_products += 1
+        return float(power)
+
     def hessian_product(self, direction: Vector, out: Vector | None) -> Vector:
         """Return the Hessian times a direction; it is written to `out`, if that is given."""
         self._last, self._last_shift = self._scores_along(direction)

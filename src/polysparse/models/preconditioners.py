@@ -56,6 +56,7 @@ class Sketch:
     """
 
     def __init__(self, gram: Gram, scale: NDArray[np.float64], n_vectors: int) -> None:
+        self.scale = scale
         self.roots = np.sqrt(scale)[:, np.newaxis]
         # With R = diag(roots) and random vectors V, the sketch of S = R^-1 matrix R^-1 is
         # S V (V' S V)^-1 (S V)'. By Woodbury's identity, (1 + sketch)^-1 is 1 - Y' G^-1 Y with

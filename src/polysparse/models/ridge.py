@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +38,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     alpha : float, default=1.0
         Strength of the penalty, at least 0.
     {features}
+    {penalty_factors}
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     {tol}
@@ -46,13 +48,13 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
+    coef_ : ndarray of float64 of shape (n_columns,) or (n_targets, n_columns)
         Coefficients, in the order of `column_space_`.
-    intercept_ : float
+    intercept_ : float, or ndarray of float64 of shape (n_targets,)
         The intercept.
     {fitted_columns}
     n_iter_ : int
-        Number of iterations.
+        Number of iterations; of several targets, the largest one.
     {fitted_features}
 
     See Also
@@ -82,6 +84,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         "alpha": RealRange(may_be_zero=True),
     }
     _n_vectors = least_squares.N_VECTORS
+    _multi_output = True
 
     def __init__(
         self,
@@ -94,6 +97,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         categorical_features: Any = "from_dtype",
         columns: Any = "all",
         feature_names: Any = None,
+        penalty_factors: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 5000,
@@ -113,6 +117,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
             max_iter,
             n_jobs,
             verbose,
+            penalty_factors,
         )
         self.alpha = alpha
 
@@ -123,8 +128,9 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The data. The blocks of a dask array are computed once, and fitted to where they are.
-        y : array-like or dask array of shape (n_samples,)
-            The targets.
+        y : array-like or dask array of shape (n_samples,), or array-like of shape \
+(n_samples, n_targets)
+            The targets. Several are fitted one after the other.
         sample_weight : float, array-like or dask array of shape (n_samples,), optional
             Non-negative weights of the rows.
 
@@ -136,11 +142,40 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         return self._fit(X, y, sample_weight)  # type: ignore[no-any-return]
 
     def _make_loss(self, rows: RowStore) -> SquaredLoss:
-        return SquaredLoss()
+        return SquaredLoss(1 / self._strength, n_targets=rows.count_targets())
+
+    @property
+    def _has_factors(self) -> bool:
+        """Whether coefficients are penalized differently, for which Newton's method is used."""
+        return self.penalty_factors is not None and self.alpha > 0
+
+    @property
+    def _strength(self) -> float:
+        """What Newton's method divides the weights of rows by."""
+        return float(self.alpha) if self._has_factors else 1.0
+
+    @property
+    def _unit(self) -> float:
+        return 2 * self._strength if self._has_factors else 1.0
 
     def _solve(
         self, columns: ColumnSpace, rows: RowStore, loss: Any, last: dict[str, Any]
     ) -> Solution:
+        if loss.n_targets is None:
+            return self._solve_one(columns, rows, loss, last)
+        solutions = []
+        for target in range(loss.n_targets):
+            one = replace(loss, target=target)
+            rows.set_targets(columns, one)
+            solutions.append(self._solve_one(columns, rows, one, last))
+        return Solution.of_several(solutions)
+
+    def _solve_one(
+        self, columns: ColumnSpace, rows: RowStore, loss: Any, last: dict[str, Any]
+    ) -> Solution:
+        """Return the solution for one target."""
+        if self._has_factors:
+            return super()._solve(columns, rows, loss, last)
         errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
         return least_squares.minimize(
             errors,
@@ -151,7 +186,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         )
 
     def _set_solution(self, solution: Solution, loss: Any) -> None:
-        self.coef_ = solution.coefficients
+        self.coef_ = np.ascontiguousarray(solution.coefficients.T)
         self.intercept_ = solution.intercept
         self.n_iter_ = solution.n_iter
 
@@ -166,10 +201,15 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of float64 of shape (n_samples,)
+        ndarray of float64 of shape (n_samples,) or (n_samples, n_targets)
             Predicted targets.
         """
         return self._response(self._scores(X), "predict")
 
     def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
         return scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

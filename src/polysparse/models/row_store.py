@@ -41,6 +41,9 @@ class RowStore(Protocol):
     def count_classes(self) -> ClassWeights:
         """Return the classes in y, and their weights; raise ValueError if y has no classes."""
 
+    def count_targets(self) -> int | None:
+        """Return the number of columns of y; None if it has one dimension."""
+
     def describe_targets(self) -> TargetRange:
         """Return the range of y, which are numbers."""
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polysparse.models.vectors import dot
 
-End = Literal["converged", "max_iter", "rounding"]
+End = Literal["converged", "max_iter", "rounding", "unbounded"]
 
 Report = Callable[[int, float, float], None]  # of an iteration, the value, the gradient's norm
 
@@ -32,9 +32,10 @@ class Solution:
         Upper bound of how far the value is above the minimum.
     n_iter : int
         Number of iterations.
-    end : {"converged", "max_iter", "rounding"}
+    end : {"converged", "max_iter", "rounding", "unbounded"}
         Why the solver stopped. "rounding": a lower value than this could not be found, because of
-        rounding errors, but it may not be as close to the minimum as it should be.
+        rounding errors, but it may not be as close to the minimum as it should be. "unbounded":
+        the value has converged, but without a penalty no finite coefficients are optimal.
     """
 
     coefficients: NDArray[np.float64]
@@ -43,6 +44,20 @@ class Solution:
     gap: float
     n_iter: int
     end: End
+
+    @classmethod
+    def of_several(cls, parts: list[Solution]) -> Solution:
+        """Return the solutions of several targets as one, whose value is their sum."""
+        ends = [part.end for part in parts]
+        worst = next((end for end in ("max_iter", "rounding", "unbounded") if end in ends), None)
+        return cls(
+            np.stack([part.coefficients for part in parts], axis=1),
+            np.array([part.intercept for part in parts]),
+            sum(part.value for part in parts),
+            sum(part.gap for part in parts),
+            max(part.n_iter for part in parts),
+            "converged" if worst is None else worst,
+        )
 
 
 EPS = float(np.finfo(np.float64).eps)

@@ -22,6 +22,13 @@ from polysparse.models.solution import Solution
 INTERCEPT_SCALING = RealRange(may_be_zero=False, may_be_infinite=True)
 
 
+def _strengths(model: Any) -> tuple[float, float]:
+    """Return what losses are multiplied by, and the penalty of the squared intercept."""
+    if not model._has_penalty:
+        return 1.0, 0.0
+    return float(model.C), 1 / float(model.intercept_scaling) ** 2
+
+
 @documented
 class PolynomialLinearSVC(PolynomialClassifier):
     """Linear support vector classification on polynomial features that are never built.
@@ -40,8 +47,11 @@ class PolynomialLinearSVC(PolynomialClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the strength of the penalty, above 0.
+        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
+        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
+        says so.
     {features}
+    {penalty_factors}
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     intercept_scaling : float, default=1.0
@@ -106,6 +116,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
         categorical_features: Any = "from_dtype",
         columns: Any = "all",
         feature_names: Any = None,
+        penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
@@ -128,6 +139,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
             max_iter,
             n_jobs,
             verbose,
+            penalty_factors,
         )
         self.C = C
         self.intercept_scaling = intercept_scaling
@@ -138,8 +150,8 @@ class PolynomialLinearSVC(PolynomialClassifier):
         found = rows.count_classes()
         self._class_factors(found.classes, found.weights)  # raises if they are not valid
         factors = self._class_weights(found.classes, found.weights)
-        penalty = 1 / float(self.intercept_scaling) ** 2
-        return SquaredHingeLoss(found.classes, 2 * float(self.C), factors, penalty)
+        strength, penalty = _strengths(self)
+        return SquaredHingeLoss(found.classes, 2 * strength, factors, penalty)
 
     def _set_solution(self, solution: Solution, loss: Any) -> None:
         super()._set_solution(solution, loss)
@@ -161,10 +173,13 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the strength of the penalty, above 0.
+        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
+        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
+        says so.
     epsilon : float, default=0.0
         Errors up to this size have no loss.
     {features}
+    {penalty_factors}
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     intercept_scaling : float, default=1.0
@@ -207,7 +222,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
     _kind = "svr"
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
         **PolynomialModel._ranges,
-        "C": RealRange(may_be_zero=False),
+        "C": RealRange(may_be_zero=False, may_be_infinite=True),
         "epsilon": RealRange(may_be_zero=True),
         "intercept_scaling": INTERCEPT_SCALING,
     }
@@ -225,6 +240,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
         categorical_features: Any = "from_dtype",
         columns: Any = "all",
         feature_names: Any = None,
+        penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         tol: float = 1e-6,
@@ -246,6 +262,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
             max_iter,
             n_jobs,
             verbose,
+            penalty_factors,
         )
         self.C = C
         self.epsilon = epsilon
@@ -273,13 +290,17 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
 
     def _make_loss(self, rows: RowStore) -> SquaredTubeLoss:
         _, weights = rows.describe()
-        if not 0 < 2 * self.C * weights.total < np.inf:
+        strength, penalty = _strengths(self)
+        if not 0 < 2 * strength * weights.total < np.inf:
             raise ValueError(
                 f"C={self.C} times sample_weight is not above 0, or not finite. Bring C and "
                 "weights closer to 1."
             )
-        penalty = 1 / float(self.intercept_scaling) ** 2
-        return SquaredTubeLoss(float(self.epsilon), 2 * float(self.C), penalty)
+        return SquaredTubeLoss(float(self.epsilon), 2 * strength, penalty)
+
+    @property
+    def _has_penalty(self) -> bool:
+        return bool(np.isfinite(self.C))
 
     def _set_solution(self, solution: Solution, loss: Any) -> None:
         self.coef_ = solution.coefficients

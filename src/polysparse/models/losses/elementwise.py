@@ -28,6 +28,7 @@ class ElementwiseLoss:
     """
 
     n_scores = 1
+    is_attained = False
     is_self_bounded = False
 
     def evaluate(self, targets: Any, scores: Any) -> tuple[Any, Any, Any]:

@@ -40,6 +40,7 @@ class SquaredHingeLoss(CompiledLoss):
     class_factors: NDArray[np.float64]
     intercept_penalty: float
     kernel = "squared_hinge"
+    is_attained = True
     is_self_bounded = True
 
     @property

@@ -117,6 +117,8 @@ class Loss(Protocol):
     ----------
     n_scores : int
         Number of scores of a row, which is the number of coefficients of a column.
+    is_attained : bool
+        Whether there are always finite coefficients with the least loss, as for squared errors.
     is_self_bounded : bool
         Whether the curvature of a row is at most its weight, and its squared gradient at most twice
         its weight times its loss. Then the weights bound the effect of rounding errors of scores.
@@ -124,6 +126,9 @@ class Loss(Protocol):
 
     @property
     def n_scores(self) -> int: ...
+
+    @property
+    def is_attained(self) -> bool: ...
 
     @property
     def is_self_bounded(self) -> bool: ...

@@ -30,6 +30,7 @@ class LogLoss:
 
     classes: NDArray[Any]
     factors: NDArray[np.float64]
+    is_attained = False
     is_self_bounded = True
 
     @property

@@ -19,16 +19,24 @@ class SquaredLoss(ElementwiseLoss):
     ----------
     factor : float, default=1.0
         What the weights of rows are multiplied by.
+    n_targets : int, optional
+        Number of targets, if y is a table.
+    target : int, default=0
+        Which of them is encoded.
     """
 
     factor: float = 1.0
+    n_targets: int | None = None
+    target: int = 0
+    is_attained = True
     is_self_bounded = True
 
     def encode(
         self, y: NDArray[Any], weights: RowArray, offset: RowArray | None = None
     ) -> tuple[NDArray[Any], RowArray]:
         """Return targets and weights."""
-        targets, weights = super().encode(y, weights, offset)
+        own = y if self.n_targets is None else y[:, self.target]
+        targets, weights = super().encode(own, weights, offset)
         return targets, weights * self.factor
 
     def evaluate(self, targets: Any, scores: Any) -> tuple[Any, Any, Any]:

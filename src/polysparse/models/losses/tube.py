@@ -32,6 +32,7 @@ class SquaredTubeLoss(CompiledLoss):
     factor: float
     intercept_penalty: float
     kernel = "squared_tube"
+    is_attained = True
     is_self_bounded = True
 
     @property
