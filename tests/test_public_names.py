@@ -96,7 +96,7 @@ def instances():
     yield (
         polysparse.PolynomialLogisticRegression().fit(X, Y),
         f"""{MODEL} C class_weight classes_ warm_start
-        decision_function predict_log_proba predict_proba""",
+        decision_function plot_calibration predict_log_proba predict_proba""",
     )
     yield polysparse.PolynomialPoissonRegressor().fit(X, Y), f"{MODEL} {AMOUNTS}"
     yield polysparse.PolynomialGammaRegressor().fit(X, Y), f"{MODEL} {AMOUNTS}"

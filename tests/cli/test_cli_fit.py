@@ -161,9 +161,12 @@ def test_classes_are_tested_by_accuracy_and_log_loss(data, model, tmp_path, caps
     run("fit", data, "-o", model, "--quiet", "--test", test)
     scores = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
     fitted = load_model(model)
+    shares = np.unique(Y[:40], return_counts=True)[1] / 40
     assert scores == {
         "accuracy": f"{accuracy_score(Y[:40], fitted.predict(TEST)):.6g}",
         "log loss": f"{log_loss(Y[:40], fitted.predict_proba(TEST)):.6g}",
+        "accuracy of the majority": f"{shares.max():.6g}",
+        "log loss of the shares": f"{-np.sum(shares * np.log(shares)):.6g}",
     }
 
 

@@ -50,8 +50,8 @@ from polysparse.files.table_source import TableReading
 from polysparse.files.targets import require_not_held, require_writable_file
 from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes, require_memory, require_within
-from polysparse.stream.predict import score_classes, score_regression
 from polysparse.stream.resources import Resources
+from polysparse.stream.scores import score_classes, score_regression
 from polysparse.stream.whole import bytes_of_whole, read_whole
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.variables import CategoricalVariable
@@ -398,8 +398,10 @@ def _print_summary(options: argparse.Namespace, source: Source, model: Any) -> N
     if options.quiet:
         return
     n_iter = int(np.max(model.n_iter_))
+    is_binary = len(getattr(model, "classes_", ())) == 2
     parts = [
         f"{options.model} {'' if options.model in ('svc', 'svr') else 'regression'}".rstrip(),
+        *([f"positive class {model.classes_[1]}"] if is_binary else []),
         f"{source.summary.n_rows:,} rows",
         f"{model.coef_.shape[-1]:,} columns",
         f"{n_iter:,} iteration{'s' * (n_iter != 1)}",
@@ -418,5 +420,12 @@ def _print_scores(
         resources = Resources(options.max_memory, options.jobs, progress)
         scores = score(test, model, resources, file, offsets_of(options, test))
     print_dropped(test, source.path, options)
+    bins = scores.pop("calibration", None)
     for name, value in scores.items():
-        print(f"{name}\t{value:.6g}")
+        print(f"{name}\t{value:.6g}" if isinstance(value, float) else f"{name}\t{value}")
+    if bins is not None:
+        print("predicted\tmean\ttrue\trows")
+        for mean, share, i in zip(*bins.points(), strict=True):
+            print(
+                f"{i / 10:.1f}-{(i + 1) / 10:.1f}\t{mean:.4f}\t{share:.4f}\t{bins.weights[i]:.0f}"
+            )

@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from polysparse.basis.degrees import Degree
 from polysparse.dispatch import dispatch
+from polysparse.estimators.shared import IntegerRange
+from polysparse.models.calibration import CalibrationBins
 from polysparse.models.classifier import PolynomialClassifier
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.logistic import LogLoss, log_probabilities, probabilities
+from polysparse.models.plotting import draw_calibration
 from polysparse.models.row_store import RowStore
+from polysparse.models.sample_weight import as_weights
 from polysparse.models.solution import Solution
 
 
@@ -166,6 +170,50 @@ class PolynomialLogisticRegression(PolynomialClassifier):
             Logarithms of probabilities, in the order of `classes_`.
         """
         return self._response(self._scores(X), "predict_log_proba")
+
+    def plot_calibration(
+        self, X: Any, y: Any, *, n_bins: int = 10, sample_weight: Any = None, ax: Any = None
+    ) -> Any:
+        """Draw how often a class is the true one against its predicted probability.
+
+        Rows are divided into bins of probabilities, of equal widths. Where the line is on the
+        diagonal, probabilities are what they say.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data; preferably rows that the model was not fitted to.
+        y : array-like of shape (n_samples,)
+            The true classes.
+        n_bins : int, default=10
+            Number of bins.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes, with a line for the second class, or for each class if there are more.
+        """
+        IntegerRange(1).require("n_bins", n_bins)
+        probabilities = self.predict_proba(X)
+        true = np.asarray(y)
+        if true.shape != (len(probabilities),):
+            raise ValueError(
+                f"y has shape {true.shape}; one class for each of the {len(probabilities)} rows of "
+                "X is needed."
+            )
+        weights = as_weights(sample_weight, len(true))
+        first = 1 if len(self.classes_) == 2 else 0
+        bins = {
+            self.classes_[c]: CalibrationBins.of(
+                probabilities[:, c], true == self.classes_[c], int(n_bins), weights
+            )
+            for c in range(first, len(self.classes_))
+        }
+        return draw_calibration(bins, ax)
 
     def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[Any]:
         if method not in ("predict_proba", "predict_log_proba"):

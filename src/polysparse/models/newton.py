@@ -295,13 +295,12 @@ class _Solver:
             0.0,
             FEW_STEPS,
         )
-        decrease = added - step.slope / 2
-        gap = min(gap + 2 * decrease, self.value + self.rounding)
+        decrease, most = added - step.slope / 2, self.value + self.rounding
         if not is_attained and self.losses.power_of_scores(step.coefficients) > MOVED**8:
-            return gap, "unbounded"
+            return most, "unbounded"
         if decrease > max(self.tol, EXACT) * full:
-            return gap, "rounding" if is_attained else "unbounded"
-        return gap, "converged"
+            return most, "rounding" if is_attained else "unbounded"
+        return min(gap + 2 * decrease, most), "converged"
 
 
 @dataclass(frozen=True)

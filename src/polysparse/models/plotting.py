@@ -1,4 +1,4 @@
-"""Plots of a model: its heaviest terms as bars, its pairs of groups as a heat map."""
+"""Plots of a model: its heaviest terms, its pairs of groups, whether its probabilities are true."""
 
 from __future__ import annotations
 
@@ -15,10 +15,16 @@ COLOURS = {1: "#2166ac", -1: "#f4a582"}  # dark and light, so that signs differ 
 INCHES_PER_BAR, INCHES_PER_LINE, WIDTH = 0.27, 0.14, 8.0
 
 
-def draw_terms(table: dict[str, list[Any]], ax: Any = None, make_figure: Any = None) -> Any:
+def draw_terms(
+    table: dict[str, list[Any]],
+    ax: Any = None,
+    make_figure: Any = None,
+    positive: Any = None,
+) -> Any:
     """Draw a bar for each term of a table, the heaviest on top, and return the axes.
 
-    Without axes, a figure is made: by default one that pyplot shows.
+    Without axes, a figure is made: by default one that pyplot shows. `positive` is the class that
+    positive weights speak for, if there are two.
     """
     weights, labels = table["weight"], _labels(table)
     if ax is None:
@@ -41,7 +47,7 @@ def draw_terms(table: dict[str, list[Any]], ax: Any = None, make_figure: Any = N
     ax.set_ylim(max(len(weights), 1) - 0.4, -0.6)  # the heaviest on top
     ax.margins(x=0.16)  # room for the numbers
     ax.axvline(0, color="0.3", lw=0.8)
-    ax.set_xlabel("weight")
+    ax.set_xlabel("weight" if positive is None else f"weight, for {_in_lines(str(positive))}")
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", color="0.9", lw=0.8)
     ax.set_axisbelow(True)
@@ -147,4 +153,34 @@ def draw_importance(table: dict[str, list[Any]], ax: Any = None, make_figure: An
     ax.spines[:].set_visible(False)
     ax.grid(False)  # a style may have turned it on
     ax.tick_params(length=0)
+    return ax
+
+
+# ------------------------------------------------------------------------------------ calibration
+
+SMALLEST, LARGEST = 4.0, 12.0  # markers, of bins with few and with most rows
+
+
+def draw_calibration(bins: dict[Any, Any], ax: Any = None, make_figure: Any = None) -> Any:
+    """Draw a line for each class, given its CalibrationBins, and return the axes.
+
+    Without axes, a figure is made, as in `draw_terms`.
+    """
+    if ax is None:
+        make_figure = make_figure or require_matplotlib("matplotlib.pyplot").figure
+        ax = make_figure(figsize=(5.0, 5.0), layout="constrained").subplots()
+    ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--")
+    for label, own in bins.items():
+        predicted, observed, which = own.points()
+        (line,) = ax.plot(predicted, observed, lw=1.2, label=_in_lines(str(label)))
+        shares = own.weights[which] / own.weights.max(initial=1.0)
+        sizes = (SMALLEST + (LARGEST - SMALLEST) * np.sqrt(shares)) ** 2
+        ax.scatter(predicted, observed, sizes, color=line.get_color(), edgecolor="white", zorder=3)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.set_xlabel("predicted probability")
+    ax.set_ylabel("share of rows in which it is true")
+    ax.legend(title="class", frameon=False)
+    ax.grid(color="0.9", lw=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax

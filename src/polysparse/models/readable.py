@@ -104,7 +104,9 @@ class ReadableMixin:
         matplotlib.axes.Axes
             The axes.
         """
-        return draw_terms(self._top(n, X, feature_names), ax)
+        classes: Any = getattr(self, "classes_", ())
+        positive = classes[1] if len(classes) == 2 else None
+        return draw_terms(self._top(n, X, feature_names), ax, positive=positive)
 
     def importance(self, X: Any = None, *, by: str = "group", feature_names: Any = None) -> Any:
         """Return the importance of each group and interaction of groups.

@@ -1,9 +1,8 @@
-"""Predict the rows of a file in bounded memory, and compare predictions with its labels."""
+"""Predict the rows of a file in bounded memory."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.files.archive import JSON_FACTOR
-from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
 from polysparse.files.source import Source
 from polysparse.machine import require_within
@@ -71,47 +69,3 @@ def with_offsets(model: Any, offsets: Any) -> Callable[[Any], NDArray[Any]]:
     `offsets.take(n)` returns those of the next n rows.
     """
     return lambda X: model.predict(X, offset=offsets.take(X.shape[0]))
-
-
-def score_regression(
-    source: Source, model: Any, resources: Resources, file: ModelFile, offsets: Any = None
-) -> dict[str, float]:
-    """Return R2 and the root of the mean squared error on the labels of a file."""
-    errors, n_rows, mean, spread = 0.0, 0, 0.0, 0.0
-    predict = model.predict if offsets is None else with_offsets(model, offsets)
-    for predicted, labels in iter_predictions(source, predict, resources, file):
-        errors += float(np.sum((predicted - labels) ** 2))
-        # Spreads of blocks about their own means are joined, so that nothing cancels.
-        block_mean, n_block = float(labels.mean()), len(labels)
-        apart = (block_mean - mean) ** 2 * n_rows * n_block / (n_rows + n_block)
-        spread += float(np.sum((labels - block_mean) ** 2)) + apart
-        mean += (block_mean - mean) * n_block / (n_rows + n_block)
-        n_rows += n_block
-    return {
-        "R2": 1 - errors / spread if spread else math.nan,
-        "RMSE": math.sqrt(errors / n_rows) if n_rows else math.nan,
-    }
-
-
-def score_classes(
-    source: Source, model: Any, resources: Resources, file: ModelFile, offsets: Any = None
-) -> dict[str, float]:
-    """Return accuracy and log loss on the labels of a file."""
-    hits, loss, n_rows = 0, 0.0, 0
-    for logs, labels in iter_predictions(source, model.predict_log_proba, resources, file):
-        if source.classes is not None:
-            labels = source.classes[labels.astype(np.int64)]
-        true = np.searchsorted(model.classes_, labels)
-        known = model.classes_[np.minimum(true, len(model.classes_) - 1)] == labels
-        if not known.all():
-            first = labels[~known][0]
-            shown = f"{first:g}" if source.classes is None else repr(first)
-            raise FileFault(
-                f"{source.path} has the label {shown}, which the model was not "
-                "fitted on: fit it on data with every label."
-            )
-        hits += int(np.count_nonzero(np.argmax(logs, axis=1) == true))
-        loss -= float(np.sum(logs[np.arange(len(true)), true]))
-        n_rows += len(true)
-    rows = n_rows or math.nan
-    return {"accuracy": hits / rows, "log loss": loss / rows}
