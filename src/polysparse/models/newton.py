@@ -58,6 +58,7 @@ FLAT = 0.1
 MAX_TRIALS = 30
 
 NOTHING = 1e-14  # relative to the value at the start, what counts as no loss
+SMALLER = 1e-3  # the factor of a tiny penalty that is compared with it
 MOVED = 0.05  # scores that move by more, without their tiny penalty, are not bounded
 
 HIDDEN = 16 * EPS  # rounding may hide a decrease of this fraction of the value
@@ -270,8 +271,9 @@ class _Solver:
     def _without_tiny(self, gap: float, end: End) -> tuple[float, End]:
         """Leave out the tiny penalty of free coefficients; return the gap, and how the fit ended.
 
-        If that penalty keeps the optimum finite, it moves along with it, and the scores of some
-        rows do. What would follow from a penalty that is much smaller is a Newton step.
+        If only that penalty keeps the optimum finite, a much smaller one moves it, and the scores
+        of some rows with it: a Newton step tells. Another one, for the whole gradient, tells how
+        much lower the loss is at its own minimum.
         """
         free = np.where(self.is_free, self.w, 0.0)
         gradient, added = self.penalty.times(free), self.penalty.inner(free, free) / 2
@@ -283,24 +285,33 @@ class _Solver:
             return self.value + self.rounding, end
         if "preconditioner" not in vars(self):
             self.differentiate()
+        most = self.value + self.rounding
+        if not is_attained:
+            step = self._step_without_tiny(gradient.copy())
+            if self.losses.power_of_scores(step.coefficients) > MOVED**8:
+                return most, "unbounded"
+        decrease = added - self._step_without_tiny(self.residual.reshape(-1) + gradient).slope / 2
+        if decrease > max(self.tol, EXACT) * full:
+            return most, "rounding"
+        return min(gap + 2 * decrease, most), "converged"
+
+    def _step_without_tiny(self, residual: NDArray[np.float64]) -> NewtonStep:
+        """Return a Newton step with a much smaller penalty of free coefficients.
+
+        residual, the negative gradient, is overwritten.
+        """
         assert self.penalty.factors is not None
-        smaller = np.where(self.is_free, 1e-3, 1.0) * self.penalty.factors
-        step = _find_step(
+        smaller = np.where(self.is_free, SMALLER, 1.0) * self.penalty.factors
+        return _find_step(
             self.losses,
-            gradient.reshape(self.coefficients.shape),
+            residual.reshape(self.coefficients.shape),
             self.preconditioner,
             Penalty(smaller, self.n_jobs),
             None,
-            1e-3,
+            SMALLER,
             0.0,
             FEW_STEPS,
         )
-        decrease, most = added - step.slope / 2, self.value + self.rounding
-        if not is_attained and self.losses.power_of_scores(step.coefficients) > MOVED**8:
-            return most, "unbounded"
-        if decrease > max(self.tol, EXACT) * full:
-            return most, "rounding" if is_attained else "unbounded"
-        return min(gap + 2 * decrease, most), "converged"
 
 
 @dataclass(frozen=True)
