@@ -391,5 +391,5 @@ def test_weights_and_classes():
     refused("y has 1 class, 7", rows, np.full(150, 7))
     refused("Unknown label type: continuous", rows, TARGETS["ridge"])
     refused("Unknown label type: continuous", rows, np.where(TARGETS["two"] > 0, 1e300, 0.0))
-    refused("C must be a finite number above 0", rows, C=-1)
+    refused("C must be a number above 0, or infinite", rows, C=-1)
     refused("X has no rows", lazily(X[:0], [0]), TARGETS["two"][:0])

@@ -261,7 +261,7 @@ def test_columns_that_are_missing_or_of_another_type(spark):
         ({"labelCol": "other"}, "Column 'other' does not exist"),
         ({"weightCol": "other"}, "Column 'other' does not exist"),
         ({"featuresCol": "label"}, "Column 'label' must hold vectors"),
-        ({"C": -1.0}, "C must be a finite number above 0; got -1.0"),
+        ({"C": -1.0}, "C must be a number above 0, or infinite; got -1.0"),
         ({"maxIter": 0}, r"maxIter must be an int \(at least 1\)"),
         ({"columns": "some"}, "columns must be"),
         ({"columns": [3, 2]}, "columns must increase"),
