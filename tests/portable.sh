@@ -6,6 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 out=$(pwd)/build/portable
 mkdir -p "$out"
+rm -f "$out"/*.exe
 
 try() { # what it is, command to run it under, compiler and flags
     what=$1
@@ -17,10 +18,11 @@ try() { # what it is, command to run it under, compiler and flags
         return
     fi
     for driver in golden_driver.cpp kernels; do
-        "$@" -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread -Isrc/kernels \
+        exe=$out/$driver-$(echo "$@" | cksum | cut -d ' ' -f 1).exe
+        test -e "$exe" || "$@" -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread -Isrc/kernels \
             $(find "tests/$driver" src/kernels -name '*.cpp' -not -path '*/bindings/*') \
-            -o "$out/driver.exe"
-        echo "$what, $driver: $($under "$out/driver.exe")"
+            -o "$exe"
+        echo "$what, $driver: $($under "$exe")"
     done
 }
 
