@@ -22,7 +22,8 @@ try() { # what it is, command to run it under, compiler and flags
         test -e "$exe" || "$@" -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread -Isrc/kernels \
             $(find "tests/$driver" src/kernels -name '*.cpp' -not -path '*/bindings/*') \
             -o "$exe"
-        echo "$what, $driver: $($under "$exe")"
+        result=$($under "$exe")
+        echo "$what, $driver: $result"
     done
 }
 
