@@ -5,8 +5,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 out=$(pwd)/build/portable
+rm -rf "$out"
 mkdir -p "$out"
-rm -f "$out"/*.exe
 
 try() { # what it is, command to run it under, compiler and flags
     what=$1
@@ -17,14 +17,23 @@ try() { # what it is, command to run it under, compiler and flags
         echo "$what: left out, $1${emulator:+ or $emulator} is not here"
         return
     fi
-    for driver in golden_driver.cpp kernels; do
-        exe=$out/$driver-$(echo "$@" | cksum | cut -d ' ' -f 1).exe
-        test -e "$exe" || "$@" -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread -Isrc/kernels \
-            $(find "tests/$driver" src/kernels -name '*.cpp' -not -path '*/bindings/*') \
-            -o "$exe"
-        result=$($under "$exe")
+    built=$out/$(echo "$@" | cksum | cut -d ' ' -f 1)
+    test -e "$built/done" || build "$@"
+    for driver in golden kernels; do
+        result=$($under "$built/$driver.exe")
         echo "$what, $driver: $result"
     done
+}
+
+build() { # compiler and flags; each source is compiled once, for both drivers, into $built
+    mkdir -p "$built"
+    find src/kernels tests/kernels tests/golden_driver.cpp -name '*.cpp' -not -path '*/bindings/*' |
+        built=$built xargs -P "$(nproc)" -I {} sh -c \
+            'source=$1; shift; "$@" -c "$source" -o "$built/$(echo "$source" | tr / -).o"' - {} \
+            "$@" -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread -Isrc/kernels
+    "$@" -pthread "$built"/src-*.o "$built"/tests-golden_driver.cpp.o -o "$built/golden.exe"
+    "$@" -pthread "$built"/src-*.o "$built"/tests-kernels-*.o -o "$built/kernels.exe"
+    touch "$built/done"
 }
 
 # What CMakeLists.txt finds out.
