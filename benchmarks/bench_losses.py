@@ -1,0 +1,159 @@
+"""Counts and margins on expansions that are never built, against fits to built matrices.
+
+Both sides run in one process, in turn; the best of several times counts; every timed fit is checked.
+Fits count if their objective is within a gap of the best one known. Fits to built matrices include
+the expansion.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import PoissonRegressor
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.svm import LinearSVC
+
+import measure
+from bench_core import DATA, Reached, Report, random_csr, say
+from bench_models import GAP, OURS, Fitted, Problem, print_fits, read, time_problem
+from polysparse import PolynomialLinearSVC, PolynomialPoissonRegressor
+from polysparse.machine import threads_for
+
+LBFGS, GLUM = "PoissonRegressor, lbfgs", "glum, irls-cg"
+DUAL, PRIMAL = "LinearSVC, dual", "LinearSVC, primal"
+HINGE_GAP = 1e-4
+TARGETS = {LBFGS: 5.0, GLUM: 3.0, DUAL: 2.0, PRIMAL: 2.0}
+N_FEATURES, N_STORED = 3_000, 12
+
+
+def counts(n_rows: int) -> tuple[Any, NDArray[Any]]:
+    """Rows of so many ones, and counts whose logarithms depend on features and their products."""
+    rng = np.random.default_rng(0)
+    X = random_csr(rng, np.full(n_rows, N_STORED), N_FEATURES)
+    X.data[:] = 1
+    single, left, right = rng.standard_normal((3, N_FEATURES))
+    scores = X @ single + (X @ left) * (X @ right) / 4
+    scores *= 0.5 / scores.std()
+    return X, rng.poisson(np.exp(scores - 1))
+
+
+def poisson_problem(X: Any, y: NDArray[Any], alpha: float) -> Problem:
+    """A regression of counts."""
+    built = PolynomialFeatures(2, include_bias=False).fit_transform(X)
+
+    def objective(coefficients: NDArray[Any], intercept: Any) -> float:
+        """Half the mean deviance, but for what only depends on y, plus the penalty."""
+        scores = built @ coefficients + intercept
+        return float(np.mean(np.exp(scores) - y * scores) + alpha * coefficients @ coefficients / 2)
+
+    theirs = {LBFGS: partial(make_lbfgs, alpha)}
+    if find_spec("glum"):
+        theirs[GLUM] = partial(make_glum, alpha)
+    tols = {OURS: 1e-5, LBFGS: 1e-5, GLUM: 1e-5}
+    return Problem("Poisson", partial(make_ours, alpha), theirs, objective, tols, TARGETS[LBFGS])
+
+
+def make_ours(alpha: float, tol: float) -> Any:
+    """Our model."""
+    return PolynomialPoissonRegressor(alpha, tol=tol)
+
+
+def make_lbfgs(alpha: float, tol: float) -> Any:
+    """scikit-learn's model; its newton-cholesky would need a Hessian of all pairs of columns."""
+    return PoissonRegressor(alpha=alpha, tol=tol, max_iter=20_000)
+
+
+def make_glum(alpha: float, tol: float) -> Any:
+    """glum's model; its other solver of smooth penalties needs a Hessian, too."""
+    from glum import GeneralizedLinearRegressor
+
+    return GeneralizedLinearRegressor(
+        alpha=alpha, family="poisson", solver="lbfgs", gradient_tol=tol, max_iter=20_000
+    )
+
+
+def hinge_problem(X: Any, y: NDArray[Any], C: float) -> Problem:
+    """A support vector machine with squared hinge losses."""
+    built = PolynomialFeatures(2, include_bias=False).fit_transform(X)
+
+    def objective(coefficients: NDArray[Any], intercept: Any) -> float:
+        """C times the squared hinge losses plus half the squared norm, with the intercept."""
+        scores = built @ coefficients.ravel() + intercept
+        losses = np.maximum(0, 1 - np.where(y > 0, scores, -scores)) ** 2
+        squares = coefficients.ravel() @ coefficients.ravel() + float(intercept[0]) ** 2
+        return float(C * losses.sum() + squares / 2)
+
+    theirs = {DUAL: partial(make_liblinear, C, True), PRIMAL: partial(make_liblinear, C, False)}
+    tols = {OURS: 1e-4, DUAL: 1e-1, PRIMAL: 1e-3}
+    ours = partial(make_our_machine, C)
+    return Problem(f"squared hinge, C={C:g}", ours, theirs, objective, tols, 2.0, HINGE_GAP)
+
+
+def make_our_machine(C: float, tol: float) -> Any:
+    """Our model."""
+    return PolynomialLinearSVC(C, tol=tol)
+
+
+def make_liblinear(C: float, dual: bool, tol: float) -> Any:
+    """LIBLINEAR's model."""
+    return LinearSVC(C=C, dual=dual, tol=tol, max_iter=20_000, random_state=0)
+
+
+def reached(what: str, fits: dict[str, Fitted]) -> Iterator[Reached]:
+    """Ratios to each of the other sides that reached the gap, and names of those that did not."""
+    ours = fits[OURS].seconds
+    for side, found in fits.items():
+        if side == OURS:
+            continue
+        target = TARGETS[side]
+        if ours is None or found.seconds is None:
+            late = OURS if ours is None else side
+            text = f"{late} ends with a gap of {fits[late].gap:.1g}"
+            yield Reached(f"{what}, against {side}", f"{target:g}x", text, ours is not None)
+            continue
+        ratio = found.seconds / ours
+        yield Reached(
+            f"{what}, against {side}", f"{target:g}x", f"{ratio:.1f}x", ratio >= target
+        )
+
+
+def main() -> None:
+    """Measure everything, then report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rows")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder that has a9a")
+    parser.add_argument("--repeats", type=int, default=2, help="rounds of which the best counts")
+    parser.add_argument("--markdown", action="store_true", help="tables for a README")
+    options = parser.parse_args()
+    measure.allocate_fresh(False)
+    report, measures, all_fits = Report(options.markdown), [], {}
+    n_rows = 20_000 if options.quick else 1_000_000
+    X, y = counts(n_rows)
+    what = f"Poisson, {n_rows:,} rows of {N_STORED} ones, {N_FEATURES:,} features, K=2"
+    say(what)
+    all_fits[what] = time_problem(poisson_problem(X, y, 1e-4), X, y, options.repeats)
+    measures += [*reached(what, all_fits[what])]
+    if (options.data / "a9a").exists():
+        X, y = read(options.data / "a9a")
+        for C in (0.1, 1.0):
+            problem = hinge_problem(X, y, C)
+            what = f"{problem.name}, a9a, K=2"
+            all_fits[what] = time_problem(problem, X, y, options.repeats)
+            measures += [*reached(what, all_fits[what])]
+    else:
+        say(f"a9a is left out: there is no {options.data / 'a9a'}; name its folder with --data")
+    print(measure.describe_machine(threads_for(None, 10**9)))
+    heading = f"Fits to a relative gap of {GAP:g}, squared hinge {HINGE_GAP:g}"
+    print_fits(report, f"{heading}, expansion included", all_fits)
+    report.reached(measures)
+
+
+if __name__ == "__main__":
+    main()
