@@ -1,8 +1,8 @@
 """Counts and margins on expansions that are never built, against fits to built matrices.
 
-Both sides run in one process, in turn; the best of several times counts; every timed fit is checked.
-Fits count if their objective is within a gap of the best one known. Fits to built matrices include
-the expansion.
+Both sides run in one process, in turn; the best of several times counts; every timed fit is
+checked. Fits count if their objective is within a gap of the best one known. Fits to built matrices
+include the expansion.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench_models import GAP, OURS, Fitted, Problem, print_fits, read, time_prob
 from polysparse import PolynomialLinearSVC, PolynomialPoissonRegressor
 from polysparse.machine import threads_for
 
-LBFGS, GLUM = "PoissonRegressor, lbfgs", "glum, irls-cg"
+LBFGS, GLUM = "PoissonRegressor, lbfgs", "glum, lbfgs"
 DUAL, PRIMAL = "LinearSVC, dual", "LinearSVC, primal"
 HINGE_GAP = 1e-4
 TARGETS = {LBFGS: 5.0, GLUM: 3.0, DUAL: 2.0, PRIMAL: 2.0}
@@ -71,7 +71,7 @@ def make_lbfgs(alpha: float, tol: float) -> Any:
 
 
 def make_glum(alpha: float, tol: float) -> Any:
-    """glum's model; its other solver of smooth penalties needs a Hessian, too."""
+    """A model of glum's; its other solver of smooth penalties needs a Hessian, too."""
     from glum import GeneralizedLinearRegressor
 
     return GeneralizedLinearRegressor(
@@ -119,9 +119,7 @@ def reached(what: str, fits: dict[str, Fitted]) -> Iterator[Reached]:
             yield Reached(f"{what}, against {side}", f"{target:g}x", text, ours is not None)
             continue
         ratio = found.seconds / ours
-        yield Reached(
-            f"{what}, against {side}", f"{target:g}x", f"{ratio:.1f}x", ratio >= target
-        )
+        yield Reached(f"{what}, against {side}", f"{target:g}x", f"{ratio:.1f}x", ratio >= target)
 
 
 def main() -> None:

@@ -180,7 +180,8 @@ def time_problem(problem: Problem, X: Any, y: NDArray[Any], repeats: int) -> dic
         if not abs(gap) <= problem.gap:
             raise AssertionError(f"{side} is {gap:.2g} from the best objective.")
 
-    sides = {side: partial(fit_with, side, f.tol) for side, f in found.items() if f.gap <= problem.gap}
+    good = {side: f for side, f in found.items() if f.gap <= problem.gap}
+    sides = {side: partial(fit_with, side, f.tol) for side, f in good.items()}
     times = measure.best_times(sides, repeats=repeats, check=check)
     return {side: replace(f, seconds=times.get(side)) for side, f in found.items()}
 

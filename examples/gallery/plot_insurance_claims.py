@@ -2,7 +2,7 @@
 How many claims: counts with exposures
 ======================================
 
-Insurance policies run for different times, so their numbers of claims are not comparable as they are.
+Insurance policies run for different times, so that numbers of claims cannot be compared directly.
 :class:`~polysparse.PolynomialPoissonRegressor` models the rate of claims per year: the logarithm of
 the time is an offset. Which variables act together? The data are generated, so that we know.
 """
@@ -31,8 +31,8 @@ policies = pd.DataFrame(
 years = rng.uniform(0.1, 2.0, n_policies)
 
 # %%
-# Young drivers have more claims, and so do cars in the city. Two pairs are planted: young drivers of
-# sports cars, and vans in the city. Fuel and color do nothing.
+# Young drivers have more claims, and so do cars in the city. Two pairs are planted: young drivers
+# of sports cars, and vans in the city. Fuel and color do nothing.
 
 is_young, is_city = policies["age"].eq("18 to 24"), policies["area"].eq("city")
 log_rate = -2.5 + 0.4 * is_young + 0.4 * is_city
@@ -43,12 +43,13 @@ policies.assign(years=years.round(2), claims=claims).head(3)
 
 # %%
 # Pass the logarithm of the years as `offset`, to `fit` and to `predict`. On policies that were held
-# out, pairs of variables lower the deviance, which a model of single variables cannot reach. Without
-# the offset, predictions ignore for how long a policy runs.
+# out, pairs of variables lower the deviance. Without the offset, predictions ignore for how long a
+# policy runs.
 
 train, test = slice(0, 30_000), slice(30_000, n_policies)
 log_years = np.log(years)
-model = PolynomialPoissonRegressor(1e-4).fit(policies[train], claims[train], offset=log_years[train])
+model = PolynomialPoissonRegressor(1e-4)
+model.fit(policies[train], claims[train], offset=log_years[train])
 single = PolynomialPoissonRegressor(1e-4, degree=1)
 single.fit(policies[train], claims[train], offset=log_years[train])
 without = PolynomialPoissonRegressor(1e-4).fit(policies[train], claims[train])
