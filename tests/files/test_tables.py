@@ -14,7 +14,7 @@ from pyarrow import parquet as pq  # noqa: E402
 from polysparse import TableEncoder  # noqa: E402
 from polysparse.files.errors import FileFault  # noqa: E402
 from polysparse.files.opening import open_source  # noqa: E402
-from polysparse.files.table_source import TableReading  # noqa: E402
+from polysparse.files.table_reading import TableReading  # noqa: E402
 from polysparse.tables.learning import EncodingOptions  # noqa: E402
 from source_files import read, written  # noqa: E402
 
