@@ -27,6 +27,10 @@ CACHE_PER_THREAD = 2**23
 # Outputs of dense rows with groups that are computed at a time: they take indices besides.
 DENSE_OUTPUTS = 2**18
 
+# Rows for each Python object of a column, at least, for objects to be numbered by their addresses
+# before their values are compared. If all objects are different, a 16th of the rows shows that.
+ROWS_PER_OBJECT = 16
+
 # A result of up to this share of all memory is granted without checking what is available: the
 # check takes a third of a millisecond, which is long for a small result.
 ALWAYS_GRANTED = 1 / 64

@@ -148,6 +148,7 @@ def test_terms_without_groups_name_features():
             "'g7', which is not a group. There are 'g0', 'g1'.",
         ),
         ({"groups": {"user": 2, "item": 2}, "terms": ["users"]}, "Did you mean 'user'?"),
+        ({"groups": {"user": 2, "item": 2}, "terms": ["user,item"]}, "each formula on its own"),
         ({"groups": [2, 2], "terms": ["g0:g0"]}, "'g0:g0' names the group 'g0' twice"),
         ({"groups": [2, 2], "terms": [("g0", "g0")]}, "('g0', 'g0') names the group 'g0' twice"),
         ({"groups": {"c:d": 4}, "terms": ["c:d"]}, "write `c:d` in backticks, or a tuple ('c:d',)"),

@@ -167,6 +167,7 @@ def test_levels_that_are_not_known(inside, capsys):
     assert capsys.readouterr().out.split() == model.predict(other).tolist()
     error = refused(capsys, 1, "predict", "model.npz", "other.csv", "--strict")
     assert "column 'shift' has the level 'evening' in row 2 (the heading is row 1)" in error
+    assert "without --strict" in error
 
 
 def test_a_model_that_python_fitted_predicts_files(inside, capsys):

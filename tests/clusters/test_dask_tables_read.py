@@ -24,7 +24,7 @@ from polysparse import (  # noqa: E402
 from polysparse.dask import read  # noqa: E402
 from polysparse.files.errors import FileFault  # noqa: E402
 from polysparse.files.opening import open_source  # noqa: E402
-from polysparse.files.table_source import TableReading  # noqa: E402
+from polysparse.files.table_reading import TableReading  # noqa: E402
 
 FRAME = pd.DataFrame(
     {

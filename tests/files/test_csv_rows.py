@@ -10,7 +10,7 @@ from pyarrow import csv  # noqa: E402
 
 from polysparse.files.csv_rows import LineRange, Quoting, row_starts  # noqa: E402
 from polysparse.files.opening import open_source  # noqa: E402
-from polysparse.files.table_source import TableReading  # noqa: E402
+from polysparse.files.table_reading import TableReading  # noqa: E402
 from source_files import written  # noqa: E402
 
 QUOTING = Quoting(b",")

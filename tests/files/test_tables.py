@@ -14,7 +14,7 @@ from pyarrow import parquet as pq  # noqa: E402
 from polysparse import TableEncoder  # noqa: E402
 from polysparse.files.errors import FileFault  # noqa: E402
 from polysparse.files.opening import open_source  # noqa: E402
-from polysparse.files.table_source import TableReading  # noqa: E402
+from polysparse.files.table_reading import TableReading  # noqa: E402
 from polysparse.tables.learning import EncodingOptions  # noqa: E402
 from source_files import read, written  # noqa: E402
 
@@ -132,6 +132,13 @@ BAD = {
     "latin-1 names": (b"a,\xe9\n1,2\n", "names of its columns are not UTF-8"),
     "empty": (b"", "is empty: its first row must have the names of columns"),
     "heading only": (HEAD, "has a heading, but no rows to learn from"),
+    "heading only, without a newline": (HEAD.strip(), "has a heading, but no rows to learn from"),
+    "UTF-16": (
+        (HEAD + b"1,x,0\n").decode().encode("utf-16"),
+        "is UTF-16 text: convert it to UTF-8",
+    ),
+    "gzipped": (gzip.compress(HEAD + b"1,x,0\n"), r'is gzipped: its name must end in "\.gz"'),
+    "a spreadsheet": (b"PK\x03\x04" + bytes(100), "spreadsheet: save it as CSV"),
     "two names": (b"a,a,y\n1,2,0\n", "two columns are named 'a': rename one"),
     "no name": (b",a,y\n1,2,0\n", r'column 1 has no name.* drop=""'),
     "a word": (
@@ -156,6 +163,13 @@ def test_malformed_csv(name, tmp_path):
     path = written(tmp_path, "t.csv", content)
     with pytest.raises(FileFault, match=rf"t\.csv: .*{message}"):
         read(path, table=TableReading("y"))
+
+
+def test_a_word_in_test_data(tmp_path):
+    encoding = open_source(str(written(tmp_path, "a.csv", HEAD + b"1,x,0\n"))).table
+    path = written(tmp_path, "t.csv", HEAD + b"word,x,0\n")
+    with pytest.raises(FileFault, match=r"'word' is not a number, .* training data .* correct it"):
+        read(path, table=TableReading(encoding=encoding))
 
 
 def test_a_word_after_columns_that_are_not_read(tmp_path):

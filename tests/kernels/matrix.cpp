@@ -1,8 +1,12 @@
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "brute_force.hpp"
 #include "checks.hpp"
+#include "matrix/distinct.hpp"
 #include "matrix/inspect.hpp"
 
 namespace polysparse::tests {
@@ -60,6 +64,36 @@ void test_shared_inspect() {
         }
 }
 
+/// Values that differ in high or low bits alone, among them 0, and tables that grow several times.
+void test_number_distinct() {
+    subject = "number_distinct";
+    for (const int64_t n_values : {0, 1, 47, 48, 49, 1000, 30'000})
+        for (const int shift : {0, 4, 48}) {
+            std::vector<uint64_t> values;
+            for (int64_t i = 0; i < 3 * n_values; ++i)
+                values.push_back(static_cast<uint64_t>(i * i % (n_values + 7)) << shift);
+            std::map<uint64_t, int32_t> expected;
+            std::vector<int64_t> expected_firsts;
+            std::vector<int32_t> expected_numbers;
+            for (size_t i = 0; i < values.size(); ++i) {
+                const auto next = static_cast<int32_t>(expected.size());
+                const auto [place, is_new] = expected.try_emplace(values[i], next);
+                if (is_new) expected_firsts.push_back(static_cast<int64_t>(i));
+                expected_numbers.push_back(place->second);
+            }
+            const int64_t n = std::ssize(expected_firsts);
+            std::vector<int32_t> numbers(values.size());
+            std::vector<int64_t> firsts(n);
+            const auto number = [&](int64_t most) {
+                return number_distinct(values.data(), std::ssize(values), most, numbers.data(),
+                                       firsts.data());
+            };
+            check(number(n) == n && numbers == expected_numbers && firsts == expected_firsts,
+                  "numbers");
+            check(n == 0 || number(n - 1) == -1, "too many");
+        }
+}
+
 }  // namespace
 
 void test_matrix() {
@@ -67,6 +101,7 @@ void test_matrix() {
     test_inspect<int64_t, int32_t, double>();
     test_inspect<int32_t, int64_t, double>();
     test_shared_inspect();
+    test_number_distinct();
 }
 
 }  // namespace polysparse::tests

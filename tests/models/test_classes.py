@@ -37,6 +37,13 @@ TARGETS = {
     "strided": np.repeat(ten, 2)[::2],
     "words": np.array(["no", "yes"])[two],
     "objects": np.array(["no", "yes"], object)[two],
+    "objects, out of order": np.array(["é", "z", "", "Z"] * 5, object),
+    "one object": np.array(["a"] * 5, object),
+    "an object for each row": np.array([f"level {i}" for i in range(9)], object),
+    "texts of NumPy": np.array([np.str_("b"), np.str_("a")] * 5, object),
+    "texts and numbers": np.array(["a", 1] * 5, object),
+    "numbers as objects": np.array([1, 2] * 5, object),
+    "lists": np.array([["a"], "b", "b", "b"], object),
     "fractions": two + 0.5,
     "negative zero": np.where(two, 1.0, -0.0),
     "zeros of both signs": np.array([-0.0, 0.0, 1.0, 1.0, 0.0, -0.0] * 40),
@@ -62,7 +69,7 @@ def outcome(find, y):
         warnings.simplefilter("always")
         try:
             classes, numbers = find(y)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             return str(error)
     found = classes.dtype, repr(classes.tolist()), numbers.dtype, numbers.tolist()
     return found, [(w.category, str(w.message)) for w in warned]
@@ -76,8 +83,10 @@ def test_classes_are_those_of_scikit_learn(kind):
     np.testing.assert_array_equal(y, before)
 
 
-@pytest.mark.parametrize("kind", ["two", "ten", "negative", "with gaps", "bool", "float64"])
-def test_few_integers_are_not_sorted(kind, monkeypatch):
+@pytest.mark.parametrize(
+    "kind", ["two", "ten", "negative", "with gaps", "bool", "float64", "objects"]
+)
+def test_rows_of_few_integers_and_of_texts_are_not_sorted(kind, monkeypatch):
     def fail(*_, **__):
         raise AssertionError("rows are sorted")
 

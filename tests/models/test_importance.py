@@ -7,6 +7,7 @@ from scipy import sparse
 import polysparse
 from csr_zoo import random_dense
 from groupings import contiguous, interleaved, some_alone
+from inside import lower
 from polysparse import PolynomialLogisticRegression, PolynomialRidge, load_model
 from small_models import TARGETS, X
 
@@ -71,6 +72,45 @@ def test_importance_of_terms_and_weights():
     model.fit(X, TARGETS["ridge"], sample_weight=weights)
     assert by_name(model.importance()) == pytest.approx(expected_variances(model, X, weights))
     assert set(model.importance()["name"]) == {"g0", "g1", "g2", "g0:g1"}
+
+
+def one_hot_rows():
+    """Indicators of four variables, some of whose levels are missing; classes; weights."""
+    rng = np.random.default_rng(0)
+    levels = [(3, 3), (5, 4), (2, 2), (2, 1)]  # of each variable, and how many have a feature
+    blocks = [np.eye(n)[:, :kept][rng.integers(n, size=600)] for n, kept in levels]
+    weights = rng.random(600) * (rng.random(600) < 0.9)
+    return sparse.csr_array(np.hstack(blocks)), rng.integers(2, size=600), weights
+
+
+ONE_HOT_GROUPS = ["a"] * 3 + ["b"] * 4 + ["c"] * 2 + ["d"]
+
+
+@pytest.mark.parametrize("interaction_only", [True, False])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_importance_of_indicators(interaction_only, n_jobs):
+    data, y, weights = one_hot_rows()
+    model = PolynomialLogisticRegression(
+        groups=ONE_HOT_GROUPS, interaction_only=interaction_only, n_jobs=n_jobs
+    )
+    model.fit(data, y, sample_weight=weights)
+    assert by_name(model.importance()) == pytest.approx(expected_variances(model, data, weights))
+    others = data.copy()
+    others.data[::7] = 2.0  # so that rows are expanded
+    assert by_name(model.importance(others)) == pytest.approx(expected_variances(model, others))
+
+
+@pytest.mark.parametrize("value", [1.0, 2.0])
+def test_importance_does_not_depend_on_threads(value, monkeypatch):
+    lower(monkeypatch, CACHE_PER_THREAD=2**12, OUTPUTS_PER_THREAD=1)  # several blocks
+    data, y, weights = one_hot_rows()
+    data.data[::7] = value
+    model = PolynomialRidge(groups=ONE_HOT_GROUPS)
+    tables = [
+        by_name(model.set_params(n_jobs=n_jobs).fit(data, y, sample_weight=weights).importance())
+        for n_jobs in (1, 2, 3)
+    ]
+    assert tables[0] == tables[1] == tables[2]
 
 
 def test_importance_is_saved(tmp_path):

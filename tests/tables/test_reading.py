@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from inside import lower
 from polysparse import TableEncoder
 
 
@@ -26,6 +27,10 @@ def encoded(table, *args, **options):
 
 def of_pandas(values, dtype=None):
     return pd.DataFrame({"a": pd.Series(values, dtype=dtype)})
+
+
+def of_numpy(values, dtype=None):
+    return np.array([[value] for value in values], dtype)
 
 
 def of_polars(values, dtype=None):
@@ -148,6 +153,27 @@ def test_a_column_without_values_is_a_level_or_missing_numbers(table):
 def test_true_and_one_are_different_levels():
     names, values = encoded(of_pandas([True, 1, "1", 1.0], object))
     assert (names, values) == (["a=1", "a=True"], [[0, 1], [1, 0], [1, 0], [1, 0]])
+
+
+VALUES_OF_COLUMNS = {
+    "texts": ["b", "a", "é", ""],
+    "texts and missing values": ["b", None, float("nan"), "a", np.nan, pd.NA],
+    "booleans and numbers": [1, True, 0, False, 1.0, np.bool_(True), np.int64(7)],
+    "numbers": [10, 9.5, Decimal("2"), 10.0],
+    "nothing": [None, float("nan")],
+}
+
+
+@pytest.mark.parametrize("values", VALUES_OF_COLUMNS.values(), ids=VALUES_OF_COLUMNS)
+@pytest.mark.parametrize("of", [of_pandas, of_numpy])
+def test_rows_that_share_objects_have_the_levels_of_rows_that_do_not(values, of, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = [values[i] for i in rng.integers(len(values), size=500)]
+    found = []
+    for rows_per_object in (1, len(rows) + 1):  # always numbered first, and never
+        lower(monkeypatch, ROWS_PER_OBJECT=rows_per_object)
+        found.append(encoded(of(rows, object), [0]))
+    assert found[0] == found[1]
 
 
 def test_intervals_and_dates_that_are_categories_are_shown_as_pandas_shows_them():

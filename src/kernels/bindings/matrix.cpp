@@ -5,6 +5,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/gil.hpp"
 #include "bindings/module.hpp"
+#include "matrix/distinct.hpp"
 #include "matrix/inspect.hpp"
 
 namespace polysparse {
@@ -22,6 +23,15 @@ std::tuple<CsrFault, int64_t, bool, int64_t, bool> py_inspect(In row_offsets, In
     });
 }
 
+int64_t py_number_distinct(Array<const uint64_t> values, Array<int32_t> numbers,
+                           Array<int64_t> firsts) {
+    require(numbers.size() == values.size(), "a number for each value is needed");
+    require(firsts.size() < size_t{1} << 31, "numbers must fit into 32 bits");
+    const WithoutGil released;
+    return number_distinct(values.data(), size_of(values), size_of(firsts), numbers.data(),
+                           firsts.data());
+}
+
 }  // namespace
 
 void bind_matrix(nb::module_& m) {
@@ -34,6 +44,8 @@ void bind_matrix(nb::module_& m) {
     m.def("inspect", &py_inspect, nb::arg("row_offsets").noconvert(),
           nb::arg("columns").noconvert(), nb::arg("values").noconvert(), nb::arg("n_columns"),
           nb::arg("n_threads"));
+    m.def("number_distinct", &py_number_distinct, nb::arg("values").noconvert(),
+          nb::arg("numbers").noconvert(), nb::arg("firsts").noconvert());
 }
 
 }  // namespace polysparse

@@ -104,6 +104,8 @@ class _Names:
                 return (
                     f"For the group {name!r}, write `{name}` in backticks, or a tuple ({name!r},)."
                 )
+        if "," in str(label):
+            return "Give each formula on its own: commas do not separate them."
         if close := get_close_matches(str(label)[:100], names, n=3):
             return f"Did you mean {' or '.join(map(repr, close))}?"
         if not names:

@@ -38,7 +38,7 @@ from polysparse.files.opening import (
 )
 from polysparse.files.paths import locked, vocabulary_of
 from polysparse.files.source import Source
-from polysparse.files.table_source import SHOWN
+from polysparse.files.table_reading import SHOWN
 from polysparse.files.targets import (
     require_not_held,
     require_writable_target,

@@ -46,7 +46,7 @@ from polysparse.files.errors import FileFault
 from polysparse.files.field_table import FIELDS, fields_in
 from polysparse.files.model_file import ModelFile
 from polysparse.files.source import Source
-from polysparse.files.table_source import TableReading
+from polysparse.files.table_reading import TableReading
 from polysparse.files.targets import require_not_held, require_writable_file
 from polysparse.files.vocabulary import BASE, Vocabulary
 from polysparse.machine import format_bytes, require_memory, require_within

@@ -22,7 +22,7 @@ from polysparse.files.model_file import ModelFile
 from polysparse.files.narrowed import NarrowedSource
 from polysparse.files.opening import is_table, open_source
 from polysparse.files.source import Source
-from polysparse.files.table_source import TableReading
+from polysparse.files.table_reading import TableReading
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.stream.learn import learn_vocabulary, plan_own_rows
 from polysparse.stream.memory import bytes_to_read

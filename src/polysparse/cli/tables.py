@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from polysparse.files.model_file import ModelFile
-from polysparse.files.table_source import TableReading
+from polysparse.files.table_reading import TableReading
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import EncodingOptions

@@ -21,6 +21,9 @@ FLAGS = {
     "importance()": "--by group",
     "within=": "--within=",
     'missing="indicator"': "--missing indicator",
+    'handle_unknown="ignore" would store nothing for it': (
+        'without --strict (in Python: handle_unknown="error"), nothing is stored for it'
+    ),
     "categorical=": "--categorical=",
     "categorical_features": "--categorical",
     "drop=": "--drop=",

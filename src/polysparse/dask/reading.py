@@ -20,7 +20,7 @@ from polysparse.files.field_table import FieldTable, labels_of
 from polysparse.files.opening import cut_file
 from polysparse.files.opening import is_table as is_table_file
 from polysparse.files.pieces import CutFile, IndexRange, Piece
-from polysparse.files.table_source import TableReading
+from polysparse.files.table_reading import TableReading
 from polysparse.tables.reading import is_table
 
 BLOCK_BYTES = 2**25

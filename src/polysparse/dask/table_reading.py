@@ -17,7 +17,8 @@ from polysparse.dask.arrays import concatenated
 from polysparse.estimators.table_encoder import TableEncoder
 from polysparse.files.errors import FileFault
 from polysparse.files.table_pieces import TablePiece, cut_table, number_pieces, open_tables
-from polysparse.files.table_source import NO_ROWS, TableReading
+from polysparse.files.table_reading import TableReading
+from polysparse.files.table_source import NO_ROWS
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import TableCounts, find_categorical
 from polysparse.tables.reading import Table

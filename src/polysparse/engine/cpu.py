@@ -92,6 +92,7 @@ __all__ = [
     "inspect",
     "keeping_threads",
     "multiply",
+    "number_objects",
     "observe",
     "observing_bytes",
     "raise_shifted",
@@ -261,6 +262,21 @@ def count(columns: Columns, x: CsrRows) -> Int64s:
     basis = _basis_for_rows(columns.basis, x, has_columns=columns.kind != "hashed")
     _kernels.fill_row_offsets(basis, x.indptr, x.indices, offsets, 1)
     return offsets
+
+
+def number_objects(
+    objects: NDArray[np.object_], most: int
+) -> tuple[NDArray[np.int32], NDArray[np.object_]] | None:
+    """Return the number of the object in each place, and the objects; None if more than `most`.
+
+    Places with the same object have the same number. Equal objects have different numbers: their
+    addresses are compared, and nothing else is read of them.
+    """
+    values = np.ascontiguousarray(objects)
+    addresses = np.ndarray(values.shape, np.uintp, buffer=values).astype(np.uint64, copy=False)
+    numbers, firsts = np.empty(len(values), np.int32), np.empty(most, np.int64)
+    n = _kernels.number_distinct(addresses, numbers, firsts)
+    return None if n < 0 else (numbers, values[firsts[:n]])
 
 
 def compare_groups(basis: Basis, x: CsrRows, n_threads: int) -> tuple[bool, tuple[int, ...]]:

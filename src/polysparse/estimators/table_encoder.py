@@ -193,7 +193,8 @@ default="from_dtype"
         """
         table = open_table(X)
         columns = self._learn(table, min_rows=1)
-        return self._as_csr(self._encoding.assemble(columns, table, range(table.n_columns)))
+        arrays = self._encoding.assemble(columns, table, range(table.n_columns))
+        return self._encoding.as_matrix(*arrays)
 
     def _learn(self, table: Table, min_rows: int) -> list[Column]:
         """Learn from the first table, and return its columns."""
@@ -252,14 +253,7 @@ default="from_dtype"
             The features.
         """
         check_is_fitted(self)
-        return self._as_csr(self._encoding.encode(open_table(X)))
-
-    def _as_csr(self, arrays: Any) -> Any:
-        indptr, indices, data = arrays
-        shape = len(indptr) - 1, self._encoding.n_features
-        out = sparse.csr_array((data, indices, indptr), shape=shape, copy=False)
-        out.has_canonical_format = True
-        return out
+        return self._encoding.as_matrix(*self._encoding.encode(open_table(X)))
 
     def inverse_transform(self, X: Any) -> NDArray[np.object_]:
         """Return the values of variables in encoded rows.

@@ -11,7 +11,7 @@ from typing import Any
 
 from polysparse.extras import how_to_install
 from polysparse.files.csv_rows import LineRange, Quoting, row_starts
-from polysparse.files.table_source import Run, TableSource
+from polysparse.files.table_source import NO_ROWS, Run, TableSource
 from polysparse.tables.reading import arrow_kind
 from polysparse.tables.variables import CategoricalVariable
 
@@ -30,6 +30,13 @@ MISSING = (
     *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
+# What files that are not text begin with, and what to do.
+NOT_TEXT = {
+    b"\x1f\x8b": 'is gzipped: its name must end in ".gz".',
+    b"PK\x03\x04": "is a zip archive or a spreadsheet: save it as CSV.",
+    b"\xff\xfe": "is UTF-16 text: convert it to UTF-8, for example with iconv.",
+    b"\xfe\xff": "is UTF-16 text: convert it to UTF-8, for example with iconv.",
+}
 BOOLEANS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
 
 _CONVERSION = re.compile(
@@ -64,14 +71,22 @@ class CsvSource(TableSource):
         """What separates columns: a comma or, if the heading has none, a semicolon or a tab."""
         if self.path.name.removesuffix(".gz").endswith(".tsv"):
             return "\t"
-        with self._open_bytes() as stream:
-            heading = bytes(stream.read(HEADING_BYTES)).partition(b"\n")[0]
+        heading = self._read_beginning().partition(b"\n")[0]
         found = [each for each in (",", ";", "\t") if each.encode() in heading]
         return found[0] if found else ","
+
+    def _read_beginning(self) -> bytes:
+        """Return the first bytes of the text."""
+        with self._open_bytes() as stream:
+            return bytes(stream.read(HEADING_BYTES))
 
     @cached_property
     def _inferred(self) -> Any:
         """The schema that pyarrow infers from the beginning of the file."""
+        beginning = self._read_beginning()
+        for bytes_, why in NOT_TEXT.items():
+            if beginning.startswith(bytes_):
+                raise ValueError(why)
         with self._open(INFERRED_BYTES, {}) as reader:
             return reader.schema
 
@@ -195,6 +210,8 @@ class CsvSource(TableSource):
                     "more max_memory, or correct the row."
                 ) from None
             if "Empty CSV" in text:
+                if self._read_beginning().strip():
+                    raise ValueError(NO_ROWS) from None
                 raise ValueError(
                     "is empty: its first row must have the names of columns."
                 ) from None
@@ -217,6 +234,8 @@ class CsvSource(TableSource):
         noun = "number" if kind == "double" else "boolean" if kind == "bool" else kind
         if name == self.how.target:
             return f"{where}: {value} is not a {noun}, but the target has been one so far."
+        if self.how.encoding is not None:
+            return f"{where}: {value} is not a {noun}, but the training data had one: correct it."
         return (
             f"{where}: {value} is not a {noun}: correct it, or read the column as text with "
             f'categorical="{name}".'

@@ -15,7 +15,8 @@ from scipy import sparse
 from polysparse.files.errors import faults_of
 from polysparse.files.opening import open_on_disk
 from polysparse.files.pieces import require_unchanged, state_of
-from polysparse.files.table_source import Run, TableReading, TableSource
+from polysparse.files.table_reading import TableReading
+from polysparse.files.table_source import Run, TableSource
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import TableCounts
 from polysparse.tables.reading import arrow_kind

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self
@@ -17,17 +17,21 @@ from numpy.typing import NDArray
 from polysparse.engine import cpu
 from polysparse.files.errors import FileFault, faults_of
 from polysparse.files.source import Source, Summary
+from polysparse.files.table_reading import (
+    TableReading,
+    columns_are,
+    columns_of,
+    described,
+    require_distinct,
+)
 from polysparse.machine import require_within
-from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import RowProfile
 from polysparse.tables.columns import CodedColumn, NumberColumn
 from polysparse.tables.encoding import TableEncoding
-from polysparse.tables.learning import Column, EncodingOptions, LevelCounts, TableCounts
+from polysparse.tables.learning import Column, LevelCounts, TableCounts
 from polysparse.tables.reading import CATEGORICAL_KINDS, ArrowTable, Table, arrow_kind
-from polysparse.tables.variables import CategoricalVariable
 
 LEVEL_BYTES = 256  # of a level while it is counted, and of a feature: texts and their numbers
-SHOWN = 5  # names in a list of columns
 NO_ROWS = "has a heading, but no rows to learn from."
 
 # Maps a function over a sequence, perhaps in parallel.
@@ -35,36 +39,6 @@ Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 # Bytes of a cell, at most, while a block is read: as Arrow has it, decoded, placed and assembled.
 CELL_BYTES = 64
-
-
-@dataclass(frozen=True)
-class TableReading:
-    """How to read a table."""
-
-    target: str | None = None  # name of the column with the labels
-    categorical: tuple[str, ...] = ()  # columns that are categorical, whatever their type
-    numeric: tuple[str, ...] = ()  # columns that are numbers; others are what they look like
-    drop: tuple[str, ...] = ()  # columns that are left out
-    options: EncodingOptions = EncodingOptions()  # noqa: RUF009
-    encoding: TableEncoding | None = None  # learned from the training data, and used again
-    has_classes: bool | None = None  # whether the target has classes; by default by its type
-
-    def require_consistent(self) -> None:
-        """Raise ValueError if an option is invalid, or a column is listed twice."""
-        self.options.require_valid()
-        listed = {
-            "target": () if self.target is None else (self.target,),
-            "categorical": self.categorical,
-            "numeric": self.numeric,
-            "drop": self.drop,
-        }
-        seen: dict[str, str] = {}
-        for option, names in listed.items():
-            for name in names:
-                if seen.setdefault(name, option) != option:
-                    raise ValueError(
-                        f"column {name!r} is listed in {seen[name]} and in {option}: list it once."
-                    )
 
 
 class TableSource(Source):
@@ -128,13 +102,13 @@ class TableSource(Source):
     def _features(self) -> dict[str, bool | None]:
         """The columns that become features, and whether they are categorical, if that is known."""
         names, how = self.names, self.how
-        _require_distinct(names)
+        require_distinct(names)
         encoding = how.encoding
-        for name in _listed(how):
+        for name in how.listed:
             if name not in names and (encoding is None or name == how.target):
-                raise ValueError(f"there is no column {name!r}. {_columns_are(names)}")
+                raise ValueError(f"there is no column {name!r}. {columns_are(names)}")
         if encoding is not None:
-            return _columns_of(encoding, [name for name in names if name != how.target])
+            return columns_of(encoding, [name for name in names if name != how.target])
         left = [name for name in names if name not in (how.target, *how.drop)]
         if "" in left:
             raise ValueError(
@@ -142,7 +116,7 @@ class TableSource(Source):
                 'name it, or leave it out with drop="".'
             )
         if not left:
-            raise ValueError(f"there is no column to learn from. {_columns_are(names)}")
+            raise ValueError(f"there is no column to learn from. {columns_are(names)}")
         listed = dict.fromkeys(how.categorical, True) | dict.fromkeys(how.numeric, False)
         return {name: listed.get(name) for name in left}
 
@@ -193,7 +167,7 @@ class TableSource(Source):
         """Yield the numbers of a column, some rows at a time; only that column is read."""
         with faults_of(self.path):
             if name not in self.names:
-                raise ValueError(f"there is no column {name!r}. {_columns_are(self.names)}")
+                raise ValueError(f"there is no column {name!r}. {columns_are(self.names)}")
             n_rows = 0
             for batch in self.batches(self.types({name: False}), block_bytes):
                 table = self._numbered(batch.select([name]), n_rows)
@@ -346,7 +320,7 @@ class TableSource(Source):
     def notes(self) -> list[str]:
         notes = list(super().notes)
         if self.how.encoding is None:
-            notes.append(f"{self.path}: {_described(self.table)}.")
+            notes.append(f"{self.path}: {described(self.table)}.")
         return notes
 
     def identity(self) -> dict[str, Any]:
@@ -363,7 +337,7 @@ class TableSource(Source):
                 if skip_rows >= n_rows:
                     skip_rows -= n_rows
                     continue
-                block = _as_block(encoding, table)
+                block = encoding.as_matrix(*encoding.encode(table))
                 y = None if labels is None else _as_labels(labels, classes, self.path)
                 if skip_rows:
                     block, y = block[skip_rows:], None if y is None else y[skip_rows:]
@@ -373,59 +347,8 @@ class TableSource(Source):
     def encode(self, encoding: TableEncoding) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Yield CSR blocks by an encoding, each with its labels as they are, in a single pass."""
         for table, labels in self._tables(self.reading.line_bytes):
-            yield (
-                _as_block(encoding, table),
-                None if labels is None else self.labels_in(labels),
-            )
-
-
-def _as_block(encoding: TableEncoding, table: Table) -> Any:
-    """Return rows as a csr_array."""
-    arrays = encoding.encode(table)
-    block = as_csr((table.n_rows, encoding.n_features), *arrays, is_array=True)
-    block.has_canonical_format = True
-    return block
-
-
-def _require_distinct(names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen and name:
-            raise ValueError(f"two columns are named {name!r}: rename one of them.")
-        seen.add(name)
-
-
-def _listed(how: TableReading) -> list[str]:
-    target = [] if how.target is None else [how.target]
-    return [*target, *how.categorical, *how.numeric, *how.drop]
-
-
-def _columns_are(names: Sequence[str]) -> str:
-    more = ", ..." * (len(names) > 20)
-    return f"Its columns are {', '.join(map(repr, names[:20]))}{more}."
-
-
-def _columns_of(encoding: TableEncoding, names: list[str]) -> dict[str, bool | None]:
-    """Return the columns of an encoding's variables, and whether they are categorical."""
-    variables = encoding.variables
-    own = [variable.name for variable in variables]
-    if not encoding.are_named:
-        if len(names) != len(own):
-            raise ValueError(
-                f"there are {len(names)} columns, but the training data had {len(own)}, without "
-                "names."
-            )
-        own = names
-    missing = [name for name in own if name not in names]
-    if missing:
-        shown = ", ".join(map(repr, missing[:10])) + ", ..." * (len(missing) > 10)
-        raise ValueError(
-            f"there is no column {shown}, which the training data had. {_columns_are(names)}"
-        )
-    return {
-        name: isinstance(variable, CategoricalVariable)
-        for name, variable in zip(own, variables, strict=True)
-    }
+            block = encoding.as_matrix(*encoding.encode(table))
+            yield block, None if labels is None else self.labels_in(labels)
 
 
 def _profile_of(columns: Sequence[Column], n_rows: int) -> RowProfile:
@@ -453,17 +376,3 @@ def _as_labels(labels: Table, classes: NDArray[Any] | None, path: Any) -> NDArra
     if np.any(out < 0):
         raise FileFault(f"{path} changed while it was read.")
     return out
-
-
-def _described(encoding: TableEncoding) -> str:
-    """Return which columns are categorical and which are numeric, in a few words."""
-    kinds: dict[str, list[str]] = {"categorical": [], "numeric": []}
-    for variable in encoding.variables:
-        is_categorical = isinstance(variable, CategoricalVariable)
-        kinds["categorical" if is_categorical else "numeric"].append(variable.name)
-    parts: list[str] = []
-    for kind, names in kinds.items():
-        shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
-        noun = f" column{'s' * (len(names) != 1)}" * (not parts)
-        parts.append(f"{len(names)} {kind}{noun}" + f" ({shown})" * bool(names))
-    return ", ".join(parts)

@@ -52,9 +52,10 @@ def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
     ValueError is raised if y is not a column of classes.
     """
-    found = _count_classes(y)
-    if found is not None:
-        return found
+    if y.ndim == 1 and len(y):
+        found = _find_texts(y) if y.dtype == np.dtype(object) else _count_classes(y)
+        if found is not None:
+            return found
     require_classes(y)
     classes, numbers = np.unique(y, return_inverse=True)
     return classes, numbers
@@ -65,7 +66,7 @@ def _count_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]] | N
 
     Otherwise return None. scikit-learn warns if there are more classes than half the rows.
     """
-    if y.dtype.kind not in "biuf" or y.ndim != 1 or len(y) == 0:
+    if y.dtype.kind not in "biuf":
         return None
     low, high = float(y.min()), float(y.max())
     if not (low > -EXACT and high < EXACT and high - low < MAX_SPREAD):
@@ -83,6 +84,21 @@ def _count_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]] | N
     if len(offsets) < len(occurs):
         numbers = (np.cumsum(occurs) - 1)[numbers]
     return (offsets + int(low)).astype(y.dtype), numbers
+
+
+def _find_texts(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]] | None:
+    """Return the same if y has str objects alone, which are hashed instead of sorted."""
+    texts = y.tolist()
+    try:
+        classes = list(set(texts))
+    except TypeError:  # of what cannot be hashed
+        return None
+    if 2 * len(classes) > len(y) or not all(type(each) is str for each in classes):
+        return None
+    classes.sort()
+    number_of = {text: number for number, text in enumerate(classes)}
+    numbers = np.fromiter(map(number_of.__getitem__, texts), np.intp, len(texts))
+    return np.array(classes, dtype=object), numbers
 
 
 def fault_in_classes(classes: NDArray[Any]) -> str | None:

@@ -16,6 +16,7 @@ from polysparse.basis.groups import FeatureGroups, as_groups
 from polysparse.columns.spaces import ChosenColumns, ColumnSpace
 from polysparse.expansion.by_blocks import iter_expand_columns
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.operator.products import Products
 
 MAX_TUPLES = 10**6  # of groups, whose moments a fit computes
 _AT_A_TIME = 2**20  # columns that are decoded together
@@ -177,36 +178,92 @@ def moments_of(
     shift: NDArray[np.float64],
     n_jobs: int | None,
 ) -> Moments:
-    """Return the moments of some rows, which are expanded a few at a time.
+    """Return the moments of some rows.
 
     `coefficients` are of shape (n_scores, n_columns), `shift` is of shape (n_scores, n_tuples).
     """
+    x = x.sorted_by_group(columns.basis)
+    if x.has_distinct_groups and bool(np.all(x.data == 1)):
+        return _moments_of_indicators(columns, x, weights, coefficients, number_of, shift, n_jobs)
     sums, squares = np.zeros_like(shift), np.zeros_like(shift)
-    blocks = iter_expand_columns(columns, x, n_jobs=n_jobs, max_bytes=_BLOCK_BYTES, reuse=True)
+    # One thread: what is summed at a time, and so its last bits, would depend on their number.
+    blocks = iter_expand_columns(columns, x, n_jobs=1, max_bytes=_BLOCK_BYTES, reuse=True)
     for rows, block in blocks:
-        numbers = number_of[block.indices]
         for c, of_score in enumerate(coefficients):
             terms = block.data * of_score[block.indices]
-            size = block.shape[0], shift.shape[1]
-            by_tuple = sparse.csr_array((terms, numbers, block.indptr), shape=size, copy=True)
-            by_tuple.sum_duplicates()
-            absent = _absent_weight(by_tuple, weights[rows])
-            by_tuple.data -= shift[c, by_tuple.indices]
-            sums[c] += weights[rows] @ by_tuple - absent * shift[c]
-            by_tuple.data **= 2
-            squares[c] += weights[rows] @ by_tuple + absent * shift[c] ** 2
+            entries = block.indptr, number_of[block.indices], terms
+            if not x.has_distinct_groups:
+                entries = _by_tuple(*entries, shift.shape[1])
+            block_sums, block_squares = _moments_of_entries(*entries, weights[rows], shift[c])
+            sums[c] += block_sums
+            squares[c] += block_squares
     return Moments(float(weights.sum()), sums, squares)
 
 
-def _absent_weight(by_tuple: sparse.csr_array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight of the rows without an entry of each tuple; exactly zero if there are none.
+def _moments_of_indicators(
+    columns: ColumnSpace,
+    x: CanonicalCsr,
+    weights: NDArray[np.float64],
+    coefficients: NDArray[np.float64],
+    number_of: NDArray[np.int64],
+    shift: NDArray[np.float64],
+    n_jobs: int | None,
+) -> Moments:
+    """Return the moments of rows of ones that have at most one column of each tuple.
+
+    What a tuple contributes is the coefficient of that column: rows need not be expanded.
+    """
+    products, n = Products(columns, x, n_jobs), shift.shape[1]
+    of_column = products.apply_transposed(weights)
+    n_of_column = products.apply_transposed((weights > 0).astype(np.float64))
+    present, n_present = (np.bincount(number_of, each, n) for each in (of_column, n_of_column))
+    absent = _absent_weight(present, n_present, weights)
+    sums, squares = np.empty_like(shift), np.empty_like(shift)
+    for c, of_score in enumerate(coefficients):
+        change = of_score - shift[c, number_of]
+        weighted = of_column * change
+        sums[c] = np.bincount(number_of, weighted, n) - absent * shift[c]
+        squares[c] = np.bincount(number_of, weighted * change, n) + absent * shift[c] ** 2
+    return Moments(float(weights.sum()), sums, squares)
+
+
+def _by_tuple(
+    indptr: NDArray[Any], numbers: NDArray[np.int64], terms: NDArray[np.float64], n_tuples: int
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float64]]:
+    """Return one entry for each tuple of a row: the sum of its terms."""
+    size = len(indptr) - 1, n_tuples
+    by_tuple = sparse.csr_array((terms, numbers, indptr), shape=size, copy=True)
+    by_tuple.sum_duplicates()
+    return by_tuple.indptr, by_tuple.indices, by_tuple.data
+
+
+def _moments_of_entries(
+    indptr: NDArray[Any],
+    numbers: NDArray[np.int64],
+    terms: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    shift: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sums and squares of rows, given their CSR entries, one for each tuple at most."""
+    n_tuples = len(shift)
+    of_entry = np.repeat(weights, np.diff(indptr))
+    present = np.bincount(numbers, of_entry, n_tuples)
+    n_present = np.bincount(numbers[of_entry > 0], minlength=n_tuples)
+    absent = _absent_weight(present, n_present, weights)
+    change = terms - shift[numbers]
+    of_entry *= change
+    sums = np.bincount(numbers, of_entry, n_tuples) - absent * shift
+    of_entry *= change
+    return sums, np.bincount(numbers, of_entry, n_tuples) + absent * shift**2
+
+
+def _absent_weight(
+    present: NDArray[Any], n_present: NDArray[Any], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weight of the rows without each tuple; exactly zero if there are none.
 
     The square of a large shift would multiply a rounding error.
     """
-    numbers, n_tuples = by_tuple.indices, by_tuple.shape[1]
-    of_entry = np.repeat(weights, np.diff(by_tuple.indptr))
-    present = np.bincount(numbers, of_entry, n_tuples)
-    n_present = np.bincount(numbers[of_entry > 0], minlength=n_tuples)
     absent = np.maximum(weights.sum() - present, 0.0)
     return np.where(n_present == np.count_nonzero(weights), 0.0, absent)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from polysparse import thresholds
+from polysparse.engine import cpu
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,27 @@ def as_coded(codes: NDArray[Any], values: Sequence[Any], where: Where) -> CodedC
     return CodedColumn(renumbered[codes], list(numbers), are_numbers and len(numbers) > 0)
 
 
-def code_objects(values: Iterable[Any], where: Where) -> CodedColumn:
-    """Return a categorical column of Python objects; 1 and True are different levels."""
+def code_objects(
+    values: NDArray[np.object_],
+    where: Where,
+    code: Callable[[NDArray[np.object_], Where], CodedColumn] | None = None,
+) -> CodedColumn:
+    """Return a categorical column of Python objects; 1 and True are different levels.
+
+    Rows often share the objects of their levels: then only the distinct objects are compared as
+    levels, by `code`, which is `code_each` by default.
+    """
+    code = code or code_each
+    shared = cpu.number_objects(values, most=len(values) // thresholds.ROWS_PER_OBJECT)
+    if shared is None:
+        return code(values, where)
+    numbers, objects = shared
+    column = code(objects, where)
+    return replace(column, codes=column.codes[numbers])
+
+
+def code_each(values: Iterable[Any], where: Where) -> CodedColumn:
+    """Return the same, comparing the object of each row as a level."""
     numbers: dict[tuple[bool, Any], int] = {}
     codes = []
     for value in values:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.matrix.output import as_csr
 from polysparse.tables.columns import Where
 from polysparse.tables.learning import Column, read_column
 from polysparse.tables.reading import Table
@@ -132,6 +133,13 @@ class TableEncoding:
         for variable, column, first, j in zip(self.variables, columns, firsts, where, strict=True):
             placed += _place(variable, column, first, table.where(j), self.is_strict)
         return _assemble(placed, table.n_rows, self.n_features)
+
+    def as_matrix(
+        self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[np.float64]
+    ) -> Any:
+        """Return encoded rows as a csr_array."""
+        shape = len(indptr) - 1, self.n_features
+        return as_csr(shape, indptr, indices, data, is_array=True)
 
     def decode(self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any]) -> Any:
         """Return an object array with the value of each variable in rows of CSR."""

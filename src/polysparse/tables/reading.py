@@ -20,6 +20,7 @@ from polysparse.tables.columns import (
     Where,
     as_coded,
     as_numbers,
+    code_each,
     code_objects,
     objects_as_numbers,
 )
@@ -180,20 +181,27 @@ class PandasTable(Table):
                 import pyarrow as pa
 
                 return as_coded(*_encode(pa.array(column, from_pandas=True)), where)
-        try:
-            codes, levels = column.factorize()  # which is faster than pyarrow for Python objects
-        except TypeError:
-            return code_objects(column, where)
-        values = levels.tolist()
-        if column.dtype.kind == "O" and not all(isinstance(value, str) for value in values):
-            return code_objects(column, where)
-        return as_coded(codes, values, where)
+        if dtype == np.dtype(object):
+            return code_objects(column.to_numpy(), where, _factorize)
+        codes, levels = column.factorize()
+        return as_coded(codes, levels.tolist(), where)
 
     def numbers(self, j: int) -> NumberColumn:
         column = self.frame.iloc[:, j]
         if column.dtype == object:
             return objects_as_numbers(column, self.where(j))
         return as_numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _factorize(values: NDArray[np.object_], where: Where) -> CodedColumn:
+    """Return a categorical column of objects; pandas is faster than pyarrow and `code_each`."""
+    import pandas as pd
+
+    with suppress(TypeError):
+        codes, levels = pd.factorize(values)
+        if all(isinstance(level, str) for level in levels):
+            return as_coded(codes, levels.tolist(), where)
+    return code_each(values, where)
 
 
 def _is_shown_as_text(dtype: Any) -> bool:

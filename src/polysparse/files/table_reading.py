@@ -1,0 +1,100 @@
+"""How to read the columns of a table in a file: options, and what messages say about columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polysparse.tables.encoding import TableEncoding
+from polysparse.tables.learning import EncodingOptions
+from polysparse.tables.variables import CategoricalVariable
+
+SHOWN = 5  # names in a list of columns
+
+
+@dataclass(frozen=True)
+class TableReading:
+    """How to read a table."""
+
+    target: str | None = None  # name of the column with the labels
+    categorical: tuple[str, ...] = ()  # columns that are categorical, whatever their type
+    numeric: tuple[str, ...] = ()  # columns that are numbers; others are what they look like
+    drop: tuple[str, ...] = ()  # columns that are left out
+    options: EncodingOptions = EncodingOptions()  # noqa: RUF009
+    encoding: TableEncoding | None = None  # learned from the training data, and used again
+    has_classes: bool | None = None  # whether the target has classes; by default by its type
+
+    def require_consistent(self) -> None:
+        """Raise ValueError if an option is invalid, or a column is listed twice."""
+        self.options.require_valid()
+        listed = {
+            "target": () if self.target is None else (self.target,),
+            "categorical": self.categorical,
+            "numeric": self.numeric,
+            "drop": self.drop,
+        }
+        seen: dict[str, str] = {}
+        for option, names in listed.items():
+            for name in names:
+                if seen.setdefault(name, option) != option:
+                    raise ValueError(
+                        f"column {name!r} is listed in {seen[name]} and in {option}: list it once."
+                    )
+
+    @property
+    def listed(self) -> list[str]:
+        """The columns that are named: the target and those in lists."""
+        target = [] if self.target is None else [self.target]
+        return [*target, *self.categorical, *self.numeric, *self.drop]
+
+
+def require_distinct(names: Sequence[str]) -> None:
+    """Raise ValueError if two columns have the same name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen and name:
+            raise ValueError(f"two columns are named {name!r}: rename one of them.")
+        seen.add(name)
+
+
+def columns_are(names: Sequence[str]) -> str:
+    """Return a sentence with the names of columns, for messages."""
+    more = ", ..." * (len(names) > 20)
+    return f"Its columns are {', '.join(map(repr, names[:20]))}{more}."
+
+
+def columns_of(encoding: TableEncoding, names: list[str]) -> dict[str, bool | None]:
+    """Return the columns of an encoding's variables, and whether they are categorical."""
+    variables = encoding.variables
+    own = [variable.name for variable in variables]
+    if not encoding.are_named:
+        if len(names) != len(own):
+            raise ValueError(
+                f"there are {len(names)} columns, but the training data had {len(own)}, without "
+                "names."
+            )
+        own = names
+    missing = [name for name in own if name not in names]
+    if missing:
+        shown = ", ".join(map(repr, missing[:10])) + ", ..." * (len(missing) > 10)
+        raise ValueError(
+            f"there is no column {shown}, which the training data had. {columns_are(names)}"
+        )
+    return {
+        name: isinstance(variable, CategoricalVariable)
+        for name, variable in zip(own, variables, strict=True)
+    }
+
+
+def described(encoding: TableEncoding) -> str:
+    """Return which columns are categorical and which are numeric, in a few words."""
+    kinds: dict[str, list[str]] = {"categorical": [], "numeric": []}
+    for variable in encoding.variables:
+        is_categorical = isinstance(variable, CategoricalVariable)
+        kinds["categorical" if is_categorical else "numeric"].append(variable.name)
+    parts: list[str] = []
+    for kind, names in kinds.items():
+        shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+        noun = f" column{'s' * (len(names) != 1)}" * (not parts)
+        parts.append(f"{len(names)} {kind}{noun}" + f" ({shown})" * bool(names))
+    return ", ".join(parts)
