@@ -84,7 +84,7 @@ def minimize_path(
     w = np.zeros(len(diagonal))
     for place, i in enumerate(order):
         solver = _Solver(errors, alphas[i], diagonal, value, tol, max_iter, report)
-        solver.has_room = is_complete
+        solver.has_room = is_complete and place < len(own)
         end: End | None = None
         if space is not None and place < len(own):
             solver.project(space, place)
@@ -161,6 +161,9 @@ class _Solver:
         """Go to the best point of a new Krylov space."""
         residual = self.errors.gradient(self.w, None)
         combine(1.0, residual, -self.alpha, self.w, self.n_jobs)
+        if not dot(residual, residual, self.n_jobs) > 0:
+            self.has_room = False
+            return
         space = KrylovSpace(self.errors, residual, self.value, np.array([self.alpha]))
         most = min(self.max_iter - self.iteration, most_vectors(len(self.w)))
         self.has_room = space.grow(self.tol, most, self._report_later)
