@@ -30,8 +30,9 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     memory for X, a few vectors of coefficients, and up to 256 MB for the solver.
 
     The sum of ``sample_weight * (y - prediction) ** 2`` plus `alpha` times the sum of squared
-    coefficients is minimized in float64, whatever the dtype of X is: in a Krylov space whose vectors
-    are kept, then by preconditioned conjugate gradients if it has no room. The intercept is not regularized; it replaces the bias column.
+    coefficients is minimized in float64, whatever the dtype of X is: in a Krylov space whose
+    vectors are kept, and by preconditioned conjugate gradients if it has no room. The intercept is
+    not regularized; it replaces the bias column.
 
     Parameters
     ----------
