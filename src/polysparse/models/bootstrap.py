@@ -18,16 +18,16 @@ from polysparse.dispatch import require_in_memory
 from polysparse.estimators.shared import IntegerRange
 from polysparse.machine import require_memory
 from polysparse.models import newton
+from polysparse.models.columns import require_memory_for
 from polysparse.models.design import Design
 from polysparse.models.local_rows import Block, LocalRows
 from polysparse.models.losses.squared import SquaredLoss
 from polysparse.models.penalties import factors_of, with_tiny
 from polysparse.models.readable import terms_of
 from polysparse.models.replicates import (
-    DIAGONAL_SHARE,
+    Curvature,
     Start,
     WeightedLosses,
-    diagonal_of,
     refit,
 )
 from polysparse.models.sample_weight import as_offset, as_weights
@@ -212,6 +212,7 @@ def bootstrap(
         f"{n:,} replicates of {len(places):,} coefficients",
         "Lower n_terms, which is how many of the heaviest terms are kept.",
     )
+    require_memory_for(model.column_space_, 1, N_VECTORS)
     entropy = check_random_state(random_state).randint(0, 2**31, size=4)
     draws = Draws(tuple(entropy.tolist()), x.shape[0], method)
     found = np.empty((n, len(places)), np.float32)
@@ -327,10 +328,11 @@ class _Refitter:
         intercept = float(self.intercepts[target])
         scores = self.design.apply(coefficients)
         curvature = losses.of_rows.point(scores, intercept).curvature
-        diagonal = diagonal_of(self.design, curvature, losses.has_intercept)
+        hessian = Curvature(self.design, curvature, losses.has_intercept)
+        diagonal = hessian.diagonal()
         factors = self._factors(diagonal)
-        scale = factors + DIAGONAL_SHARE * diagonal
-        return Start(coefficients, intercept, scores, factors, scale)
+        preconditioner = hessian.preconditioner(diagonal, factors)
+        return Start(coefficients, intercept, scores, factors, preconditioner)
 
     def _one(self, number: int) -> _Refitted:
         """Refit a model of several scores by the solver of its fit."""

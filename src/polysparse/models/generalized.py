@@ -106,7 +106,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         offset: Any = None,
         method: str = "poisson",
         n_terms: int | None = 1000,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         random_state: Any = None,
     ) -> Bootstrap:
         """Refit the model with random weights of the rows, to see how sure its terms are.

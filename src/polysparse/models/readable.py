@@ -341,7 +341,8 @@ class ReadableMixin:
             table = terms.top(int(n), among=among, sep=sep)
             if bootstrap is None:
                 return table
-            return table | bootstrap.intervals(*terms.heaviest(int(n), among), level)
+            table |= bootstrap.intervals(*terms.heaviest(int(n), among), level)
+            return table
         if terms.columns.kind != "hashed":
             raise ValueError(
                 "X only applies to hashed columns; the columns of this model have names. Leave X "

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.models.design import Design
-from polysparse.models.vectors import center
+from polysparse.models.preconditioners import Preconditioner, sketch_of
+from polysparse.models.vectors import center, raise_shifted
 
 Table = NDArray[np.float64]  # of shape (n_columns, k) or (n_rows, k), a column for each refit
 
-DIAGONAL_SHARE = 0.01  # as in `newton`
-FORCING = 0.03  # conjugate gradients end at this fraction of the decrease of a Newton step
+FORCING = 0.1  # conjugate gradients end at this fraction of the decrease of a Newton step
 ENOUGH = 1e-4  # the fraction of the promised decrease that a step must keep
 MAX_NEWTON_STEPS, MAX_CG_STEPS, MAX_HALVINGS = 30, 500, 30
 
@@ -63,26 +63,63 @@ class Start:
         The expansion times the coefficients.
     factors : ndarray of shape (n_columns,)
         The factors of the penalty: see `penalties`. Positive.
-    scale : ndarray of shape (n_columns,)
-        The diagonal that all refits are preconditioned by.
+    preconditioner : Preconditioner
+        What all refits divide their gradients by, tables of shape (n_columns, k).
     """
 
     coefficients: NDArray[np.float64]
     intercept: float
     scores: NDArray[np.float64]
     factors: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    preconditioner: Preconditioner
 
 
-def diagonal_of(
-    design: Design, curvature: NDArray[np.float64], is_centered: bool
-) -> NDArray[np.float64]:
-    """Return the diagonal of the Hessian of the loss, given the curvatures of rows."""
-    squares = design.sum_squares(curvature)
-    if is_centered:
-        sums = design.apply_transposed(curvature)
-        center(squares, sums, float(curvature.sum()), design.n_jobs)
-    return squares
+class SharedDiagonal:
+    """A diagonal that each column of a table is divided by."""
+
+    def __init__(self, scale: NDArray[np.float64]) -> None:
+        self.scale = scale[:, np.newaxis]
+
+    def divide(self, residual: Table, out: Table) -> float:
+        """Write the residual, divided, to `out`; return their inner product."""
+        np.divide(residual, self.scale, out=out)
+        return float(np.einsum("ck,ck->", residual, out))
+
+
+class Curvature:
+    """The Hessian of the loss at the fit, given the curvatures of rows."""
+
+    def __init__(self, design: Design, curvature: NDArray[np.float64], is_centered: bool) -> None:
+        self.design, self.curvature, self.is_centered = design, curvature, is_centered
+        self.total = max(float(curvature.sum()), np.finfo(np.float64).tiny)
+        self.sums = design.apply_transposed(curvature) if is_centered else None
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return the diagonal."""
+        squares = self.design.sum_squares(self.curvature)
+        if self.sums is not None:
+            center(squares, self.sums.copy(), self.total, self.design.n_jobs)
+        return squares
+
+    def gram(self, directions: Table) -> Table:
+        """Return its products with directions."""
+        products = self.design.gram(self.curvature, directions)
+        if self.sums is not None:
+            along = np.einsum("c,ck->k", self.sums, directions)
+            products -= self.sums[:, np.newaxis] * (along / self.total)
+        return products
+
+    def preconditioner(
+        self, diagonal: NDArray[np.float64], factors: NDArray[np.float64]
+    ) -> Preconditioner:
+        """Return what refits are preconditioned by.
+
+        On a9a at C=1, a refit takes 119 passes with a sketch and 242 with the diagonal.
+        """
+        sketch = sketch_of(self.gram, diagonal, float(factors.min()))
+        if sketch is not None:
+            return sketch
+        return SharedDiagonal(raise_shifted(diagonal + factors, 0.0, self.design.n_jobs))
 
 
 @dataclass
@@ -131,7 +168,7 @@ class _Block:
         # A quadratic objective has one Newton step, which may as well be exact.
         self.forcing = tol / 2 if is_quadratic else FORCING
         self.factors = start.factors[:, np.newaxis]
-        self.scale = start.scale[:, np.newaxis]
+        self.preconditioner = start.preconditioner
         self.w = np.repeat(start.coefficients[:, np.newaxis], k, axis=1)
         self.z = np.repeat(start.scores[:, np.newaxis], k, axis=1)
         self.c = np.full(k, float(start.intercept))
@@ -154,58 +191,64 @@ class _Block:
         return self.losses[b].value(np.ascontiguousarray(scores), intercept)
 
     def _penalty(self, w: Table) -> NDArray[np.float64]:
-        half: NDArray[np.float64] = np.einsum("ck,ck,ck->k", w, w, self.factors + 0 * w) / 2
-        return half
+        squares: NDArray[np.float64] = np.einsum("ck,ck,c->k", w, w, self.factors[:, 0])
+        return squares / 2
 
     def _step(self) -> None:
-        """Take a Newton step of each refit that has not converged."""
-        gradients, self.curvature = np.empty_like(self.z), np.empty_like(self.z)
-        for b, losses in enumerate(self.losses):
-            point = losses.of_rows.point(np.ascontiguousarray(self.z[:, b]), self.c[b])
-            gradients[:, b], self.curvature[:, b] = point.gradient, point.curvature
+        """Take a Newton step of each refit that goes on."""
+        own = np.flatnonzero(~(self.is_done | self.is_stuck))
+        gradients = np.empty((len(self.z), len(own)))
+        curvature = np.empty_like(gradients)
+        for i, b in enumerate(own.tolist()):
+            point = self.losses[b].of_rows.point(np.ascontiguousarray(self.z[:, b]), self.c[b])
+            gradients[:, i], curvature[:, i] = point.gradient, point.curvature
         # The intercept is eliminated: its own step follows from that of the coefficients.
-        slopes = gradients.sum(axis=0) + self.penalties * self.c
-        self.total = self.curvature.sum(axis=0) + self.penalties
-        is_free = self.is_free & (self.total > 0)
-        self.inverse = np.where(is_free, 1 / np.where(is_free, self.total, 1.0), 0.0)
-        gradients -= self.curvature * (slopes * self.inverse)
+        slopes = gradients.sum(axis=0) + self.penalties[own] * self.c[own]
+        total = curvature.sum(axis=0) + self.penalties[own]
+        is_free = self.is_free[own] & (total > 0)
+        inverse = np.where(is_free, 1 / np.where(is_free, total, 1.0), 0.0)
+        gradients -= curvature * (slopes * inverse)
         residual = self.design.apply_transposed(gradients)
-        residual += self.factors * self.w
+        residual += self.factors * self.w[:, own]
         np.negative(residual, out=residual)
-        step, change, promised = self._conjugate_gradients(residual)
-        promised += slopes * slopes * self.inverse / 2
-        shift = -(slopes + np.einsum("ik,ik->k", self.curvature, change)) * self.inverse
-        for b in np.flatnonzero(~(self.is_done | self.is_stuck)):
-            self._search(b, step[:, b], change[:, b], shift[b], promised[b])
+        step, change, promised = self._conjugate_gradients(residual, curvature, inverse)
+        promised += slopes * slopes * inverse / 2
+        shift = -(slopes + np.einsum("ik,ik->k", curvature, change)) * inverse
+        for i, b in enumerate(own.tolist()):
+            self._search(b, step[:, i], change[:, i], shift[i], promised[i])
 
-    def _conjugate_gradients(self, residual: Table) -> tuple[Table, Table, Any]:
+    def _conjugate_gradients(
+        self, residual: Table, weights: Table, inverse: NDArray[np.float64]
+    ) -> tuple[Table, Table, Any]:
         """Return steps, the changes of the scores, and how much they decrease the quadratic model.
 
-        The residual is overwritten.
+        The Hessian is that of rows with these weights, of whose sums the inverse is given, or 0
+        without an intercept. The residual is overwritten.
         """
-        k = residual.shape[1]
-        step, change, decrease = np.zeros_like(residual), np.zeros_like(self.z), np.zeros(k)
-        divided = residual / self.scale
+        step, change = np.zeros_like(residual), np.zeros_like(weights)
+        decrease = np.zeros(residual.shape[1])
+        divided = np.empty_like(residual)
+        self.preconditioner.divide(residual, divided)
         direction, norm = divided.copy(), np.einsum("ck,ck->k", residual, divided)
-        is_active = ~(self.is_done | self.is_stuck) & (norm > 0)
+        is_active = norm > 0
         for n_steps in range(1, MAX_CG_STEPS + 1):
             if not is_active.any():
                 break
             scores = self.design.apply(direction)
-            rows = scores - np.einsum("ik,ik->k", self.curvature, scores) * self.inverse
-            rows *= self.curvature
+            rows = scores - np.einsum("ik,ik->k", weights, scores) * inverse
+            rows *= weights
             product = self.design.apply_transposed(rows)
             product += self.factors * direction
-            curvature = np.einsum("ck,ck->k", direction, product)
-            is_active &= curvature > 0
-            size = np.where(is_active, norm / np.where(is_active, curvature, 1.0), 0.0)
+            bend = np.einsum("ck,ck->k", direction, product)
+            is_active &= bend > 0
+            size = np.where(is_active, norm / np.where(is_active, bend, 1.0), 0.0)
             step += size * direction
             change += size * scores
             residual -= size * product
             decrease += size * norm / 2
             # As in `newton`: what remains is about n_steps times the last decrease.
             is_active &= n_steps * size * norm / 2 > self.forcing * decrease
-            np.divide(residual, self.scale, out=divided)
+            self.preconditioner.divide(residual, divided)
             before, norm = norm, np.einsum("ck,ck->k", residual, divided)
             direction *= norm / np.where(before > 0, before, 1.0)
             direction += divided
