@@ -119,8 +119,8 @@ def test_quantiles_signs_and_tables():
     assert repr(found) == "Bootstrap(40 replicates of 6 terms)"
     low, high = np.quantile(found.coefficients.astype(float), [0.1, 0.9], axis=0)
     np.testing.assert_array_equal(found.quantiles([0.1, 0.9]), [low, high])
-    same = [np.mean(np.sign(c) == np.sign(w)) for c, w in zip(found.coefficients.T, found.weights)]
-    np.testing.assert_allclose(found.signs, same)
+    for share, own, weight in zip(found.signs, found.coefficients.T, found.weights, strict=True):
+        assert share == np.mean(own * weight > 0)
     assert found.signs[0] == 1
     table, top = found.table(0.8), model.top_terms(4, bootstrap=found, level=0.8)
     assert list(table) == ["name", "weight", "low", "high", "same_sign"]

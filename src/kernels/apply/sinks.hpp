@@ -189,11 +189,11 @@ struct ToDot {
                     unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
                         shifted[i] = coefficients[shift_of(a + i)] + c;
                     });
-                    for_tails<count>(
-                        row.begin + (a + gap), row.n - (a + gap),
-                        [&](auto i, Value value, int64_t column) POLYSPARSE_INLINE_LAMBDA {
-                            of_run[i].add(value, shifted[i] + column * k);
-                        });
+                    for_tails<count>(row.begin + (a + gap), row.n - (a + gap),
+                                     [&](auto i, Value value, int64_t column)
+                                         POLYSPARSE_INLINE_LAMBDA {
+                                             of_run[i].add(value, shifted[i] + column * k);
+                                         });
                     unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
                         sum.add(row.scale(a + i), of_run[i]);
                     });

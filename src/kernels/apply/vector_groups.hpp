@@ -59,9 +59,7 @@ class GroupedVectors {
     }
 
     /// The group that begins with copied vector c, of `count` vectors.
-    VectorTable<Value> group(int64_t c, int64_t count) {
-        return {numbers_.data() + c * n_, count};
-    }
+    VectorTable<Value> group(int64_t c, int64_t count) { return {numbers_.data() + c * n_, count}; }
 
     /// Calls step(copy, number) for each number of vectors [first, first + count) of a table: the
     /// places of its copy and of the number itself.
@@ -103,10 +101,9 @@ bool by_groups(VectorGroups groups, VectorTable<const Value> from, int64_t n_fro
             const VectorTable<Value> source = sources.group(c, width);
             if (!multiply({source.values, width}, results.group(c, width))) return false;
         }
-        results.for_each(to, first, count, n_threads,
-                         [](const Value& copy, Value& number) {
-                             number = is_added ? number + copy : copy;
-                         });
+        results.for_each(to, first, count, n_threads, [](const Value& copy, Value& number) {
+            number = is_added ? number + copy : copy;
+        });
     }
     return true;
 }
