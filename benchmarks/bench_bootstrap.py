@@ -78,10 +78,8 @@ def main() -> None:
         for name, fit, refits, error, moved in time_refits(options.data, options.repeats):
             ratio = refits / fit
             met = ratio <= TARGET_TIME
-            lines.append(
-                [name, f"{fit:.2f}", f"{refits:.1f}", report.mark(f"{ratio:.1f}", met)]
-                + [f"{error:.3f}", f"{moved:.3f}"]
-            )
+            times = f"{fit:.2f}", f"{refits:.1f}", report.mark(f"{ratio:.1f}", met)
+            lines.append([name, *times, f"{error:.3f}", f"{moved:.3f}"])
             measured = f"{N_REFITS} bootstrap refits over one fit: {name}, a9a, degree 2"
             target = f"at most {TARGET_TIME:g}x"
             reached.append(Reached(measured, target, f"{ratio:.1f}x", met))
