@@ -256,7 +256,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         tol : float, default=1e-2
             A replicate ends when its objective is above its minimum by less than about this
             fraction of how far the fitted coefficients are above it. On the UCI Adult data at
-            degree 2, coefficients are then off by 0.035 of their standard error (root mean square).
+            degree 2, coefficients are then off by 0.04 to 0.14 of their standard error.
             Refits of several classes in
             one model end by the `tol` of the model instead.
         random_state : int, RandomState instance or None, default=None
