@@ -20,7 +20,7 @@ from scipy import sparse
 
 import measure
 import polysparse
-from bench_core import DATA, Case, Reached, Report, say, suite
+from bench_core import DATA, Case, Reached, Report, random_csr, say, suite, svmlight
 from polysparse import HashedPolynomialFeatures, ObservedPolynomialFeatures, PolynomialOperator
 from polysparse.machine import format_bytes, threads_for
 
@@ -31,6 +31,8 @@ SEVERAL = 10
 TARGET_MEAN, TARGET_EACH, TARGET_SEVERAL = 2.8, 1.5, 2.5
 CHOSEN = "20,000 x 1,000, 0.02, K=2", "a9a (one-hot), K=2"
 MULTIPLE = *CHOSEN, "2,000 x 1,000, 0.1, K=2"
+KS = 2, 4, 8, 16
+TARGET_ONE_BY_ONE, TARGET_CACHED = 1.05, 0.55  # the latter from 8 vectors on, on a9a
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,68 @@ def fits(case: Case) -> bool:
     return nbytes <= MOST_BYTES
 
 
+def time_one_by_one(name: str, X: Any, repeats: int) -> Iterator[tuple[str, int, str, int, float]]:
+    """Times of k vectors at once over those of k products; of each direction and thread count."""
+    for n_threads in (1, 2):
+        operator = PolynomialOperator(X, n_jobs=n_threads)
+        for direction, side in ((FORWARD, operator), (BACK, operator.T)):
+            for k in KS:
+                V = vectors(side.shape[1], k, X.dtype)
+                each = [np.ascontiguousarray(v) for v in V.T]
+                products: dict[str, Callable[[], Any]] = {
+                    "at once": partial(multiply, side, V),
+                    "one by one": lambda side=side, each=each: [side @ v for v in each],
+                }
+                check = partial(require_products, [side @ v for v in each])
+                best = measure.best_times(products, repeats=repeats, check=check, seconds=1.0)
+                yield name, n_threads, direction, k, best["at once"] / best["one by one"]
+
+
+def require_products(expected: list[NDArray[Any]], side: str, result: Any) -> None:
+    """Raise AssertionError unless a table, or a list, has these products."""
+    found = result.T if isinstance(result, np.ndarray) else result
+    for own, other in zip(found, expected, strict=True):
+        if not np.allclose(own, other, rtol=1e-11, atol=0):
+            raise AssertionError(f"Products {side} differ by more than rounding.")
+
+
+def rand() -> Any:
+    """100,000 rows of 20 ones over 1,000 columns: the coefficients do not fit a cache."""
+    X = random_csr(np.random.default_rng(0), np.full(100_000, 20), 1_000)
+    X.data[:] = 1
+    return sparse.csr_array(X)
+
+
 # ----------------------------------------------------------------------------------------- report
+
+
+def one_by_one_reached(ratios: list[tuple[str, int, str, int, float]]) -> Iterator[Reached]:
+    """Several vectors against as many products of one: the worst of each kind."""
+    kinds = {
+        "k vectors over k products, k = 2 to 16": (TARGET_ONE_BY_ONE, ratios),
+        "the same on a9a, k = 8 and 16": (
+            TARGET_CACHED,
+            [each for each in ratios if each[0] == "a9a" and each[3] >= 8],
+        ),
+    }
+    for what, (target, own) in kinds.items():
+        if own:
+            name, n_threads, direction, k, worst = max(own, key=lambda each: each[4])
+            found = f"{worst:.2f} ({name}, {direction}, k={k}, n_jobs={n_threads})"
+            yield Reached(what, f"at most {target:g}", found, worst <= target)
+
+
+def print_one_by_one(report: Report, ratios: list[tuple[str, int, str, int, float]]) -> None:
+    """Write a table of the ratios."""
+    report.heading("k vectors at once, over the time of k products of one")
+    rows: dict[tuple[str, int, str], list[str]] = {}
+    for name, n_threads, direction, k, ratio in ratios:
+        cells = rows.setdefault((name, n_threads, direction), [name, str(n_threads), direction])
+        target = TARGET_CACHED if name == "a9a" and k >= 8 else TARGET_ONE_BY_ONE
+        cells.append(report.mark(f"{ratio:.2f}", ratio <= target))
+    report.table(
+        " | ".join(["data", "threads", "product", *(f"k={k}" for k in KS)]), list(rows.values())
+    )
 
 
 def against_scipy(rows: list[Row]) -> Iterator[Reached]:
@@ -197,13 +260,23 @@ def main() -> None:
         for case in cases
         if case.name in MULTIPLE
     ]
+    data = {} if options.quick else {"rand": rand()}
+    if (options.data / "a9a").exists():
+        data = {"a9a": sparse.csr_array(svmlight(options.data / "a9a"))} | data
+    ratios = []
+    for name, X in data.items():
+        say(f"several vectors and one by one: {name}")
+        ratios += [*time_one_by_one(name, X, options.repeats)]
     report = Report(options.markdown)
     print(measure.describe_machine(threads_for(None, 10**9)))
     print_rows(report, "One vector, all columns", rows, TARGET_EACH)
     for kind, found in others.items():
         print_rows(report, f"One vector, {kind}", found, None)
     print_rows(report, f"{SEVERAL} vectors, all columns", several, TARGET_SEVERAL)
-    report.reached([*against_scipy(rows), *several_against_scipy(several)])
+    print_one_by_one(report, ratios)
+    report.reached(
+        [*against_scipy(rows), *several_against_scipy(several), *one_by_one_reached(ratios)]
+    )
 
 
 def told(what: str, call: Callable[..., Row], *arguments: Any, **named: Any) -> Row:

@@ -33,7 +33,8 @@ categorical_features
 coef_ column_counts_ column_space_ columns degree feature_names fit_intercept groups
 interaction_only intercept_ max_iter
 gap_ n_features_in_ n_iter_ n_jobs objective_ penalty_factors terms tol verbose
-contributions fit importance plot_importance plot_top_terms predict save to_onnx to_text top_terms
+bootstrap contributions fit importance plot_importance plot_top_terms predict save to_onnx to_text
+top_terms
 """
 
 AMOUNTS = "alpha score warm_start"  # of models of counts and amounts

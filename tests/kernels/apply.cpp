@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <vector>
 
 #include "apply/gram.hpp"
+#include "apply/vector_groups.hpp"
 #include "brute_force.hpp"
 #include "checks.hpp"
 #include "products.hpp"
@@ -84,9 +86,64 @@ void test_divided_rows() {
         make_grouped({20, 1, 25, 15}, 2, 3, true, true, {{0, 2}, {0, 2, 3}}));
 }
 
+/// Element j of the product of a vector is the sum of (i + 2 j) times its element i.
+template <bool is_added>
+void test_groups(VectorGroups groups, int64_t k) {
+    const int64_t n_from = 5, n_to = 7;
+    std::vector<double> from(n_from * k), to(n_to * k, 1.0);
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<double>(i * i % 17);
+    int64_t most = 0, n_vectors = 0;
+    const auto multiply = [&](VectorTable<const double> own, VectorTable<double> out) {
+        most = std::max(most, own.n_vectors);
+        n_vectors += own.n_vectors;
+        for (int64_t j = 0; j < n_to; ++j)
+            for (int64_t c = 0; c < own.n_vectors; ++c) {
+                if (!is_added) out[j][c] = 0;
+                for (int64_t i = 0; i < n_from; ++i)
+                    out[j][c] += static_cast<double>(i + 2 * j) * own[i][c];
+            }
+        return n_vectors < 100;
+    };
+    const VectorTable<const double> source{from.data(), k};
+    check(by_groups<is_added>(groups, source, n_from, VectorTable<double>{to.data(), k}, n_to, 2,
+                              multiply),
+          "vector groups: not stopped");
+    check(most == std::min(groups.together, k) && n_vectors == k, "vector groups: sizes");
+    for (int64_t j = 0; j < n_to; ++j)
+        for (int64_t c = 0; c < k; ++c) {
+            double expected = is_added ? 1 : 0;
+            for (int64_t i = 0; i < n_from; ++i)
+                expected += static_cast<double>(i + 2 * j) * from[i * k + c];
+            check(to[j * k + c] == expected, "vector groups");
+        }
+    const auto stop = [](VectorTable<const double>, VectorTable<double>) { return false; };
+    check(!by_groups<is_added>(groups, source, n_from, VectorTable<double>{to.data(), k}, n_to, 1,
+                               stop),
+          "vector groups: stopped");
+}
+
+/// Groups that divide the vectors evenly, and not.
+void test_vector_groups() {
+    for (const int64_t k : {2, 3, 8, 11, 17})
+        for (const VectorGroups groups :
+             {VectorGroups{1, 8}, VectorGroups{2, 8}, VectorGroups{8, 8}, VectorGroups{16, 16}}) {
+            test_groups<false>(groups, k);
+            test_groups<true>(groups, k);
+        }
+    const auto together = [](int64_t k, int64_t n_columns, int64_t n_outputs) {
+        return VectorGroups::of(k, n_columns, 8, n_outputs, int64_t{1} << 21).together;
+    };
+    check(together(16, 7'750, 4'000'000) == 16, "vector groups: a table that stays in a cache");
+    check(together(16, 60'000, 4'000'000) == 4, "vector groups: one that does not");
+    check(together(16, 500'000, 23'000'000) == 1, "vector groups: one by one");
+    check(together(16, 500'000, 4'000'000) == 16, "vector groups: numbers that are read once");
+    check(together(16, 4'000'000, 400'000'000) == 16, "vector groups: vectors of no cache");
+}
+
 }  // namespace
 
 void test_apply() {
+    test_vector_groups();
     for_each_basis({0, 1, 9}, 4, test_products<int32_t, int32_t, double>);
     for_each_basis({8}, 3, test_products<int64_t, int64_t, float>);
     test_products<int32_t, int32_t, double>(make_basis(200, 1, 2, false, true));

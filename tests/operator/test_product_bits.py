@@ -127,3 +127,25 @@ def test_leads_that_are_walked_in_strips(interaction_only):
         results = [(each.T if transposed else each) @ V for each in operators]
         np.testing.assert_allclose(results[0], matrix @ V, atol=1e-10)
         assert all(result.tobytes() == results[0].tobytes() for result in results)
+
+
+@pytest.mark.parametrize("k", [2, 8, 11])
+def test_vectors_in_groups_that_stay_in_a_cache(k):
+    """All of them at once would not: see apply/vector_groups.hpp."""
+    n_rows, n_features = 20_000, 700
+    rng = np.random.default_rng(0)
+    shares = n_features // 20
+    columns = rng.integers(0, shares, (n_rows, 20)) + np.arange(20) * shares
+    own = sparse.csr_array(
+        (rng.random(columns.size), columns.ravel(), np.arange(n_rows + 1) * 20),
+        shape=(n_rows, n_features),
+    )
+    operators = [PolynomialOperator(own, n_jobs=n) for n in (1, 3)]
+    for transposed in (False, True):
+        sides = [each.T if transposed else each for each in operators]
+        V = rng.standard_normal((sides[0].shape[1], k))
+        results = [side @ V for side in sides]
+        assert results[0].tobytes() == results[1].tobytes()
+        for vector, result in zip(V.T, results[0].T, strict=True):
+            expected = sides[0] @ np.ascontiguousarray(vector)
+            assert result.tobytes() == expected.tobytes()

@@ -25,6 +25,7 @@
 #include "apply/sinks.hpp"
 #include "apply/strips.hpp"
 #include "apply/term_nest.hpp"
+#include "apply/vector_groups.hpp"
 #include "expand/row_shape.hpp"
 #include "matrix/own_columns.hpp"
 
@@ -309,25 +310,45 @@ bool with_kinds(const Basis& basis, const CsrView<Value>& x, int64_t n_vectors, 
     });
 }
 
+/// Into which groups to divide k vectors. Strips keep their numbers in a cache already.
+template <class Value>
+VectorGroups groups_for(const Basis& basis, const CsrView<Value>& x, int64_t k, Effort effort,
+                        int64_t cached) {
+    if (strips_for(basis, x, effort.n_outputs, k).count() > 1) return {k, k};
+    return VectorGroups::of(k, basis.n_columns(), sizeof(Value), effort.n_outputs, cached);
+}
+
 template <class Value>
 bool apply(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> coefficients,
            VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
-    return with_kinds(basis, x, out.n_vectors,
-                      [&]<class SomeWalker>(std::type_identity<SomeWalker>, auto is_one) {
-                          return dot_all<SomeWalker, is_one>(basis, x, coefficients, out, effort,
-                                                             should_stop);
-                      });
+    const auto dot = [&](VectorTable<const Value> from, VectorTable<Value> to) {
+        return with_kinds(basis, x, to.n_vectors,
+                          [&]<class SomeWalker>(std::type_identity<SomeWalker>, auto is_one) {
+                              return dot_all<SomeWalker, is_one>(basis, x, from, to, effort,
+                                                                 should_stop);
+                          });
+    };
+    const VectorGroups groups =
+        groups_for(basis, x, out.n_vectors, effort, VectorGroups::cached_reads);
+    return by_groups<false>(groups, coefficients, basis.n_columns(), out, x.n_rows,
+                            effort.n_threads, dot);
 }
 
 template <class Value>
 bool apply_transposed(const Basis& basis, const CsrView<Value>& x, VectorTable<const Value> weights,
                       VectorTable<Value> out, Effort effort, const StopRequest& should_stop) {
     if (basis.n_columns() == 0 || out.n_vectors == 0) return true;
-    return with_kinds(basis, x, out.n_vectors,
-                      [&]<class SomeWalker>(std::type_identity<SomeWalker>, auto is_one) {
-                          return scatter_all<SomeWalker, is_one>(basis, x, weights, out, effort,
-                                                                 should_stop);
-                      });
+    const auto scatter = [&](VectorTable<const Value> from, VectorTable<Value> to) {
+        return with_kinds(basis, x, to.n_vectors,
+                          [&]<class SomeWalker>(std::type_identity<SomeWalker>, auto is_one) {
+                              return scatter_all<SomeWalker, is_one>(basis, x, from, to, effort,
+                                                                     should_stop);
+                          });
+    };
+    const VectorGroups groups =
+        groups_for(basis, x, out.n_vectors, effort, VectorGroups::cached_sums);
+    return by_groups<true>(groups, weights, x.n_rows, out, basis.n_columns(), effort.n_threads,
+                           scatter);
 }
 
 }  // namespace polysparse

@@ -72,6 +72,11 @@ constexpr int64_t runs_together = 4;
 /// run is read again for the next ones, while their numbers are in cache.
 constexpr int64_t vectors_together = 8;
 
+/// Runs that are read together with so many vectors.
+constexpr int64_t runs_beside(int64_t n_vectors) {
+    return n_vectors > 4 ? 1 : n_vectors > 2 ? 2 : runs_together;
+}
+
 /// `count` numbers side by side, in registers.
 template <class Value, int64_t count>
 class Numbers {
@@ -105,6 +110,12 @@ class Numbers {
         const Part scales = all(scale);
         unrolled<n_parts>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
             parts_[i] = parts_[i] + scales * load(others + i * size);
+        });
+    }
+    POLYSPARSE_INLINE void add(Value scale, const Numbers& others) {
+        const Part scales = all(scale);
+        unrolled<n_parts>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
+            parts_[i] = parts_[i] + scales * others.parts_[i];
         });
     }
     /// Adds scale times these numbers to others.
@@ -168,8 +179,28 @@ struct ToDot {
             for_groups<runs_together>(0, n_leads, group);
             *sums += scale * sum;
         } else {
-            for (int64_t a = 0; a < n_leads; ++a)
-                run(row.begin + (a + gap), row.n - (a + gap), shift_of(a), scale * row.scale(a));
+            const int64_t k = coefficients.n_vectors;
+            for_groups<vectors_together>(0, k, [&](auto width, int64_t c) POLYSPARSE_INLINE_LAMBDA {
+                using Sums = Numbers<Value, width>;
+                Sums sum;
+                const auto group = [&](auto count, int64_t a) POLYSPARSE_INLINE_LAMBDA {
+                    std::array<const Value*, count> shifted;
+                    std::array<Sums, count> of_run;
+                    unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
+                        shifted[i] = coefficients[shift_of(a + i)] + c;
+                    });
+                    for_tails<count>(row.begin + (a + gap), row.n - (a + gap),
+                                     [&](auto i, Value value, int64_t column)
+                                         POLYSPARSE_INLINE_LAMBDA {
+                                             of_run[i].add(value, shifted[i] + column * k);
+                                         });
+                    unrolled<count>([&](auto i) POLYSPARSE_INLINE_LAMBDA {
+                        sum.add(row.scale(a + i), of_run[i]);
+                    });
+                };
+                for_groups<runs_beside(width)>(0, n_leads, group);
+                sum.add_to(scale, sums + c);
+            });
         }
     }
 };

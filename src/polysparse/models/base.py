@@ -18,6 +18,7 @@ from polysparse.columns.arguments import require_columns
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.estimators.shared import IntegerRange, read_sparse
 from polysparse.models import newton
+from polysparse.models.bootstrap import Bootstrap, bootstrap
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.losses.interface import Loss
 from polysparse.models.objectives import Objective
@@ -169,6 +170,11 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
     @property
+    def _uniform_penalty(self) -> float:
+        """What half the squared coefficients are multiplied by beside `_make_loss`."""
+        return 1.0
+
+    @property
     def _unit(self) -> float:
         """What `_solve` minimizes, times this, is the objective of the model."""
         return 1.0
@@ -213,6 +219,91 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
                 )
 
         return report
+
+    # -------------------------------------------------------------------------------- how sure
+
+    def bootstrap(
+        self,
+        X: Any,
+        y: Any,
+        n: int = 100,
+        *,
+        sample_weight: Any = None,
+        method: str = "poisson",
+        n_terms: int | None = 1000,
+        tol: float = 1e-2,
+        random_state: Any = None,
+    ) -> Bootstrap:
+        """Refit the model with random weights of the rows, to see how sure its terms are.
+
+        The fitted model is not changed. Replicates start from its coefficients and are refitted
+        several at a time; they do not depend on `n_jobs`.
+
+        Parameters
+        ----------
+        X, y
+            The data of `fit`, in memory.
+        n : int, default=100
+            Number of replicates, at least 2.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            The weights of `fit`. Each replicate multiplies them by its random weights.
+        method : {"poisson", "multinomial"}, default="poisson"
+            How often a row counts: independent Poisson numbers of mean 1, or how often it is drawn
+            if as many rows as there are are drawn with replacement.
+        n_terms : int or None, default=1000
+            How many of the heaviest terms of the model are kept, in float32; None for all whose
+            coefficient is not 0.
+        tol : float, default=1e-2
+            A replicate ends when its objective is above its minimum by less than about this
+            fraction of how far the fitted coefficients are above it. On the UCI Adult data at
+            degree 2, coefficients are then off by 0.04 to 0.14 of their standard error.
+            Refits of several classes in
+            one model end by the `tol` of the model instead.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the random weights.
+
+        Returns
+        -------
+        Bootstrap
+            The replicates. `table()` has an interval for each term, and `top_terms` and
+            `plot_top_terms` take the result as `bootstrap`.
+
+        Notes
+        -----
+        Intervals show how much coefficients vary between samples. The penalty shrinks coefficients
+        towards 0, in the fit and in every replicate, so intervals cover the penalized coefficients,
+        not those without a penalty.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polysparse import PolynomialRidge
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((200, 3))
+        >>> y = 2 * X[:, 0] * X[:, 1] + rng.standard_normal(200)
+        >>> model = PolynomialRidge().fit(X, y)
+        >>> found = model.bootstrap(X, y, random_state=0)
+        >>> found
+        Bootstrap(100 replicates of 9 terms)
+        >>> list(found.table()["name"])[0], round(list(found.table()["same_sign"])[0], 2)
+        ('x0 x1', 1.0)
+        """
+        return self._bootstrap(X, y, n, sample_weight, None, method, n_terms, tol, random_state)
+
+    def _bootstrap(self, X: Any, y: Any, n: int, weight: Any, offset: Any, *how: Any) -> Bootstrap:
+        method, n_terms, tol, random_state = how
+        return bootstrap(
+            self,
+            X,
+            y,
+            n,
+            sample_weight=weight,
+            offset=offset,
+            method=method,
+            n_terms=n_terms,
+            tol=tol,
+            random_state=random_state,
+        )
 
     # ------------------------------------------------------------------------------- predicting
 

@@ -14,6 +14,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.dispatch import dispatch
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.models.bootstrap import Bootstrap
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.interface import Loss
 from polysparse.models.losses.log_link import LogLinkLoss, exponentials
@@ -94,6 +95,38 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
             Fitted model.
         """
         return self._fit(X, y, sample_weight, offset)
+
+    def bootstrap(
+        self,
+        X: Any,
+        y: Any,
+        n: int = 100,
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        method: str = "poisson",
+        n_terms: int | None = 1000,
+        tol: float = 1e-2,
+        random_state: Any = None,
+    ) -> Bootstrap:
+        """Refit the model with random weights of the rows, to see how sure its terms are.
+
+        As `PolynomialRidge.bootstrap`, which describes the other parameters, with the offset of
+        `fit`.
+
+        Parameters
+        ----------
+        X, y, n, sample_weight, method, n_terms, tol, random_state
+            As there.
+        offset : float or array-like of shape (n_samples,), optional
+            What is added to the scores of rows.
+
+        Returns
+        -------
+        Bootstrap
+            The replicates.
+        """
+        return self._bootstrap(X, y, n, sample_weight, offset, method, n_terms, tol, random_state)
 
     def _make_loss(self, rows: RowStore) -> Loss:
         targets = rows.describe_targets()

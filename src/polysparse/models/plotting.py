@@ -32,10 +32,14 @@ def draw_terms(
     signs = [1 if weight > 0 else -1 for weight in weights]
     places = range(len(weights))
     ax.barh(places, weights, height=0.72, color=[COLOURS[sign] for sign in signs])
+    if "low" in table:
+        _draw_whiskers(ax, table)
+    beside = [table[name] for name in ("low", "high") if name in table]
+    ends = list(zip(weights, *beside, strict=True))  # numbers are written behind the whiskers
     for place, weight, sign in zip(places, weights, signs, strict=True):
         ax.annotate(
             f"{weight:.3g}".replace("-", "−"),
-            (weight, place),
+            (max(ends[place]) if sign > 0 else min(ends[place]), place),
             (3 * sign, 0),
             textcoords="offset points",
             ha="left" if sign > 0 else "right",
@@ -53,6 +57,14 @@ def draw_terms(
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
+
+
+def _draw_whiskers(ax: Any, table: dict[str, list[Any]]) -> None:
+    """Draw the interval of each term; the weight may be outside of it."""
+    places = range(len(table["low"]))
+    ax.hlines(places, table["low"], table["high"], color="0.2", lw=1.2)
+    for name in ("low", "high"):
+        ax.plot(table[name], places, "|", color="0.2", ms=5, mew=1.2)
 
 
 def _new_axes(labels: list[str], make_figure: Any) -> Any:

@@ -34,6 +34,8 @@ class ReadableMixin:
         within: Any = None,
         feature_names: Any = None,
         sep: str = " ",
+        bootstrap: Any = None,
+        level: float = 0.9,
     ) -> Any:
         """Return the terms with the heaviest coefficients.
 
@@ -53,6 +55,10 @@ class ReadableMixin:
             Names of the input features; by default those that the model knows.
         sep : str, default=" "
             What separates the features of a term in its name.
+        bootstrap : Bootstrap, optional
+            What `bootstrap` returned for this model.
+        level : float, default=0.9
+            The share of the replicates of `bootstrap` that is within `low` and `high`.
 
         Returns
         -------
@@ -64,7 +70,9 @@ class ReadableMixin:
             - `weight`, its coefficient;
             - `rows`, in how many rows of the training data it is not zero;
             - `features`, the features of the product as a tuple; not for hashed columns, unless X
-              is given.
+              is given;
+            - `low`, `high` and `same_sign`, only with `bootstrap`: the interval of the coefficient,
+              and in which share of the replicates it has this sign.
 
             If columns are hashed and X is given, `name` lists the products in X that share the
             column, the most frequent first. `weight` and `rows` are those of the first one, with
@@ -81,10 +89,17 @@ class ReadableMixin:
         >>> list(model.top_terms(1, feature_names=["age", "dose"])["name"])
         ['age dose']
         """
-        return as_table(self._top(n, X, feature_names, within, sep))
+        return as_table(self._top(n, X, feature_names, within, sep, bootstrap, level))
 
     def plot_top_terms(
-        self, n: int = 20, X: Any = None, *, feature_names: Any = None, ax: Any = None
+        self,
+        n: int = 20,
+        X: Any = None,
+        *,
+        feature_names: Any = None,
+        bootstrap: Any = None,
+        level: float = 0.9,
+        ax: Any = None,
     ) -> Any:
         """Draw the terms with the heaviest coefficients as horizontal bars.
 
@@ -96,6 +111,8 @@ class ReadableMixin:
             Data in which to look for the products of hashed columns, as in `top_terms`.
         feature_names : sequence of str, optional
             Names of the input features; by default those that the model knows.
+        bootstrap, level : optional
+            As in `top_terms`: intervals are drawn as whiskers.
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default those of a new figure, as high as the bars need.
 
@@ -106,7 +123,8 @@ class ReadableMixin:
         """
         classes: Any = getattr(self, "classes_", ())
         positive = classes[1] if len(classes) == 2 else None
-        return draw_terms(self._top(n, X, feature_names), ax, positive=positive)
+        table = self._top(n, X, feature_names, bootstrap=bootstrap, level=level)
+        return draw_terms(table, ax, positive=positive)
 
     def importance(self, X: Any = None, *, by: str = "group", feature_names: Any = None) -> Any:
         """Return the importance of each group and interaction of groups.
@@ -298,7 +316,14 @@ class ReadableMixin:
         write_onnx(terms_of(self), classes, link, table, Path(path), np.dtype(dtype))
 
     def _top(
-        self, n: int, X: Any, feature_names: Any, within: Any = None, sep: str = " "
+        self,
+        n: int,
+        X: Any,
+        feature_names: Any,
+        within: Any = None,
+        sep: str = " ",
+        bootstrap: Any = None,
+        level: float = 0.9,
     ) -> dict[str, list[Any]]:
         """Return the columns of a table of the n heaviest terms."""
         terms = terms_of(self, feature_names)
@@ -308,8 +333,16 @@ class ReadableMixin:
             tuples = self._group_tuples()
             number = tuples.number(within, terms.features)
             among = np.flatnonzero(tuples.number_of == number)
+        if bootstrap is not None:
+            bootstrap._require_of(terms)
+            if X is not None:
+                raise ValueError("X and bootstrap cannot be combined: leave one of them out.")
         if X is None:
-            return terms.top(int(n), among=among, sep=sep)
+            table = terms.top(int(n), among=among, sep=sep)
+            if bootstrap is None:
+                return table
+            table |= bootstrap.intervals(*terms.heaviest(int(n), among), level)
+            return table
         if terms.columns.kind != "hashed":
             raise ValueError(
                 "X only applies to hashed columns; the columns of this model have names. Leave X "

@@ -156,6 +156,10 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         return float(self.alpha) if self._has_factors else 1.0
 
     @property
+    def _uniform_penalty(self) -> float:
+        return float(self.alpha)
+
+    @property
     def _unit(self) -> float:
         return 2 * self._strength if self._has_factors else 1.0
 
