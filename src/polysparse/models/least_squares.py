@@ -40,10 +40,17 @@ N_VECTORS = 7  # of coefficients, in memory at the peak
 
 
 def minimize(
-    errors: SquaredErrors, alpha: float, *, tol: float, max_iter: int, report: Report
+    errors: SquaredErrors,
+    alpha: float,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Report,
+    start: Vector | None = None,
 ) -> Solution:
     """Minimize the weighted sum of squared errors plus alpha times the squared coefficient norm.
 
+    Conjugate gradients begin at the coefficients `start`, if they are better than 0.
     Conjugate gradients stop when their bound of the gap is below tol times the value. Then the
     residuals are computed from the coefficients, and if the bound holds there, it has converged.
     Otherwise conjugate gradients begin again there, as long as that helps.
@@ -51,6 +58,8 @@ def minimize(
     report(iteration, value, norm of the gradient) is called in each iteration.
     """
     solver = _Solver(errors, alpha, tol, max_iter, report)
+    if start is not None:
+        solver.begin_at(start)
     while True:
         solver.descend()
         end = solver.verify()
@@ -80,6 +89,14 @@ class _Solver:
         self.best: Vector | None = None  # where this cycle began; None is 0
         self.residual: Vector | None = None  # half the negative gradient
         self.iteration, self.gap, self.start = 0, self.value, self.value
+
+    def begin_at(self, w: Vector) -> None:
+        """Begin at these coefficients, unless 0 is better."""
+        self._go_to(w)
+        if self.value < self.start:
+            self.best = w.copy()
+        else:
+            self._go_to(None)
 
     def _least_eigenvalue(self, diagonal: Vector, scale: Vector) -> float:
         """Return a lower bound of the eigenvalues of the preconditioned Hessian.
