@@ -210,9 +210,9 @@ def draw_scores(
     if np.all((places > 0) & np.isfinite(places)):
         ax.set_xscale("log")
     else:  # 0 and infinity have no place on such an axis
-        ranks = np.argsort(np.argsort(places, kind="stable"))
-        ax.set_xticks(ranks, labels=[f"{value:.3g}" for value in places], fontsize="small")
-        places = ranks.astype(np.float64)
+        labels = [f"{value:.3g}" for value in np.sort(places)]
+        ax.set_xticks(range(len(labels)), labels=labels, fontsize="small")
+        places = np.argsort(np.argsort(places, kind="stable")).astype(np.float64)
     order = np.argsort(places, kind="stable")
     ax.errorbar(
         places[order],
