@@ -23,8 +23,10 @@ PolynomialPoissonRegressor, PolynomialGammaRegressor, PolynomialTweedieRegressor
     Regression of counts and of amounts, with exposures.
 PolynomialLinearSVC, PolynomialLinearSVR
     Support vector machines with squared losses, for classes and for numbers.
-PolynomialRidgeCV, PolynomialLogisticRegressionCV, ...
-    Each of these models with its penalty chosen by cross-validation: its name with CV behind it.
+PolynomialRidgeCV, PolynomialLogisticRegressionCV
+PolynomialPoissonRegressorCV, PolynomialGammaRegressorCV, PolynomialTweedieRegressorCV
+PolynomialLinearSVCCV, PolynomialLinearSVRCV
+    The same with the penalty chosen by cross-validation.
 
 Functions:
 

@@ -495,3 +495,18 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
 
     _plain = PolynomialLinearSVR
     _penalties = INVERSE
+
+
+# By the names that the command line has for them.
+CROSS_VALIDATED: dict[str, Any] = {
+    model._kind: model
+    for model in (
+        PolynomialLogisticRegressionCV,
+        PolynomialRidgeCV,
+        PolynomialPoissonRegressorCV,
+        PolynomialGammaRegressorCV,
+        PolynomialTweedieRegressorCV,
+        PolynomialLinearSVCCV,
+        PolynomialLinearSVRCV,
+    )
+}

@@ -98,11 +98,18 @@ class CrossValidated(PolynomialModel):
             The axes.
         """
         check_is_fitted(self, "scores_")
-        penalties = getattr(self, f"{self._penalties.plural}_")
-        choice = Choice.of(self.scores_, self._penalties.order(penalties))
+        choice = self._choice()
         chosen = choice.selected(self.selection)
         what = self.scoring if isinstance(self.scoring, str) else "score"
-        return draw_scores(penalties, choice, chosen, self._penalties.name, what, ax)
+        return draw_scores(self._tried(), choice, chosen, self._penalties.name, what, ax)
+
+    def _tried(self) -> NDArray[np.float64]:
+        """Return the penalties of the last fit."""
+        return getattr(self, f"{self._penalties.plural}_")  # type: ignore[no-any-return]
+
+    def _choice(self) -> Choice:
+        """Return the choice by the scores of the last fit."""
+        return Choice.of(self.scores_, self._penalties.order(self._tried()))
 
     # ------------------------------------------------------------------------------- the search
 
