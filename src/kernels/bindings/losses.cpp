@@ -66,6 +66,23 @@ void py_combine(double a, OutVector x, double b, InVector y, double shift, int64
     });
 }
 
+void py_dots(InRows table, InVector x, OutVector sums, int64_t n_threads) {
+    require(x.size() == table.shape(1) && sums.size() == table.shape(0),
+            "vectors of unequal size");
+    run(n_threads, [&](const Work& work) {
+        return dots(size_of(x), size_of(sums), table.data(), x.data(), sums.data(), work);
+    });
+}
+
+void py_add_rows(InVector factors, InRows table, OutVector out, int64_t n_threads) {
+    require(out.size() == table.shape(1) && factors.size() == table.shape(0),
+            "vectors of unequal size");
+    run(n_threads, [&](const Work& work) {
+        return add_rows(size_of(out), size_of(factors), factors.data(), table.data(), out.data(),
+                        work);
+    });
+}
+
 void py_multiply(InVector x, InVector y, double shift, OutVector out, int64_t n_threads) {
     require_same_size(x, y, out);
     run(n_threads, [&](const Work& work) {
@@ -261,6 +278,10 @@ void bind_losses(nb::module_& m) {
           nb::arg("x").noconvert(), nb::arg("shift"), nb::arg("n_threads"));
     m.def("combine", &py_combine, nb::arg("a"), nb::arg("x").noconvert(), nb::arg("b"),
           nb::arg("y").noconvert(), nb::arg("shift"), nb::arg("n_threads"));
+    m.def("dots", &py_dots, nb::arg("table").noconvert(), nb::arg("x").noconvert(),
+          nb::arg("sums").noconvert(), nb::arg("n_threads"));
+    m.def("add_rows", &py_add_rows, nb::arg("factors").noconvert(), nb::arg("table").noconvert(),
+          nb::arg("out").noconvert(), nb::arg("n_threads"));
     m.def("multiply", &py_multiply, nb::arg("x").noconvert(), nb::arg("y").noconvert(),
           nb::arg("shift"), nb::arg("out").noconvert(), nb::arg("n_threads"));
     m.def("clear", &py_clear, nb::arg("x").noconvert(), nb::arg("n_threads"));

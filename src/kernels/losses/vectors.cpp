@@ -1,5 +1,6 @@
 #include "losses/vectors.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -7,6 +8,7 @@ namespace polysparse {
 namespace {
 
 constexpr int64_t length = int64_t{1} << 13;  // of a stretch
+constexpr int64_t table_length = int64_t{1} << 10;  // of a stretch of many vectors
 
 POLYSPARSE_PER_PROCESSOR double dot(const double* __restrict a, const double* __restrict b,
                                     int64_t begin, int64_t end) {
@@ -65,6 +67,12 @@ bool sum_of(int64_t n, double* sum, const Work& work, const Part& part) {
         [&](int64_t, int64_t begin, int64_t end, double* own) { *own = part(begin, end); });
 }
 
+/// x += factor * y
+POLYSPARSE_PER_PROCESSOR void add(double* __restrict x, double factor, const double* __restrict y,
+                                  int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) x[i] += factor * y[i];
+}
+
 }  // namespace
 
 bool dot(int64_t n, const double* a, const double* b, double* sum, const Work& work) {
@@ -88,6 +96,23 @@ bool combine(int64_t n, double a, double* x, double b, const double* y, double s
              const Work& work) {
     return for_stretches(n, length, work, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) x[i] = a * x[i] + b * (y[i] - shift);
+    });
+}
+
+bool dots(int64_t n, int64_t k, const double* table, const double* x, double* sums,
+          const Work& work) {
+    std::fill_n(sums, k, 0.0);
+    return sum_stretches(n, table_length, work, k, sums,
+                         [&](int64_t, int64_t begin, int64_t end, double* own) {
+                             for (int64_t i = 0; i < k; ++i)
+                                 own[i] = dot(table + i * n, x, begin, end);
+                         });
+}
+
+bool add_rows(int64_t n, int64_t k, const double* factors, const double* table, double* out,
+              const Work& work) {
+    return for_stretches(n, table_length, work, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = 0; i < k; ++i) add(out, factors[i], table + i * n, begin, end);
     });
 }
 

@@ -22,6 +22,14 @@ bool combine(int64_t n, double a, double* x, double b, const double* y, double s
 bool multiply(int64_t n, const double* x, const double* y, double shift, double* out,
               const Work& work);
 
+/// Writes the inner products of x and k vectors, the rows of a table, to `sums`.
+bool dots(int64_t n, int64_t k, const double* table, const double* x, double* sums,
+          const Work& work);
+
+/// Adds the sum of k vectors, the rows of a table, times factors to `out`.
+bool add_rows(int64_t n, int64_t k, const double* factors, const double* table, double* out,
+              const Work& work);
+
 /// x = 0, whatever its type, which takes n bytes.
 bool clear(int64_t n, void* x, const Work& work);
 

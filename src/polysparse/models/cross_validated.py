@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from polysparse.columns.spaces import ColumnSpace
 from polysparse.models.choosing import Penalties
 from polysparse.models.cross_validation import CrossValidated
 from polysparse.models.docstrings import documented
+from polysparse.models.fitting import set_solution
 from polysparse.models.generalized import (
     PolynomialGammaRegressor,
     PolynomialPoissonRegressor,
     PolynomialTweedieRegressor,
 )
+from polysparse.models.least_squares import minimize_path
+from polysparse.models.local_rows import LocalRows
 from polysparse.models.logistic import PolynomialLogisticRegression
 from polysparse.models.ridge import PolynomialRidge
+from polysparse.models.solution import End
 from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
 
 INVERSE = Penalties("C", (-4, 4))
@@ -119,6 +125,31 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
 
     _plain = PolynomialRidge
     _penalties = OF_SUMS
+
+    def _fit_path(
+        self, models: list[Any], columns: ColumnSpace, rows: LocalRows
+    ) -> Iterator[tuple[Any, End]]:
+        """Fit models from one Krylov space, which has the solutions for all penalties."""
+        first = models[0]
+        loss = first._make_loss(rows)
+        if self.penalty_factors is not None or loss.n_targets is not None:
+            yield from super()._fit_path(models, columns, rows)
+            return
+        rows.set_targets(columns, loss)
+        errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
+        path = minimize_path(
+            errors,
+            [model.alpha for model in models],
+            tol=self.tol,
+            max_iter=self.max_iter,
+            report=first._reporter(errors),
+        )
+        while (found := rows.run(next, path, None)) is not None:
+            place, solution = found
+            model = models[place]
+            set_solution(model, columns, loss, solution)
+            yield model, solution.end
+            model._forget()
 
 
 @documented

@@ -1,13 +1,19 @@
-"""Conjugate gradients for ridge regression, with the intercept always optimal."""
+"""Solvers for ridge regression, with the intercept always optimal.
+
+A Krylov space whose vectors are kept has the solutions for all penalties. Where it has no room for
+enough vectors, or there is no penalty, preconditioned conjugate gradients go on.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.models.krylov import KrylovSpace, most_vectors
 from polysparse.models.objectives import SquaredErrors
 from polysparse.models.preconditioners import Diagonal, Preconditioner, sketch_of
 from polysparse.models.radau import RadauBound
@@ -40,63 +46,146 @@ N_VECTORS = 7  # of coefficients, in memory at the peak
 
 
 def minimize(
-    errors: SquaredErrors,
-    alpha: float,
-    *,
-    tol: float,
-    max_iter: int,
-    report: Report,
-    start: Vector | None = None,
+    errors: SquaredErrors, alpha: float, *, tol: float, max_iter: int, report: Report
 ) -> Solution:
     """Minimize the weighted sum of squared errors plus alpha times the squared coefficient norm.
 
-    Conjugate gradients begin at the coefficients `start`, if they are better than 0.
-    Conjugate gradients stop when their bound of the gap is below tol times the value. Then the
-    residuals are computed from the coefficients, and if the bound holds there, it has converged.
-    Otherwise conjugate gradients begin again there, as long as that helps.
+    A method stops when its bound of the gap is below tol times the value. Then the residuals are
+    computed from the coefficients, and if the bound holds there, it has converged. Otherwise a
+    method begins again there, as long as that helps.
 
     report(iteration, value, norm of the gradient) is called in each iteration.
     """
-    solver = _Solver(errors, alpha, tol, max_iter, report)
-    if start is not None:
-        solver.begin_at(start)
-    while True:
-        solver.descend()
-        end = solver.verify()
-        if end is not None:
-            break
-    return Solution(solver.w, errors.intercept, solver.value, solver.gap, solver.iteration, end)
+    path = minimize_path(errors, [alpha], tol=tol, max_iter=max_iter, report=report)
+    return next(solution for _, solution in path)
+
+
+def minimize_path(
+    errors: SquaredErrors, alphas: Sequence[float], *, tol: float, max_iter: int, report: Report
+) -> Iterator[tuple[int, Solution]]:
+    """Minimize for each alpha, from the largest to the smallest, as `minimize` does.
+
+    Yields
+    ------
+    int
+        The position in alphas.
+    Solution
+        The solution. Until the next one, `errors.residuals` are those of its coefficients, if the
+        rows are in one place.
+    """
+    order = sorted(range(len(alphas)), key=lambda i: -alphas[i])
+    value, diagonal = errors.start()
+    require_finite(diagonal, errors.n_jobs)
+    own = np.array([alphas[i] for i in order if alphas[i] > 0])
+    space = _open_space(errors, value, own, len(diagonal))
+    is_complete = space is not None and space.grow(
+        tol, min(max_iter, most_vectors(len(diagonal))), report
+    )
+    w = np.zeros(len(diagonal))
+    for place, i in enumerate(order):
+        solver = _Solver(errors, alphas[i], diagonal, value, tol, max_iter, report)
+        solver.has_room = is_complete
+        end: End | None = None
+        if space is not None and place < len(own):
+            solver.project(space, place)
+            space = None if place == len(own) - 1 else space  # frees it
+            end = solver.verify()
+        elif place:
+            solver.start_at(w)
+        yield i, solver.run(end)
+        w = solver.w
+
+
+def _open_space(
+    errors: SquaredErrors, value: float, alphas: NDArray[np.float64], n_columns: int
+) -> KrylovSpace | None:
+    """Return the space that starts at 0, or None if it is not worth its memory, or empty."""
+    if not (len(alphas) and most_vectors(n_columns)):
+        return None
+    residual = errors.gradient(np.zeros(n_columns), None)
+    squares = dot(residual, residual, errors.n_jobs)
+    _require_finite_value(value + squares)
+    return KrylovSpace(errors, residual, value, alphas) if squares > 0 else None
+
+
+def _require_finite_value(value: float) -> None:
+    if not math.isfinite(value):
+        raise ValueError(
+            "y, or sample_weight, is so large that sums of squares are not finite: scale it."
+        )
 
 
 class _Solver:
-    """What is kept between the cycles of conjugate gradients."""
+    """What is kept between the cycles of a method."""
 
     def __init__(
-        self, errors: SquaredErrors, alpha: float, tol: float, max_iter: int, report: Report
+        self,
+        errors: SquaredErrors,
+        alpha: float,
+        diagonal: Vector,
+        value: float,
+        tol: float,
+        max_iter: int,
+        report: Report,
     ) -> None:
         self.errors, self.alpha, self.n_jobs = errors, alpha, errors.n_jobs
         self.tol, self.max_iter, self.report = tol, max_iter, report
-        self.value, diagonal = errors.start()
-        require_finite(diagonal, self.n_jobs)
+        self.value = self.start = self.gap = self.began = value
+        self.diagonal: Vector | None = diagonal
+        self.preconditioner: Preconditioner | None = None  # of conjugate gradients, once they run
+        self.has_room = False  # whether a Krylov space sufficed, so that another one may
+        self.is_reliable = True
+        self.w = np.zeros(len(diagonal))
+        self.best: Vector | None = None  # where this cycle began; None is 0
+        self.residual: Vector | None = None  # half the negative gradient
+        self.p: Vector | None = None
+        self.divided: Vector | None = None
+        self.iteration = 0
+
+    def start_at(self, w: Vector) -> None:
+        """Begin at these coefficients."""
+        self.w, self.best = w.copy(), w.copy()
+        self.value = self.errors.refresh(w) + self.alpha * dot(w, w, self.n_jobs)
+
+    def run(self, end: End | None) -> Solution:
+        """Run cycles until one of them is the last."""
+        while end is None:
+            if self.has_room:
+                self._search_krylov_space()
+            else:
+                self.descend()
+            end = self.verify()
+        return Solution(self.w, self.errors.intercept, self.value, self.gap, self.iteration, end)
+
+    def _search_krylov_space(self) -> None:
+        """Go to the best point of a new Krylov space."""
+        residual = self.errors.gradient(self.w, None)
+        combine(1.0, residual, -self.alpha, self.w, self.n_jobs)
+        space = KrylovSpace(self.errors, residual, self.value, np.array([self.alpha]))
+        most = min(self.max_iter - self.iteration, most_vectors(len(self.w)))
+        self.has_room = space.grow(self.tol, most, self._report_later)
+        self.project(space, 0)
+
+    def _report_later(self, iteration: int, value: float, gradient: float) -> None:
+        self.report(self.iteration + iteration, value, gradient)
+
+    def project(self, space: KrylovSpace, place: int) -> None:
+        """Go to the best point of a Krylov space that starts here."""
+        self.began = self.value
+        self.residual = space.add_solution(place, self.w)
+        self.gap, self.iteration = float(space.gaps[place]), self.iteration + space.sizes[place]
+        self.is_reliable = space.is_reliable(place)
+
+    def _prepare(self) -> None:
+        """Prepare conjugate gradients."""
+        assert self.diagonal is not None
         # To a relative gap of 1e-6 on a9a, with alpha 0.1, 1 and 10, and 1 with badly scaled
         # columns, the diagonal to the power of 3/4 takes 955, 485, 195 and 1005 passes; the
         # diagonal itself 1085, 565, 233 and 1218; its square root 923, 432, 175 and over 1500.
-        scale = raise_shifted(diagonal, alpha, self.n_jobs)
-        self.preconditioner: Preconditioner = Diagonal(scale, self.n_jobs)
-        self.least = self._least_eigenvalue(diagonal, scale)
-        self.diagonal: Vector | None = diagonal
-        self.w, self.p, self.divided = (np.zeros(len(diagonal)) for _ in range(3))
-        self.best: Vector | None = None  # where this cycle began; None is 0
-        self.residual: Vector | None = None  # half the negative gradient
-        self.iteration, self.gap, self.start = 0, self.value, self.value
-
-    def begin_at(self, w: Vector) -> None:
-        """Begin at these coefficients, unless 0 is better."""
-        self._go_to(w)
-        if self.value < self.start:
-            self.best = w.copy()
-        else:
-            self._go_to(None)
+        scale = raise_shifted(self.diagonal, self.alpha, self.n_jobs)
+        self.preconditioner = Diagonal(scale, self.n_jobs)
+        self.least = self._least_eigenvalue(self.diagonal, scale)
+        self.p, self.divided = np.zeros_like(scale), np.zeros_like(scale)
 
     def _least_eigenvalue(self, diagonal: Vector, scale: Vector) -> float:
         """Return a lower bound of the eigenvalues of the preconditioned Hessian.
@@ -120,6 +209,11 @@ class _Solver:
 
     def descend(self) -> None:
         """Run conjugate gradients until the gap is small, or rounding errors dominate."""
+        if self.preconditioner is None:
+            self._prepare()
+        assert self.preconditioner is not None
+        assert self.p is not None
+        assert self.divided is not None
         w, p, divided, n_jobs = self.w, self.p, self.divided, self.n_jobs
         self.began = value = self.value
         norm, step, self.bound = 0.0, 0.0, RadauBound(self.least)
@@ -127,17 +221,13 @@ class _Solver:
         while True:
             self.residual = self.errors.gradient(w, self.residual)
             combine(1.0, self.residual, -self.alpha, w, n_jobs)
-            if self.iteration == MANY_STEPS - 1 and self.diagonal is not None:
+            if self.iteration >= MANY_STEPS - 1 and self.diagonal is not None:
                 self._precondition()
                 norm, self.bound = 0.0, RadauBound(self.least)
             before, norm = norm, self.preconditioner.divide(self.residual, divided)
             if before:
                 self.bound.advance(step, norm / before)
-            if not math.isfinite(value + norm):
-                raise ValueError(
-                    "y, or sample_weight, is so large that sums of squares are not finite: scale "
-                    "it."
-                )
+            _require_finite_value(value + norm)
             self.gap = self.bound.error(norm)
             if self.gap <= self.tol * value or self.iteration == self.max_iter:
                 break
@@ -154,6 +244,7 @@ class _Solver:
             self.errors.move(step)
             combine(1.0, w, step, p, n_jobs)
             value -= step * norm
+        self.is_reliable = self.bound.is_reliable
 
     def verify(self) -> End | None:
         """Compute the value and the gap from the coefficients; return why to stop, or None."""
@@ -169,7 +260,8 @@ class _Solver:
             return "converged"
         if self.iteration == self.max_iter:
             return self._stop("max_iter")
-        if self.began - self.value <= self.tol / 10 * self.value:
+        is_cut_short = self.preconditioner is None and not self.has_room
+        if not is_cut_short and self.began - self.value <= self.tol / 10 * self.value:
             if is_small(bound, rounding, max(self.tol, LEAST_TOL), self.value):
                 return "converged"
             return self._stop("rounding")
@@ -184,12 +276,19 @@ class _Solver:
         combine(1.0, gradient, -self.alpha, self.w, n_jobs)
         squares = dot(gradient, gradient, n_jobs)
         combine(-1.0, self.residual, 1.0, gradient, n_jobs)
-        error = self.preconditioner.divide(self.residual, self.p) / self.bound.least
-        error = min(error, self.errors.drift)
         gap = math.inf
-        if self.bound.is_reliable:
+        if self.is_reliable:
+            error = self._effect(self.residual)
             gap = (math.sqrt(self.gap) + math.sqrt(error)) ** 2
         return min(gap, squares / self.alpha) if self.alpha > 0 else gap
+
+    def _effect(self, residual: Vector) -> float:
+        """Return a bound of how far the value is from where this part of the residual leads."""
+        if self.preconditioner is None:
+            return dot(residual, residual, self.n_jobs) / self.alpha
+        assert self.p is not None
+        error = self.preconditioner.divide(residual, self.p) / self.bound.least
+        return min(error, self.errors.drift)
 
     def _rounding(self) -> float:
         return self.errors.rounding(self.w, self.value)

@@ -360,6 +360,10 @@ class SquaredErrors(Objective):
         """Move by `step` times the last direction."""
         raise NotImplementedError
 
+    def normal_product(self, direction: Vector, out: Vector | None) -> Vector:
+        """Return half the Hessian times a direction; it is written to `out`, if that is given."""
+        raise NotImplementedError
+
     def refresh(self, coefficients: Vector) -> float:
         """Compute the residuals from the coefficients; return the squared errors."""
         scores = self.scores(coefficients, once=True)

@@ -65,10 +65,17 @@ class RecomputedResiduals(SquaredErrors):
         return out
 
     def curvature(self, direction: Vector) -> float:
+        curvature, self._product = self._curvature_and_product(direction)
+        return curvature
+
+    def normal_product(self, direction: Vector, out: Vector | None) -> Vector:
+        return self._curvature_and_product(direction)[1]
+
+    def _curvature_and_product(self, direction: Vector) -> tuple[float, Vector]:
+        """Return half the second derivative along a direction, and half the Hessian times it."""
         change = self.scores(direction, once=True)
         shift = 0.0 if self._means is None else dot(self._means, direction, self.n_jobs)
-        curvature, self._product = self._squares_and_transposed(change, shift)
-        return curvature
+        return self._squares_and_transposed(change, shift)
 
     def move(self, step: float) -> None:
         combine(1.0, self._gradient, -step, self._product, self.n_jobs)

@@ -167,7 +167,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         for target in range(loss.n_targets):
             one = replace(loss, target=target)
             rows.set_targets(columns, one)
-            solutions.append(self._solve_one(columns, rows, one, _of_target(last, target)))
+            solutions.append(self._solve_one(columns, rows, one, last))
         return Solution.of_several(solutions)
 
     def _solve_one(
@@ -177,14 +177,12 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         if self._has_factors:
             return super()._solve(columns, rows, loss, last)
         errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
-        start = self._start(columns, loss, last)[0] if last else None
         return least_squares.minimize(
             errors,
             float(self.alpha),
             tol=self.tol,
             max_iter=self.max_iter,
             report=self._reporter(errors),
-            start=start,
         )
 
     def _set_solution(self, solution: Solution, loss: Any) -> None:
@@ -215,11 +213,3 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _of_target(last: dict[str, Any], target: int) -> dict[str, Any]:
-    """Return the fitted attributes of a model for one of several targets."""
-    own: dict[str, Any] = {
-        name: last[name][target] for name in ("coef_", "intercept_") if name in last
-    }
-    return last | own

@@ -37,6 +37,11 @@ class UpdatedResiduals(SquaredErrors):
 
     drift = np.inf
 
+    @property
+    def residuals(self) -> Any:
+        """Targets less scores and intercept of all rows, those without weight included."""
+        return self._residuals
+
     def refresh(self, coefficients: Vector) -> float:
         old = self._residuals
         value = super().refresh(coefficients)
@@ -58,12 +63,19 @@ class UpdatedResiduals(SquaredErrors):
         return float(value)
 
     def gradient(self, coefficients: Vector, out: Vector | None) -> Vector:
-        self.n_products += 1
         # The mean is a rounding error, which columns that are far from 0 multiply.
+        return self._transposed(self._residuals, out)
+
+    def _transposed(self, rows: Any, out: Vector | None) -> Vector:
+        """Return the transposed expansion times the weighted rows about their mean."""
+        self.n_products += 1
         (product,) = self.rows.total(
-            contributions.transposed, self._residuals, shift=self._mean(self._residuals), out=out
+            contributions.transposed, rows, shift=self._mean(rows), out=out
         )
         return product  # type: ignore[no-any-return]
+
+    def normal_product(self, direction: Vector, out: Vector | None) -> Vector:
+        return self._transposed(self.scores(direction, once=True), out)
 
     def curvature(self, direction: Vector) -> float:
         self._last = self.scores(direction, once=True)

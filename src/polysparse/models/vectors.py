@@ -15,11 +15,24 @@ from polysparse.engine import cpu
 from polysparse.machine import threads_for
 
 Vector = NDArray[np.float64]
+Table = NDArray[np.float64]  # whose rows are vectors, side by side
 
 
 def dot(a: Vector, b: Vector, n_jobs: int | None) -> float:
     """Return the sum of a * b."""
     return cpu.dot(a, b, threads_for(n_jobs, a.size))
+
+
+def dots(table: Table, x: Vector, n_jobs: int | None) -> Vector:
+    """Return the inner products of x and the rows of a table."""
+    sums = np.empty(len(table))
+    cpu.dots(table, x, sums, threads_for(n_jobs, table.size))
+    return sums
+
+
+def add_rows(out: Vector, factors: Vector, table: Table, n_jobs: int | None) -> None:
+    """Set out = out + factors @ table, in place."""
+    cpu.add_rows(factors, table, out, threads_for(n_jobs, table.size))
 
 
 def weighted_squares(weights: Vector, x: Vector, shift: float, n_jobs: int | None) -> float:
