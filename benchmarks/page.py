@@ -21,6 +21,7 @@ SCRIPTS = [
         "tables",
         "products",
         "models",
+        "ridge",
         "cv",
         "files",
     )

@@ -151,6 +151,7 @@ void test_scores(int64_t n, int64_t k) {
         std::vector<double> sums(n_loss_sums(k)), more(sums.size()), range(2), curved(n * k),
             cross(k), singles(3), updated = scores, products(n * k);
         std::vector<double> squares = change, means = scores, raised(n * k), cleared = scores;
+        std::vector<double> along_rows(k), added(n);  // scores are k vectors here
         const std::vector<double> totals(k, 2.5);
         const Change along{change.data(), shifts.data(), 0.5, curvatures.data()};
         bool is_done =
@@ -175,9 +176,24 @@ void test_scores(int64_t n, int64_t k) {
                   rescale(n * k, updated.data(), 0.5, 1, work) &&
                   raise_shifted(n * k, scores.data(), 0.5, raised.data(), work) &&
                   center(n, k, squares.data(), means.data(), totals.data(), work) &&
+                  dots(n, k, scores.data(), weights.data(), along_rows.data(), work) &&
+                  add_rows(n, k, along_rows.data(), scores.data(), added.data(), work) &&
                   clear(n * k * sizeof(double), cleared.data(), work);
         check(is_done, "losses: not stopped");
         check(cleared == std::vector<double>(n * k), "cleared");
+        for (int64_t c = 0; c < k; ++c) {
+            double sum = 0;
+            for (int64_t r = 0; r < n; ++r) sum += scores[c * n + r] * weights[r];
+            check(std::abs(sum - along_rows[c]) <= 1e-9 * (1 + n), "dots");
+        }
+        for (int64_t r = 0; r < n; ++r) {
+            double sum = 0, size = 1;
+            for (int64_t c = 0; c < k; ++c) {
+                sum += along_rows[c] * scores[c * n + r];
+                size += std::abs(along_rows[c] * scores[c * n + r]);
+            }
+            check(std::abs(sum - added[r]) <= 1e-12 * size, "rows added");
+        }
         for (int64_t i = 0; i < n * k; ++i) {
             const double own = scores[i] + 0.5, expected = own > 0 ? std::pow(own, 0.75) : 1;
             check(std::abs(raised[i] - expected) <= 1e-14 * expected, "raised");

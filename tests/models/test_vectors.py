@@ -6,10 +6,12 @@ import pytest
 from inside import lower
 from polysparse.engine import cpu
 from polysparse.models.vectors import (
+    add_rows,
     center,
     combine,
     divide,
     dot,
+    dots,
     multiply,
     raise_shifted,
     rescale,
@@ -32,6 +34,18 @@ def test_sums_are_sums(n):
     assert weighted_squares(c, a, 0.5, 1) == pytest.approx(np.sum(c * (a - 0.5) ** 2))
     assert divide(a, c, out, 1) == pytest.approx(np.sum(a * a / c))
     np.testing.assert_array_equal(out, a / c)
+
+
+@pytest.mark.parametrize("k", [0, 1, 5])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_tables_of_vectors(n, k):
+    table, (x, _, _) = np.random.default_rng(n).standard_normal((k, n)), vectors(n)
+    np.testing.assert_allclose(dots(table, x, 1), table @ x, atol=1e-9)
+    factors, expected = np.arange(k) + 0.5, x.copy()
+    for factor, row in zip(factors, table, strict=True):
+        expected = expected + factor * row
+    add_rows(x, factors, table, 1)
+    np.testing.assert_allclose(x, expected, rtol=0, atol=1e-14)  # products may be fused
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -96,7 +110,10 @@ def test_threads_change_no_bit_of_sums(n, monkeypatch):
         center(squares, means, 2.0, n_jobs)
         changed = x, squares, means, raise_shifted(a, 0.2, n_jobs)
         sums = dot(a, b, n_jobs), weighted_squares(c, a, 0.5, n_jobs), divide(a, c, out, n_jobs)
-        changed = *changed, out, multiply(a, b, 0.1, n_jobs)
+        table = np.stack([a, b, c])
+        products = dots(table, a, n_jobs)
+        add_rows(x, products, table, n_jobs)
+        changed = *changed, out, multiply(a, b, 0.1, n_jobs), products
         return sums, [each.tobytes() for each in changed]
 
     alone = found(1)

@@ -231,18 +231,24 @@ class KrylovSpace:
         values = eigvalsh_tridiagonal(diagonal, np.array(self.others[: k - 1]))
         return bool(values[0] > LEAST_RATIO * values[-1])
 
+    def _solve(self, diagonal: Vector, others: Vector) -> Vector:
+        """Return the best step, given the diagonal of T + alpha and what is beside it."""
+        step = np.zeros(len(diagonal))
+        step[0] = self.norm
+        if len(step) == 1:
+            step /= diagonal
+            return step
+        bands = np.stack([diagonal, np.append(others, 0.0)])
+        found: Vector = solveh_banded(bands, step, lower=True, check_finite=False)
+        return found
+
     def add_solution(self, i: int, coefficients: Vector) -> Vector:
         """Add the best step for an alpha to coefficients; return the residual that is left."""
         k, residual = int(self.sizes[i]), np.zeros_like(coefficients)
         if k == 0:
             self.basis.add_to(residual, np.array([self.norm]))
             return residual
-        bands = np.zeros((2, k))
-        bands[0] = np.array(self.diagonal[:k]) + self.alphas[i]
-        bands[1, :-1] = self.others[: k - 1]
-        right = np.zeros(k)
-        right[0] = self.norm
-        step = solveh_banded(bands, right, lower=True, check_finite=False)
+        step = self._solve(self.diagonal[:k] + self.alphas[i], np.array(self.others[: k - 1]))
         self.basis.add_to(coefficients, step)
         if self.others[k - 1] > 0:
             own = self.basis[k]

@@ -76,7 +76,7 @@ def minimize_path(
     order = sorted(range(len(alphas)), key=lambda i: -alphas[i])
     value, diagonal = errors.start()
     require_finite(diagonal, errors.n_jobs)
-    own = np.array([alphas[i] for i in order if alphas[i] > 0])
+    own = np.array([float(alphas[i]) for i in order if alphas[i] > 0])
     space = _open_space(errors, value, own, len(diagonal))
     is_complete = space is not None and space.grow(
         tol, min(max_iter, most_vectors(len(diagonal))), report
@@ -84,7 +84,7 @@ def minimize_path(
     w = np.zeros(len(diagonal))
     for place, i in enumerate(order):
         solver = _Solver(errors, alphas[i], diagonal, value, tol, max_iter, report)
-        solver.has_room = is_complete
+        solver.has_room = is_complete and place < len(own)
         end: End | None = None
         if space is not None and place < len(own):
             solver.project(space, place)
@@ -161,6 +161,9 @@ class _Solver:
         """Go to the best point of a new Krylov space."""
         residual = self.errors.gradient(self.w, None)
         combine(1.0, residual, -self.alpha, self.w, self.n_jobs)
+        if not dot(residual, residual, self.n_jobs) > 0:
+            self.has_room = False
+            return
         space = KrylovSpace(self.errors, residual, self.value, np.array([self.alpha]))
         most = min(self.max_iter - self.iteration, most_vectors(len(self.w)))
         self.has_room = space.grow(self.tol, most, self._report_later)
@@ -173,7 +176,8 @@ class _Solver:
         """Go to the best point of a Krylov space that starts here."""
         self.began = self.value
         self.residual = space.add_solution(place, self.w)
-        self.gap, self.iteration = float(space.gaps[place]), self.iteration + space.sizes[place]
+        self.gap = float(space.gaps[place])
+        self.iteration += int(space.sizes[place])
         self.is_reliable = space.is_reliable(place)
 
     def _prepare(self) -> None:
@@ -249,9 +253,12 @@ class _Solver:
     def verify(self) -> End | None:
         """Compute the value and the gap from the coefficients; return why to stop, or None."""
         self.value = self.errors.refresh(self.w) + self.alpha * dot(self.w, self.w, self.n_jobs)
+        # Conjugate gradients, which see residuals, go on where rounding errors stop a Krylov space.
+        is_last = self.preconditioner is not None
         if not self.value <= self.began * (1 + LEAST_TOL):
             self._go_to(self.best)
-            return self._stop("rounding")
+            self.has_room = False
+            return self._stop("rounding") if is_last else None
         bound, rounding = min(self.value, SLACK * self._true_gap()), self._rounding()
         self.gap = bound + rounding
         # A value as small as the rounding errors of the targets counts as 0, its lower bound.
@@ -260,11 +267,12 @@ class _Solver:
             return "converged"
         if self.iteration == self.max_iter:
             return self._stop("max_iter")
-        is_cut_short = self.preconditioner is None and not self.has_room
-        if not is_cut_short and self.began - self.value <= self.tol / 10 * self.value:
+        if self.began - self.value <= self.tol / 10 * self.value:
             if is_small(bound, rounding, max(self.tol, LEAST_TOL), self.value):
                 return "converged"
-            return self._stop("rounding")
+            if is_last:
+                return self._stop("rounding")
+            self.has_room = False
         self.best = self.w.copy()
         return None
 
@@ -301,6 +309,6 @@ class _Solver:
 
     def _go_to(self, w: Vector | None) -> None:
         """Go to these coefficients, or to 0."""
-        self.w = np.zeros(len(self.w)) if w is None else w
+        self.w = np.zeros(len(self.w)) if w is None else w.copy()
         self.value = self.errors.refresh(self.w) + self.alpha * dot(self.w, self.w, self.n_jobs)
         self.gap = self.value + self._rounding()
