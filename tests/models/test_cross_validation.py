@@ -335,6 +335,7 @@ def test_default_penalties(model):
 def test_without_refit_there_are_scores_and_no_model():
     fitted = PolynomialRidgeCV(PENALTIES, refit=False).fit(X, NUMBERS)
     assert fitted.alpha_ in PENALTIES
+    assert fitted.n_features_in_ == 4
     assert not hasattr(fitted, "coef_")
     with pytest.raises(NotFittedError):
         fitted.predict(X)
@@ -466,6 +467,7 @@ def test_the_picture_has_a_place_for_no_penalty():
         ),
         ({"cv": 1}, "n_splits"),
         ({"cv": 1000}, "n_splits=1000 greater than the number of samples"),
+        ({"cv": []}, "cv yields no splits"),
         ({"cv": [([0, 1], [])]}, "split 0 has 2 training rows and 0 held-out rows"),
         ({"cv": [([0, 90], [1])]}, "row numbers from 0 to 90, but X has 90 rows"),
         ({"cv": [([0.5, 1.5], [1])]}, "cv must yield arrays of row numbers, or masks"),

@@ -54,7 +54,7 @@ def splits_of(
     rows: LocalRows, splitter: Any, X: Any, cv_groups: Any
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield the numbers of rows of each split; ValueError if there are none."""
-    n_rows = rows.x.shape[0]
+    n_rows, n_splits = rows.x.shape[0], 0
     for number, parts in enumerate(splitter.split(X, rows.y, cv_groups)):
         train, test = (_as_numbers(part, n_rows) for part in parts)
         if not (len(train) and len(test)):
@@ -63,6 +63,9 @@ def splits_of(
                 "both need at least one."
             )
         yield train, test
+        n_splits += 1
+    if n_splits == 0:
+        raise ValueError("cv yields no splits; at least one is needed.")
 
 
 def _as_numbers(part: Any, n_rows: int) -> NDArray[np.intp]:
