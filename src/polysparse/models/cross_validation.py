@@ -219,7 +219,10 @@ class _Path:
         self.last = [*self.last[-1:], (getattr(model, self.name), fitted)]
 
     def next_start(self, model: Any) -> dict[str, Any]:
-        """Return fitted attributes to start from with the penalty of a model."""
+        """Return fitted attributes to start from with the penalty of a model.
+
+        The older solution is dropped: its coefficients become those of the start.
+        """
         if len(self.last) < 2:
             return self.last[0][1] if self.last else {}
         (first, older), (second, newer) = self.last
@@ -228,8 +231,13 @@ class _Path:
             ahead = (logs[2] - logs[1]) / (logs[1] - logs[0])
         if not np.isfinite(ahead):
             return newer
-        moved = {k: newer[k] + ahead * (newer[k] - older[k]) for k in ("coef_", "intercept_")}
-        return {**newer, **moved}
+        self.last = self.last[1:]
+        intercept = newer["intercept_"] + ahead * (newer["intercept_"] - older["intercept_"])
+        coefficients = older["coef_"]
+        coefficients -= newer["coef_"]
+        coefficients *= -ahead
+        coefficients += newer["coef_"]
+        return {**newer, "coef_": coefficients, "intercept_": intercept}
 
 
 class _Search:
