@@ -67,8 +67,7 @@ void py_combine(double a, OutVector x, double b, InVector y, double shift, int64
 }
 
 void py_dots(InRows table, InVector x, OutVector sums, int64_t n_threads) {
-    require(x.size() == table.shape(1) && sums.size() == table.shape(0),
-            "vectors of unequal size");
+    require(x.size() == table.shape(1) && sums.size() == table.shape(0), "vectors of unequal size");
     run(n_threads, [&](const Work& work) {
         return dots(size_of(x), size_of(sums), table.data(), x.data(), sums.data(), work);
     });

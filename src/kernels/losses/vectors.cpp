@@ -7,7 +7,7 @@
 namespace polysparse {
 namespace {
 
-constexpr int64_t length = int64_t{1} << 13;  // of a stretch
+constexpr int64_t length = int64_t{1} << 13;        // of a stretch
 constexpr int64_t table_length = int64_t{1} << 10;  // of a stretch of many vectors
 
 POLYSPARSE_PER_PROCESSOR double dot(const double* __restrict a, const double* __restrict b,

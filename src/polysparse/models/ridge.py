@@ -27,11 +27,12 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
 
     The model is that of scikit-learn's Ridge on the features of PolynomialFeatures. It is fitted to
     X itself: products of the expansion with vectors are computed from X, so a fit needs
-    memory for X and a few vectors of coefficients.
+    memory for X, a few vectors of coefficients, and up to 256 MB for the solver.
 
     The sum of ``sample_weight * (y - prediction) ** 2`` plus `alpha` times the sum of squared
-    coefficients is minimized, by preconditioned conjugate gradients in float64, whatever the dtype
-    of X is. The intercept is not regularized; it replaces the bias column.
+    coefficients is minimized in float64, whatever the dtype of X is: in a Krylov space whose
+    vectors are kept, and by preconditioned conjugate gradients if it has no room. The intercept is
+    not regularized; it replaces the bias column.
 
     Parameters
     ----------
