@@ -22,6 +22,7 @@ SCRIPTS = [
         "products",
         "models",
         "ridge",
+        "cv",
         "files",
     )
 ]

@@ -79,6 +79,11 @@ def set_available_memory(patch, n_bytes):
     patch.setattr(machine, "available_bytes", lambda: n_bytes)
 
 
+def let_no_rows_be_copied(patch):
+    """Pretend that memory is too short for the rows of a split of cross-validation."""
+    patch.setattr("polysparse.models.splits.available_if_less", lambda n_bytes: 0)
+
+
 def set_free_space(patch, n_bytes):
     """Pretend that this much of the disk is free."""
     patch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=n_bytes))

@@ -15,9 +15,11 @@ X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 
 NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
-ObservedPolynomialFeatures PolynomialFeatures PolynomialGammaRegressor PolynomialLinearSVC
-PolynomialLinearSVR PolynomialLogisticRegression PolynomialOperator PolynomialPoissonRegressor
-PolynomialRidge PolynomialTweedieRegressor TableEncoder
+ObservedPolynomialFeatures PolynomialFeatures PolynomialGammaRegressor PolynomialGammaRegressorCV
+PolynomialLinearSVC PolynomialLinearSVCCV PolynomialLinearSVR PolynomialLinearSVRCV
+PolynomialLogisticRegression PolynomialLogisticRegressionCV PolynomialOperator
+PolynomialPoissonRegressor PolynomialPoissonRegressorCV PolynomialRidge PolynomialRidgeCV
+PolynomialTweedieRegressor PolynomialTweedieRegressorCV TableEncoder
 expand groups_from iter_expand iter_load load load_model plan
 """
 
@@ -36,6 +38,9 @@ gap_ n_features_in_ n_iter_ n_jobs objective_ penalty_factors terms tol verbose
 bootstrap contributions fit importance plot_importance plot_top_terms predict save to_onnx to_text
 top_terms
 """
+
+# Of models that choose their penalty.
+CHOOSING = "cv plot_scores refit scores_ scoring selection"
 
 AMOUNTS = "alpha score warm_start"  # of models of counts and amounts
 
@@ -110,6 +115,12 @@ def instances():
         polysparse.PolynomialLinearSVR().fit(X, Y),
         f"{MODEL} C epsilon intercept_scaling warm_start",
     )
+    for plain in (name.removesuffix("CV") for name in NAMES.split() if name.endswith("CV")):
+        model = getattr(polysparse, plain)().fit(X, Y)
+        name = "C" if hasattr(model, "C") else "alpha"
+        own = own_attributes(model) - {name, "warm_start"}
+        choosing = getattr(polysparse, f"{plain}CV")(cv=[([0, 1], [0, 1])], **{f"{name}s": [1.0]})
+        yield choosing.fit(X, Y), " ".join([CHOOSING, f"{name}_ {name}s {name}s_", *own])
     yield AllColumns(basis), COLUMNS
     yield ChosenColumns(basis, [1]), COLUMNS + " ranks"
     yield HashedColumns(basis, 8, True, 0), COLUMNS + " alternate_sign seed with_n_columns"

@@ -23,6 +23,10 @@ PolynomialPoissonRegressor, PolynomialGammaRegressor, PolynomialTweedieRegressor
     Regression of counts and of amounts, with exposures.
 PolynomialLinearSVC, PolynomialLinearSVR
     Support vector machines with squared losses, for classes and for numbers.
+PolynomialRidgeCV, PolynomialLogisticRegressionCV
+PolynomialPoissonRegressorCV, PolynomialGammaRegressorCV, PolynomialTweedieRegressorCV
+PolynomialLinearSVCCV, PolynomialLinearSVRCV
+    The same with the penalty chosen by cross-validation.
 
 Functions:
 
@@ -79,6 +83,15 @@ if TYPE_CHECKING:
     from polysparse.estimators.polynomial import PolynomialFeatures
     from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.files.store import iter_load, load
+    from polysparse.models.cross_validated import (
+        PolynomialGammaRegressorCV,
+        PolynomialLinearSVCCV,
+        PolynomialLinearSVRCV,
+        PolynomialLogisticRegressionCV,
+        PolynomialPoissonRegressorCV,
+        PolynomialRidgeCV,
+        PolynomialTweedieRegressorCV,
+    )
     from polysparse.models.generalized import (
         PolynomialGammaRegressor,
         PolynomialPoissonRegressor,
@@ -99,13 +112,20 @@ __all__ = [
     "ObservedPolynomialFeatures",
     "PolynomialFeatures",
     "PolynomialGammaRegressor",
+    "PolynomialGammaRegressorCV",
     "PolynomialLinearSVC",
+    "PolynomialLinearSVCCV",
     "PolynomialLinearSVR",
+    "PolynomialLinearSVRCV",
     "PolynomialLogisticRegression",
+    "PolynomialLogisticRegressionCV",
     "PolynomialOperator",
     "PolynomialPoissonRegressor",
+    "PolynomialPoissonRegressorCV",
     "PolynomialRidge",
+    "PolynomialRidgeCV",
     "PolynomialTweedieRegressor",
+    "PolynomialTweedieRegressorCV",
     "TableEncoder",
     "expand",
     "groups_from",
@@ -123,13 +143,20 @@ _LAZY = {
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialGammaRegressor": "polysparse.models.generalized",
+    "PolynomialGammaRegressorCV": "polysparse.models.cross_validated",
     "PolynomialLinearSVC": "polysparse.models.support_vectors",
+    "PolynomialLinearSVCCV": "polysparse.models.cross_validated",
     "PolynomialLinearSVR": "polysparse.models.support_vectors",
+    "PolynomialLinearSVRCV": "polysparse.models.cross_validated",
     "PolynomialLogisticRegression": "polysparse.models.logistic",
+    "PolynomialLogisticRegressionCV": "polysparse.models.cross_validated",
     "PolynomialOperator": "polysparse.operator.polynomial_operator",
     "PolynomialPoissonRegressor": "polysparse.models.generalized",
+    "PolynomialPoissonRegressorCV": "polysparse.models.cross_validated",
     "PolynomialRidge": "polysparse.models.ridge",
+    "PolynomialRidgeCV": "polysparse.models.cross_validated",
     "PolynomialTweedieRegressor": "polysparse.models.generalized",
+    "PolynomialTweedieRegressorCV": "polysparse.models.cross_validated",
     "TableEncoder": "polysparse.estimators.table_encoder",
     "groups_from": "polysparse.estimators.grouping",
     "iter_load": "polysparse.files.store",

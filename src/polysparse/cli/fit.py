@@ -14,6 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.cli.choosing import (
+    add_cross_validation,
+    parse_list,
+    penalty_arguments,
+    print_choice,
+    require_sensible_choice,
+)
 from polysparse.cli.exposure import Offsets, add_exposure, offsets_of
 from polysparse.cli.names import read_names
 from polysparse.cli.options import (
@@ -94,13 +101,13 @@ def add_to(commands: Any) -> None:
     add(
         "-C",
         metavar="C",
-        type=parse_positive,
+        type=parse_list(parse_positive),
         help="inverse regularization strength of logistic, svc and svr (default: 1)",
     )
     add(
         "--alpha",
         metavar="A",
-        type=parse_weight,
+        type=parse_list(parse_weight),
         help="regularization strength of ridge, poisson, gamma and tweedie (default: 1)",
     )
     add(
@@ -116,6 +123,7 @@ def add_to(commands: Any) -> None:
         type=parse_weight,
         help="of svr: errors up to this size have no loss (default: 0)",
     )
+    add_cross_validation(parser)
     add_exposure(parser, " (poisson, gamma, tweedie)")
     add("--no-intercept", action="store_true", help="fit without an intercept")
     add(
@@ -167,6 +175,8 @@ def run(options: argparse.Namespace) -> None:
         file, model = _fit(options, source, vocabulary, names, offsets)
         file.write(options.output)
         _print_summary(options, source, model)
+        if options.cv is not None:
+            print_choice(model)
         if options.plot is not None:
             _draw(options.plot, file, model)
         if test is not None:
@@ -179,6 +189,7 @@ def _require_sensible(options: argparse.Namespace) -> None:
     for flag, name, models in OWN_OPTIONS:
         if getattr(options, name) is not None and options.model not in models:
             raise Misuse(f"{flag} only applies with --model {' or '.join(models)}.")
+    require_sensible_choice(options)
     if options.test == "-" == options.input:
         raise Misuse("IN and --test cannot both be -, standard input.")
     inputs = [options.input, *([options.test] if options.test is not None else [])]
@@ -253,8 +264,10 @@ def _fit(
     model.set_params(feature_names=feature_names)
     n_classes = len(np.unique(labels)) if options.model in WITH_CLASSES else 1
     n_vectors = model._n_vectors * (n_classes if n_classes > 2 else 1)
-    what = f"IN and {n_vectors} vectors of {n_columns:,} coefficients"
-    _require_room(options, n_bytes + 8 * n_vectors * n_columns, what)
+    what, n_copies = f"IN and {n_vectors} vectors of {n_columns:,} coefficients", 1
+    if options.cv is not None:
+        what, n_copies = f"IN, a copy of its rows for --cv, and {what[7:]}", 2
+    _require_room(options, n_copies * n_bytes + 8 * n_vectors * n_columns, what)
     more = {} if offsets is None else {"offset": offsets.take(X.shape[0])}
     with _solver_output(options):
         model.fit(X, labels, **more)
@@ -333,11 +346,12 @@ def _make_model(
 ) -> tuple[Any, int]:
     """Return the model that the options describe, and the number of its columns."""
     from polysparse.estimators.table_encoder import TableEncoder
+    from polysparse.models.cross_validated import CROSS_VALIDATED
     from polysparse.models.loading import MODELS
 
     columns, n_columns = _columns(options, X, vocabulary, basis)
-    given = {"tol": options.tol, "max_iter": options.max_iter, "C": options.C}
-    given |= {"alpha": options.alpha, "n_jobs": options.jobs, "epsilon": options.epsilon}
+    given = {"tol": options.tol, "max_iter": options.max_iter, "n_jobs": options.jobs}
+    given |= {"epsilon": options.epsilon, **penalty_arguments(options)}
     if options.model == "tweedie":
         given["power"] = 1.5 if options.power is None else options.power
     if isinstance(columns, str):
@@ -346,7 +360,8 @@ def _make_model(
         given |= {"groups": None, "categorical_features": TableEncoder._of(table)}
     parameters = {name: value for name, value in given.items() if value is not None}
     is_verbose = not options.quiet and sys.stderr.isatty()
-    model = MODELS[options.model](
+    models = MODELS if options.cv is None else CROSS_VALIDATED
+    model = models[options.model](
         columns=columns,
         fit_intercept=not options.no_intercept,
         verbose=int(is_verbose),

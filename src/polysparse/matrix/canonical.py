@@ -17,6 +17,7 @@ from polysparse.engine import cpu
 from polysparse.machine import threads_for
 from polysparse.matrix.checking import Arrays, inspect_arrays
 from polysparse.matrix.formats import csr_arrays
+from polysparse.matrix.output import as_csr
 from polysparse.matrix.row_profile import CountedProfile, RowProfile
 
 VALUE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
@@ -96,6 +97,13 @@ class CanonicalCsr:
             indices=self.indices[stored],
             data=self.data[stored],
         )
+
+    def take(self, numbers: NDArray[np.intp]) -> CanonicalCsr:
+        """Return rows by their numbers, in that order. Values and indices are copied."""
+        own = as_csr(self.shape, self.indptr, self.indices, self.data, is_array=True)
+        taken = own[numbers]
+        arrays = {name: getattr(taken, name) for name in ("shape", "indptr", "indices", "data")}
+        return replace(self, **arrays)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.columns.arguments import require_columns
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.estimators.shared import IntegerRange, read_sparse
+from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models import newton
 from polysparse.models.bootstrap import Bootstrap, bootstrap
 from polysparse.models.fitting import fit, open_rows
@@ -65,6 +66,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     objective_: float
     gap_: float
 
+    _known_scores: tuple[Any, NDArray[np.float64]] | None = None  # rows, and their scores
     _link: Any = "identity"  # how scores become predictions: see `onnx_graph.Link`
     _kind: ClassVar[str]  # the name of the model in files and on the command line
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
@@ -310,7 +312,12 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the expansion of X times the coefficients, plus the intercept."""
         check_is_fitted(self)
-        x = self._read(X, reset=False)
+        if self._known_scores is not None and self._known_scores[0] is X:
+            return self._known_scores[1].copy()
+        return self._scores_of(self._read(X, reset=False))
+
+    def _scores_of(self, x: CanonicalCsr) -> NDArray[np.float64]:
+        """Return the scores of rows that have been read."""
         operator = PolynomialOperator._of(self.column_space_, x, n_jobs=self.n_jobs)
         scores: NDArray[np.float64] = operator @ self.coef_.T
         scores += self.intercept_
@@ -319,6 +326,10 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     def _response(self, scores: NDArray[np.float64], method: str) -> Any:
         """Return what a public method returns, given the scores of rows, with their offset."""
         raise NotImplementedError
+
+    def _as_plain(self) -> PolynomialModel:
+        """Return the fitted model of the class that files have."""
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

@@ -50,6 +50,39 @@ default="from_dtype"
         ``{"age": 0.0, "age:hours": 2.0}``, as `importance` names them. A label overrides a degree.
         Not for hashed columns.
 """,
+    "Cs": """\
+    Cs : int or array-like of float, default=10
+        Inverse strengths of the penalty to choose from. If an int is given, that many from 1e-4 to
+        1e4, evenly spaced on a logarithmic scale.
+""",
+    "alphas": """\
+    alphas : int or array-like of float, default=10
+        Strengths of the penalty to choose from. If an int is given, that many from 1e-4 to 1e4,
+        evenly spaced on a logarithmic scale.
+""",
+    "alphas_of_means": """\
+    alphas : int or array-like of float, default=10
+        Strengths of the penalty to choose from. If an int is given, that many from 1e-6 to 1e2,
+        evenly spaced on a logarithmic scale.
+""",
+    "cv": """\
+    cv : int, splitter or iterable of (train, test), default=None
+        How rows are split, as in GridSearchCV: None and an int are folds, 5 by default, with the
+        shares of the classes in each if there are classes.
+    scoring : str or callable, optional
+        The name of a scorer of scikit-learn, or a function scorer(model, X, y), whose X are the
+        held-out rows in CSR format (encoded, if X is a table). By default what the method `score`
+        of the model returns: the accuracy, or the explained share of variance or deviance.
+    selection : {"best", "one_standard_error"}, default="best"
+        Which penalty is chosen: the one with the highest mean score (of several the strongest), or
+        the strongest whose mean score is within one standard error of that.
+    refit : bool, default=True
+        If False, no model is fitted to all rows: only the scores and the choice are set.
+""",
+    "scores": """\
+    scores_ : ndarray of float64 of shape (n_splits, n_penalties)
+        The score of each split and penalty on the held-out rows.
+""",
     "tol": """\
     tol : float, default=1e-6
         The fit ends when the objective is within `tol` times its value of its minimum. It does not

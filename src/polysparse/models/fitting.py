@@ -50,31 +50,49 @@ def fit(
     if not getattr(model, "warm_start", False):
         last = {}  # frees the coefficients of the last fit
     with opener() as rows:
-        n_rows, weights = rows.describe()
-        if n_rows == 0:
-            raise ValueError("X has no rows; at least one is needed to fit a model.")
-        weights.require_valid()
-        as_feature_names(model.feature_names, rows.n_features)
-        loss = model._make_loss(rows)
-        columns = make_columns(model, rows)
-        require_memory_for(columns, loss.n_scores, model._n_vectors)
-        rows.set_targets(columns, loss)
-        solution = rows.run(model._solve, columns, rows, loss, last)
+        columns, loss = prepare(model, rows)
+        solution = solve(model, columns, rows, loss, last)
         column_counts = None
         if not isinstance(columns, HashedColumns):
             (column_counts,) = rows.total(contributions.count_rows)
         variances = _group_variances(columns, rows, solution)
         if encoder_of(model) is None:
             model.n_features_in_ = rows.n_features
-    model.column_space_ = columns
     model.column_counts_ = column_counts
     model._group_variances_ = variances
-    model.objective_ = solution.value
-    model._set_solution(solution, loss)
-    model.gap_ = solution.gap
+    set_solution(model, columns, loss, solution)
     if solution.end != "converged":
         message = wording(_explain(model, solution))
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
+
+
+def prepare(model: Any, rows: RowStore) -> tuple[ColumnSpace, Any]:
+    """Return the columns and the loss of a model, which has been found to be valid for rows."""
+    n_rows, weights = rows.describe()
+    if n_rows == 0:
+        raise ValueError("X has no rows; at least one is needed to fit a model.")
+    weights.require_valid()
+    as_feature_names(model.feature_names, rows.n_features)
+    loss = model._make_loss(rows)
+    columns = make_columns(model, rows)
+    require_memory_for(columns, loss.n_scores, model._n_vectors)
+    return columns, loss
+
+
+def solve(
+    model: Any, columns: ColumnSpace, rows: RowStore, loss: Any, start: dict[str, Any]
+) -> Solution:
+    """Return the coefficients, searched from those in `start`, attributes of a fitted model."""
+    rows.set_targets(columns, loss)
+    return rows.run(model._solve, columns, rows, loss, start)  # type: ignore[no-any-return]
+
+
+def set_solution(model: Any, columns: ColumnSpace, loss: Any, solution: Solution) -> None:
+    """Set the fitted attributes of a model that a solver found: all that prediction needs."""
+    model.column_space_ = columns
+    model.objective_ = solution.value
+    model._set_solution(solution, loss)
+    model.gap_ = solution.gap
 
 
 def _group_variances(

@@ -197,9 +197,12 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         Returns
         -------
         float
-            1 less the deviance of the predictions, divided by that of the mean of y.
+            1 less the deviance of the predictions, divided by that of the mean of y. If all y are
+            equal, 1 if they are predicted exactly, otherwise 0, as of r2_score.
         """
         means = self.predict(X, offset)
+        if np.ndim(y) == 1 and np.ptp(y) == 0:
+            return float(np.array_equal(means, y))
         found = d2_tweedie_score(y, means, sample_weight=sample_weight, power=self._power)
         return float(found)
 

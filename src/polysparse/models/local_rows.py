@@ -86,6 +86,7 @@ class LocalRows:
         self.n_jobs = n_jobs
         self.offset = offset
         self.block: Block
+        self._design: Design | None = None  # to the columns of the last `set_targets`
 
     @property
     def n_features(self) -> int:
@@ -109,7 +110,20 @@ class LocalRows:
 
     def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
         encoded = loss.encode(self.y, self.weights, self.offset)
-        self.block = Block(Design(columns, self.x, self.n_jobs), *encoded)
+        if self._design is None or self._design.columns is not columns:
+            self._design = Design(columns, self.x, self.n_jobs)
+        self.block = Block(self._design, *encoded)
+
+    def take(self, numbers: NDArray[np.intp]) -> LocalRows:
+        """Return copies of rows, by their numbers."""
+        offset = None if self.offset is None else self.offset[numbers]
+        own = self.x.take(numbers), self.y[numbers], self.weights[numbers]
+        return LocalRows(*own, self.n_jobs, offset)
+
+    def reweighted(self, factors: NDArray[np.float64]) -> LocalRows:
+        """Return the same rows, which are shared, with their weights times factors."""
+        weights = self.weights * factors
+        return LocalRows(self.x, self.y, weights, self.n_jobs, self.offset)
 
     def weights_by_class(self, n_classes: int) -> NDArray[np.float64]:
         return sums_by_class(self.block.targets, self.block.weights, n_classes)

@@ -196,3 +196,60 @@ def draw_calibration(bins: dict[Any, Any], ax: Any = None, make_figure: Any = No
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+# ---------------------------------------------------------------------------- cross-validation
+
+
+def draw_scores(
+    penalties: Any,
+    choice: Any,
+    chosen: int,
+    name: str,
+    what: str,
+    ax: Any = None,
+    make_figure: Any = None,
+) -> Any:
+    """Draw the mean score of each penalty with its standard error, and return the axes.
+
+    `choice` is a `choosing.Choice`, and `chosen` the number of a penalty. Without axes, a figure is
+    made, as in `draw_terms`.
+    """
+    if ax is None:
+        make_figure = make_figure or require_matplotlib("matplotlib.pyplot").figure
+        ax = make_figure(figsize=(6.5, 4.2), layout="constrained").subplots()
+    places = np.asarray(penalties, dtype=np.float64)
+    if np.all((places > 0) & np.isfinite(places)):
+        ax.set_xscale("log")
+    else:  # 0 and infinity have no place on such an axis
+        labels = [f"{value:.3g}" for value in np.sort(places)]
+        ax.set_xticks(range(len(labels)), labels=labels, fontsize="small")
+        places = np.argsort(np.argsort(places, kind="stable")).astype(np.float64)
+    order = np.argsort(places, kind="stable")
+    ax.errorbar(
+        places[order],
+        choice.means[order],
+        choice.errors[order],
+        color=COLOURS[1],
+        marker="o",
+        markerfacecolor="white",
+        capsize=3,
+        lw=1.2,
+        label="mean and standard error",
+    )
+    highest = choice.means[choice.best] - choice.errors[choice.best]
+    ax.axhline(highest, color="0.6", lw=0.8, ls=":", label="one standard error below the best")
+    for which, style, label in (
+        (choice.best, "--", "best"),
+        (choice.within_error, "-.", "one standard error"),
+    ):
+        label = f"{label}: {name}={penalties[which]:.3g}"
+        ax.axvline(places[which], color="0.4", lw=1, ls=style, label=label)
+    ax.plot(places[chosen], choice.means[chosen], "o", color=COLOURS[1], zorder=3)
+    ax.set_xlabel(name)
+    ax.set_ylabel(_in_lines(what))
+    ax.legend(frameon=False, fontsize="small")
+    ax.grid(color="0.9", lw=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax

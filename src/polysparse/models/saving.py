@@ -37,6 +37,7 @@ MOST_PADDING, SMALL_TEXT = 16, 2**20
 
 def as_file(model: Any, **more: Any) -> ModelFile:
     """Return what a file holds of a fitted model, with further entries of the description."""
+    model = model._as_plain()
     as_feature_names(model.feature_names, n_encoded(model))
     more["parameters"] = _parameters_of(model)
     found = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}

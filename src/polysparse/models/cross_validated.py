@@ -1,0 +1,543 @@
+"""The models whose penalty is chosen by cross-validation: each as the plain model, with a `CV`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from polysparse.columns.spaces import ColumnSpace
+from polysparse.models.choosing import Penalties
+from polysparse.models.cross_validation import CrossValidated
+from polysparse.models.docstrings import documented
+from polysparse.models.fitting import set_solution
+from polysparse.models.generalized import (
+    PolynomialGammaRegressor,
+    PolynomialPoissonRegressor,
+    PolynomialTweedieRegressor,
+)
+from polysparse.models.least_squares import minimize_path
+from polysparse.models.local_rows import LocalRows
+from polysparse.models.logistic import PolynomialLogisticRegression
+from polysparse.models.ridge import PolynomialRidge
+from polysparse.models.solution import End
+from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
+
+INVERSE = Penalties("C", (-4, 4))
+OF_SUMS = Penalties("alpha", (-4, 4))
+OF_MEANS = Penalties("alpha", (-6, 2))
+
+
+class CrossValidatedAmounts(CrossValidated):
+    """Cross-validation of a model of counts or amounts, which has offsets."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        cv_groups: Any = None,
+    ) -> Any:
+        """Choose the penalty by cross-validation, and fit the model to all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            The targets.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows, in fits and scores. A function given as `scoring` gets
+            those of held-out rows if it has a parameter `sample_weight`.
+        offset : float or array-like of shape (n_samples,), optional
+            What is added to the scores of rows, in fits and where held-out rows are predicted. With
+            a log link, pass the logarithm of the exposure of each row.
+        cv_groups : array-like of shape (n_samples,), optional
+            Groups of rows for a splitter such as GroupKFold, which it calls `groups`.
+
+        Returns
+        -------
+        self : object
+            Fitted model.
+        """
+        return self._choose(X, y, sample_weight, offset, cv_groups=cv_groups)
+
+
+@documented
+class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
+    """Ridge regression on polynomial features that are never built; the penalty is chosen.
+
+    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
+    all rows, bit for bit as PolynomialRidge with this penalty. X is read once. The fits to a split
+    go from the strongest to the weakest penalty, each starting where the last ones lead, and only
+    one split is copied at a time. `save` writes a PolynomialRidge.
+
+    Parameters
+    ----------
+    {alphas}
+    {features}
+    {penalty_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {cv}
+    {tol}
+    max_iter : int, default=5000
+        Maximum number of iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    coef_ : ndarray of float64 of shape (n_columns,) or (n_targets, n_columns)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float, or ndarray of float64 of shape (n_targets,)
+        The intercept.
+    n_iter_ : int
+        Number of iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialRidge : The model with a given penalty.
+    PolynomialLogisticRegressionCV : The same for classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> y = X[:, 0] * X[:, 1] + rng.standard_normal(300)
+    >>> model = PolynomialRidgeCV([0.1, 1, 10, 100], interaction_only=True).fit(X, y)
+    >>> model.alpha_
+    100.0
+    >>> model.scores_.shape
+    (5, 4)
+    >>> list(model.top_terms(1)["name"])
+    ['x0 x1']
+    """
+
+    _plain = PolynomialRidge
+    _penalties = OF_SUMS
+
+    def _fit_path(
+        self, models: list[Any], columns: ColumnSpace, rows: LocalRows
+    ) -> Iterator[tuple[Any, End]]:
+        """Fit models from one Krylov space, which has the solutions for all penalties."""
+        first = models[0]
+        loss = first._make_loss(rows)
+        if self.penalty_factors is not None or loss.n_targets is not None:
+            yield from super()._fit_path(models, columns, rows)
+            return
+        rows.set_targets(columns, loss)
+        errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
+        path = minimize_path(
+            errors,
+            [model.alpha for model in models],
+            tol=self.tol,
+            max_iter=self.max_iter,
+            report=first._reporter(errors),
+        )
+        while (found := rows.run(next, path, None)) is not None:
+            place, solution = found
+            model = models[place]
+            set_solution(model, columns, loss, solution)
+            yield model, solution.end
+            model._forget()
+
+
+@documented
+class PolynomialLogisticRegressionCV(CrossValidated, PolynomialLogisticRegression):
+    """Logistic regression on polynomial features that are never built; the penalty is chosen.
+
+    `C` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to all
+    rows, bit for bit as PolynomialLogisticRegression with this penalty. X is read once. The fits to
+    a split go from the strongest to the weakest penalty, each starting where the last ones lead,
+    and only one split is copied at a time. `save` writes a PolynomialLogisticRegression.
+
+    Parameters
+    ----------
+    {Cs}
+    {features}
+    {penalty_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, as in PolynomialLogisticRegression. "balanced": by the rows of each
+        fit.
+    {cv}
+    {tol}
+    max_iter : int, default=100
+        Maximum number of iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen penalty.
+    Cs_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
+        The intercepts.
+    n_iter_ : ndarray of int32 of shape (1,)
+        Number of Newton's iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialLogisticRegression : The model with a given penalty.
+    PolynomialRidgeCV : The same for numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialLogisticRegressionCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> y = 2 * (X[:, 0] == X[:, 1]) - 1 + rng.logistic(size=300) > 0
+    >>> model = PolynomialLogisticRegressionCV(6, scoring="neg_log_loss").fit(X, y)
+    >>> round(model.C_, 4)
+    0.1585
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    """
+
+    _plain = PolynomialLogisticRegression
+    _penalties = INVERSE
+
+
+@documented
+class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegressor):
+    """Poisson regression on polynomial features that are never built; the penalty is chosen.
+
+    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
+    all rows, bit for bit as PolynomialPoissonRegressor with this penalty. X is read once. The fits
+    to a split go from the strongest to the weakest penalty, each starting where the last ones lead,
+    and only one split is copied at a time. `save` writes a PolynomialPoissonRegressor.
+
+    Parameters
+    ----------
+    {alphas_of_means}
+    {features}
+    {penalty_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {cv}
+    {tol}
+    max_iter : int, default=100
+        Maximum number of iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialPoissonRegressor : The model with a given penalty.
+    PolynomialGammaRegressorCV : For positive amounts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialPoissonRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> years = rng.uniform(1, 3, 300)
+    >>> claims = rng.poisson(years * np.exp(X[:, 0] * X[:, 1]))
+    >>> model = PolynomialPoissonRegressorCV(5).fit(X, claims, offset=np.log(years))
+    >>> model.alpha_
+    0.01
+    """
+
+    _plain = PolynomialPoissonRegressor
+    _penalties = OF_MEANS
+
+
+@documented
+class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor):
+    """Gamma regression on polynomial features that are never built; the penalty is chosen.
+
+    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
+    all rows, bit for bit as PolynomialGammaRegressor with this penalty. X is read once. The fits to
+    a split go from the strongest to the weakest penalty, each starting where the last ones lead,
+    and only one split is copied at a time. `save` writes a PolynomialGammaRegressor.
+
+    Parameters
+    ----------
+    {alphas_of_means}
+    {features}
+    {penalty_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {cv}
+    {tol}
+    max_iter : int, default=100
+        Maximum number of iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialGammaRegressor : The model with a given penalty.
+    PolynomialPoissonRegressorCV : For counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialGammaRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> y = rng.gamma(2, np.exp(X[:, 0] * X[:, 1]))
+    >>> model = PolynomialGammaRegressorCV(5).fit(X, y)
+    >>> model.alpha_
+    0.01
+    """
+
+    _plain = PolynomialGammaRegressor
+    _penalties = OF_MEANS
+
+
+@documented
+class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegressor):
+    """Regression with a Tweedie deviance on polynomial features; the penalty is chosen.
+
+    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
+    all rows, bit for bit as PolynomialTweedieRegressor with this penalty. X is read once. The fits
+    to a split go from the strongest to the weakest penalty, each starting where the last ones lead,
+    and only one split is copied at a time. `save` writes a PolynomialTweedieRegressor.
+
+    Parameters
+    ----------
+    power : float, default=0.0
+        The power of the mean that the variance of a target is proportional to: 0, or from 1 to 2.
+    {alphas_of_means}
+    link : {"auto", "identity", "log"}, default="auto"
+        How a score becomes a mean.
+    {features}
+    {penalty_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {cv}
+    {tol}
+    max_iter : int, default=100
+        Maximum number of iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialTweedieRegressor : The model with a given penalty, and what its powers mean.
+    PolynomialPoissonRegressorCV : The same with power=1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialTweedieRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> y = rng.gamma(2, np.exp(X[:, 0] * X[:, 1])) * rng.integers(0, 2, 300)
+    >>> model = PolynomialTweedieRegressorCV(power=1.5, alphas=5).fit(X, y)
+    >>> model.alpha_
+    1.0
+    """
+
+    _plain = PolynomialTweedieRegressor
+    _penalties = OF_MEANS
+
+
+@documented
+class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
+    """Linear support vector classification on polynomial features; the penalty is chosen.
+
+    `C` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to all
+    rows, bit for bit as PolynomialLinearSVC with this penalty. X is read once. The fits to a split
+    go from the strongest to the weakest penalty, each starting where the last ones lead, and only
+    one split is copied at a time. `save` writes a PolynomialLinearSVC.
+
+    Parameters
+    ----------
+    {Cs}
+    {features}
+    {penalty_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    intercept_scaling : float, default=1.0
+        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, as in PolynomialLinearSVC. "balanced": by the rows of each fit.
+    {cv}
+    {tol}
+    max_iter : int, default=100
+        Maximum number of iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen penalty.
+    Cs_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
+        The intercepts.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialLinearSVC : The model with a given penalty.
+    PolynomialLogisticRegressionCV : Classes with probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialLinearSVCCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> y = 2 * (X[:, 0] == X[:, 1]) - 1 + rng.logistic(size=300) > 0
+    >>> model = PolynomialLinearSVCCV([0.001, 0.01, 0.1], scoring="roc_auc").fit(X, y)
+    >>> model.C_
+    0.1
+    """
+
+    _plain = PolynomialLinearSVC
+    _penalties = INVERSE
+
+
+@documented
+class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
+    """Linear support vector regression on polynomial features; the penalty is chosen.
+
+    `C` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to all
+    rows, bit for bit as PolynomialLinearSVR with this penalty. X is read once. The fits to a split
+    go from the strongest to the weakest penalty, each starting where the last ones lead, and only
+    one split is copied at a time. `save` writes a PolynomialLinearSVR.
+
+    Parameters
+    ----------
+    {Cs}
+    epsilon : float, default=0.0
+        Errors up to this size have no loss.
+    {features}
+    {penalty_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    intercept_scaling : float, default=1.0
+        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    {cv}
+    {tol}
+    max_iter : int, default=100
+        Maximum number of iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen penalty.
+    Cs_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialLinearSVR : The model with a given penalty.
+    PolynomialRidgeCV : Squared errors without a tube.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialLinearSVRCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> y = X[:, 0] * X[:, 1] + rng.standard_normal(300)
+    >>> model = PolynomialLinearSVRCV([0.001, 0.01, 0.1, 1], epsilon=0.1).fit(X, y)
+    >>> model.C_
+    0.01
+    """
+
+    _plain = PolynomialLinearSVR
+    _penalties = INVERSE
+
+
+# By the names that the command line has for them.
+CROSS_VALIDATED: dict[str, Any] = {
+    model._kind: model
+    for model in (
+        PolynomialLogisticRegressionCV,
+        PolynomialRidgeCV,
+        PolynomialPoissonRegressorCV,
+        PolynomialGammaRegressorCV,
+        PolynomialTweedieRegressorCV,
+        PolynomialLinearSVCCV,
+        PolynomialLinearSVRCV,
+    )
+}
