@@ -37,6 +37,8 @@ class Objective:
         self.n_jobs = n_jobs
         self.n_products = 0
         self.intercept: Any
+        self.keeps_squares = False  # of columns, where rounding errors are estimated many times
+        self._column_squares: Vector | None = None
 
     @property
     def n_passes(self) -> float:
@@ -55,8 +57,11 @@ class Objective:
 
     def _rounding_of_scores(self, coefficients: Vector) -> float:
         """Return an estimate of the weighted sum of squares of the rounding errors of scores."""
-        squares, _, self._total = self.rows.total(contributions.column_sums, is_centered=False)
-        self.n_products += 1
+        squares = self._column_squares
+        if squares is None:
+            squares, _, self._total = self.rows.total(contributions.column_sums, is_centered=False)
+            self.n_products += 1
+            self._column_squares = squares if self.keeps_squares else None
         own = np.atleast_2d(coefficients.T).T
         terms = np.einsum("ck,ck,c->", own, own, squares)
         intercept = float(np.sum(np.square(self.intercept)))
