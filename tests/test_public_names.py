@@ -17,8 +17,8 @@ NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
 ObservedPolynomialFeatures PolynomialFeatures PolynomialGammaRegressor PolynomialLinearSVC
 PolynomialLinearSVR PolynomialLogisticRegression PolynomialOperator PolynomialPoissonRegressor
-PolynomialRidge PolynomialTweedieRegressor TableEncoder
-expand groups_from iter_expand iter_load load load_model plan
+PolynomialRidge PolynomialTweedieRegressor TableEncoder TopInteractions
+expand groups_from iter_expand iter_load load load_model plan top_interactions
 """
 
 TRANSFORMER = """
@@ -108,6 +108,11 @@ def instances():
     yield (
         polysparse.PolynomialLinearSVR().fit(X, Y),
         f"{MODEL} C epsilon intercept_scaling warm_start",
+    )
+    yield (
+        polysparse.top_interactions(X, Y),
+        """basis columns counts feature_names score scores targets
+        column_space features names plot to_table tuples""",
     )
     yield AllColumns(basis), COLUMNS
     yield ChosenColumns(basis, [1]), COLUMNS + " ranks"

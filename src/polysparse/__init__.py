@@ -36,6 +36,8 @@ load, iter_load
     Read what the command ``polysparse expand`` wrote into a directory, whole or in blocks of rows.
 load_model
     Read a fitted model that was saved.
+top_interactions
+    Find the interactions with the largest scores against a target; returns TopInteractions.
 groups_from
     Find the variable that each output of a fitted transformer comes from, as `groups`.
 
@@ -89,6 +91,8 @@ if TYPE_CHECKING:
     from polysparse.models.ridge import PolynomialRidge
     from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
     from polysparse.operator.polynomial_operator import PolynomialOperator
+    from polysparse.search.functions import top_interactions
+    from polysparse.search.result import TopInteractions
 
 __version__ = _version("polysparse")
 __all__ = [
@@ -107,6 +111,7 @@ __all__ = [
     "PolynomialRidge",
     "PolynomialTweedieRegressor",
     "TableEncoder",
+    "TopInteractions",
     "expand",
     "groups_from",
     "iter_expand",
@@ -114,6 +119,7 @@ __all__ = [
     "load",
     "load_model",
     "plan",
+    "top_interactions",
 ]
 
 # Names that not every user needs are imported on first use.
@@ -131,10 +137,12 @@ _LAZY = {
     "PolynomialRidge": "polysparse.models.ridge",
     "PolynomialTweedieRegressor": "polysparse.models.generalized",
     "TableEncoder": "polysparse.estimators.table_encoder",
+    "TopInteractions": "polysparse.search.result",
     "groups_from": "polysparse.estimators.grouping",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
     "load_model": "polysparse.models.loading",
+    "top_interactions": "polysparse.search.functions",
 }
 
 
