@@ -92,13 +92,11 @@ bool visit_all(const Basis& basis, const OrderedRows& rows, const Transposed<uin
     const auto search_task = [&](int64_t worker, int64_t task) {
         if (watch.is_over()) return;
         try {
-            double here = 0;
             for (int64_t number = ends[task]; number-- > ends[task + 1];) {
                 walks[worker].visit_led_by(number);
-                here += work[number];
+                how.done->fetch_add(work[number] / all, std::memory_order_relaxed);
             }
             walks[worker].report();
-            how.done->fetch_add(here / all, std::memory_order_relaxed);
         } catch (const typename Walk::Over&) {
         } catch (const std::bad_alloc&) {
             watch.fill_up();

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 
 FIRST_ESTIMATE = 1.0  # seconds
+NOTHING_DONE = 10.0  # seconds without any progress that are worth a warning
 LONG = 3600.0  # seconds
 
 
@@ -28,11 +29,13 @@ class LongSearch:
         elapsed = time.monotonic() - self.started
         if self.has_warned or elapsed < FIRST_ESTIMATE or elapsed <= share * LONG:
             return
+        if share == 0 and elapsed < NOTHING_DONE:
+            return
         self.has_warned = True
         hours = f"about {elapsed / share / 3600:,.0f} hours" if share > 0 else "many hours"
         warnings.warn(
             f"The search may take {hours}: after {elapsed:.0f} seconds, {share:.2%} is done. To "
             "shorten it, interrupt it and raise min_count, lower the degree, or restrict features "
             "with among and hierarchy.",
-            stacklevel=4,
+            stacklevel=6,
         )
