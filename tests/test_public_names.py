@@ -17,7 +17,7 @@ NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
 ObservedPolynomialFeatures PolynomialFeatures PolynomialGammaRegressor PolynomialLinearSVC
 PolynomialLinearSVR PolynomialLogisticRegression PolynomialOperator PolynomialPoissonRegressor
-PolynomialRidge PolynomialTweedieRegressor TableEncoder TopInteractions
+PolynomialRidge PolynomialTweedieRegressor SelectedPolynomialFeatures TableEncoder TopInteractions
 expand groups_from iter_expand iter_load load load_model plan top_interactions
 """
 
@@ -73,6 +73,11 @@ def instances():
         f"""{TRANSFORMER} max_columns min_count remember_rejected sparse_output
         basis_ columns_ counts_ n_output_features_
         forget_rejected inverse load merge partial_fit save""",
+    )
+    yield (
+        polysparse.SelectedPolynomialFeatures().fit(csr_array([[1.0, 2.0], [3.0, 4.0]]), Y),
+        f"""{TRANSFORMER} criterion estimator k min_count sparse_output target
+        basis_ interactions_ n_output_features_""",
     )
     yield (
         polysparse.HashedPolynomialFeatures().fit(X),

@@ -8,6 +8,8 @@ ObservedPolynomialFeatures
     Only the columns that occur in the data.
 HashedPolynomialFeatures
     A fixed number of columns, and nothing to learn.
+SelectedPolynomialFeatures
+    Only the columns with the largest scores against y.
 InteractionTransformer
     Encode variables and generate their interactions.
 TableEncoder
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from polysparse.estimators.interactions import InteractionTransformer
     from polysparse.estimators.observed import ObservedPolynomialFeatures
     from polysparse.estimators.polynomial import PolynomialFeatures
+    from polysparse.estimators.selected import SelectedPolynomialFeatures
     from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.files.store import iter_load, load
     from polysparse.models.generalized import (
@@ -110,6 +113,7 @@ __all__ = [
     "PolynomialPoissonRegressor",
     "PolynomialRidge",
     "PolynomialTweedieRegressor",
+    "SelectedPolynomialFeatures",
     "TableEncoder",
     "TopInteractions",
     "expand",
@@ -136,6 +140,7 @@ _LAZY = {
     "PolynomialPoissonRegressor": "polysparse.models.generalized",
     "PolynomialRidge": "polysparse.models.ridge",
     "PolynomialTweedieRegressor": "polysparse.models.generalized",
+    "SelectedPolynomialFeatures": "polysparse.estimators.selected",
     "TableEncoder": "polysparse.estimators.table_encoder",
     "TopInteractions": "polysparse.search.result",
     "groups_from": "polysparse.estimators.grouping",

@@ -43,7 +43,7 @@ REFUSED = [
     ),
     ({"sample_weight": [1, 1, 1]}, r"sample_weight must have shape \(4,\)"),
     ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
-    ({"sample_weight": [0, 0, 0, 0]}, "sample_weight is 0 for every row"),
+    ({"sample_weight": [0, 0, 0, 0]}, "sample_weight is zero for every row"),
     ({"feature_names": ["a"]}, "feature_names has length 1"),
     ({"X": X * 1e200, "degree": 3}, "products of degree 3 cannot be summed: scale X"),
     ({"X": sparse.csr_array((4, 10**9)), "degree": 3}, r"at most 2\*\*63 - 1 can be indexed"),

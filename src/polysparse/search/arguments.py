@@ -104,7 +104,7 @@ def as_targets(target: Any, sample_weight: Any, n_rows: int, score: str) -> Targ
                 f"{weights[first]}."
             )
         if not weights.any() and n_rows > 0:
-            raise ValueError("sample_weight is 0 for every row: at least one must be positive.")
+            raise ValueError("sample_weight is zero for every row: at least one must be positive.")
         if not weights.all():
             kept = np.flatnonzero(weights)
             weights, values = weights[kept], values[kept]
