@@ -575,10 +575,21 @@ def search(
         out.
     """
     found = _kernels.Found()
-    native, (values, weights, sums) = _native_basis(basis), targets
+    values, weights, sums = targets
     score, is_signed, needs_marked = kind
-    how = score, is_signed, needs_marked, *limits, progress
-    if not found.search(native, *rows, *columns, values, weights, sums, *how):
+    if not found.search(
+        _native_basis(basis),
+        *rows,
+        *columns,
+        values,
+        weights,
+        sums,
+        score,
+        is_signed,
+        needs_marked,
+        *limits,
+        progress,
+    ):
         return None
     n = found.size
     numbers = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)

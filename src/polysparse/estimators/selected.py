@@ -34,8 +34,8 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     k : int, default=1000
         How many columns to keep. If fewer occur, all of them are kept.
     criterion : {"dot", "normalized", "correlation"}, default="correlation"
-        The score that must be large; see `score` of `top_interactions`. Of several classes or targets, the largest
-        counts.
+        The score that must be large; see `score` of `top_interactions`. Of several classes or
+        targets, the largest counts.
     interaction_only : bool, default=True
         If False, powers of features are included.
     min_count : int, default=10
@@ -92,8 +92,8 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     (300, 1)
     """
 
-    terms: ClassVar[None] = None
-    include_bias: ClassVar[bool] = False  # type: ignore[misc]
+    terms = None
+    include_bias = False
     feature_names_in_: NDArray[np.object_]
 
     _integer_parameters: ClassVar[dict[str, IntegerRange]] = {
@@ -148,8 +148,8 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             Fitted transformer.
         """
         self._require_parameters()
-        if self.target not in ("auto", "numbers", "classes"):
-            raise ValueError(f'target must be "auto", "numbers" or "classes"; got {self.target!r}.')
+        as_choice(self.target, "target", ("auto", "numbers", "classes"))
+        as_choice(self.criterion, "criterion", SCORES)
         x, y = read_sparse(self, X, reset=True, y=y, multi_output=True, ensure_min_samples=2)
         rows = as_csr(x.shape, x.indptr, x.indices, x.data, is_array=x.is_array)
         names = encoded_names(self)
@@ -177,19 +177,21 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
 
     def _targets_of(self, rows: Any, y: NDArray[Any], sample_weight: Any) -> NDArray[Any]:
         """Return the numbers to score against."""
-        vars(self).pop("estimator_", None)
+        self.__dict__.pop("estimator_", None)
         has_classes = self.target == "classes" or (
             self.target == "auto"
             and (y.dtype.kind not in "iuf" or (self.estimator and is_classifier(self.estimator)))
         )
-        targets = _indicators(y) if has_classes else y.astype(np.float64)
+        targets: NDArray[Any] = _indicators(y) if has_classes else y.astype(np.float64)
         if self.estimator is None:
             return targets
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(rows, y, **weights)
-        if not has_classes:
-            return targets - self.estimator_.predict(rows)
-        return targets - self.estimator_.predict_proba(rows)[:, -targets.shape[1] :]
+        if has_classes:
+            targets -= self.estimator_.predict_proba(rows)[:, -targets.shape[1] :]
+        else:
+            targets -= self.estimator_.predict(rows)
+        return targets
 
     def column_space(self, n_features: int) -> ChosenColumns:
         """Return the columns of the output, in the form that polysparse's functions use.
@@ -209,7 +211,7 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self.interactions_.column_space(n_features)
 
     @property
-    def basis_(self) -> MonomialBasis:  # type: ignore[override]
+    def basis_(self) -> MonomialBasis:
         """Basis of the full expansion."""
         check_is_fitted(self)
         return self.interactions_.basis
@@ -240,4 +242,5 @@ def _indicators(y: NDArray[Any]) -> NDArray[np.float64]:
     if len(classes) < 2:
         raise ValueError(f"y has only one class, {classes[0]!r}: at least 2 classes are needed.")
     first = 1 if len(classes) == 2 else 0
-    return (codes[:, np.newaxis] == np.arange(first, len(classes))).astype(np.float64)
+    indicators: NDArray[np.float64] = np.equal.outer(codes, np.arange(first, len(classes))) * 1.0
+    return indicators

@@ -52,7 +52,7 @@ class TopInteractions:
     x0 x2      5     2
     >>> top.features
     [('x0', 'x1'), ('x0', 'x2')]
-    >>> expand(X, columns=top)
+    >>> expand(X, columns=top).toarray()
     array([[1., 0.],
            [1., 1.],
            [0., 0.],
