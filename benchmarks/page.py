@@ -20,6 +20,7 @@ SCRIPTS = [
         "groups",
         "tables",
         "products",
+        "search",
         "models",
         "ridge",
         "cv",

@@ -20,10 +20,12 @@ engine        the compiled kernels: count, fill, observe
 basis         which monomials, in which order
 columns       which output columns: all, chosen, hashed
 matrix        canonical input; the arrays of a result
+display       tables and plots of results
 tables        tables of variables, and how they become matrices
 observation   which columns occur
 expansion     plan, expand, iter_expand
 operator      products with an expansion that is never built
+search        which columns score highest against a target
 files         formats in and out, vocabularies, atomic paths
 estimators    the scikit-learn transformers
 models        linear models on expansions that are never built
@@ -142,6 +144,7 @@ def test_kernels_include_only_from_their_folder_and_those_above():
         "expand",
         "select",
         "observe",
+        "search",
         "apply",
         "losses",
         "text",
@@ -150,9 +153,10 @@ def test_kernels_include_only_from_their_folder_and_those_above():
     beside = {
         "select": {"observe"},
         "observe": {"select"},
-        "apply": {"observe"},
-        "losses": {"select", "observe", "apply"},
-        "text": {"select", "observe", "apply", "losses"},
+        "search": {"select"},
+        "apply": {"observe", "search"},
+        "losses": {"select", "observe", "search", "apply"},
+        "text": {"select", "observe", "search", "apply", "losses"},
     }
     for path in (ROOT / "src" / "kernels").rglob("*.?pp"):
         folder = path.relative_to(ROOT / "src" / "kernels").parts[0]

@@ -19,8 +19,8 @@ ObservedPolynomialFeatures PolynomialFeatures PolynomialGammaRegressor Polynomia
 PolynomialLinearSVC PolynomialLinearSVCCV PolynomialLinearSVR PolynomialLinearSVRCV
 PolynomialLogisticRegression PolynomialLogisticRegressionCV PolynomialOperator
 PolynomialPoissonRegressor PolynomialPoissonRegressorCV PolynomialRidge PolynomialRidgeCV
-PolynomialTweedieRegressor PolynomialTweedieRegressorCV TableEncoder
-expand groups_from iter_expand iter_load load load_model plan
+PolynomialTweedieRegressor PolynomialTweedieRegressorCV SelectedPolynomialFeatures TableEncoder
+TopInteractions expand groups_from iter_expand iter_load load load_model plan top_interactions
 """
 
 TRANSFORMER = """
@@ -81,6 +81,11 @@ def instances():
         forget_rejected inverse load merge partial_fit save""",
     )
     yield (
+        polysparse.SelectedPolynomialFeatures().fit(csr_array([[1.0, 2.0], [3.0, 4.0]]), Y),
+        f"""{TRANSFORMER} criterion estimator k min_count sparse_output target
+        basis_ interactions_ n_output_features_""",
+    )
+    yield (
         polysparse.HashedPolynomialFeatures().fit(X),
         f"""{TRANSFORMER} alternate_sign n_columns seed sparse_output
         candidates collisions column_of partial_fit""",
@@ -121,6 +126,11 @@ def instances():
         own = own_attributes(model) - {name, "warm_start"}
         choosing = getattr(polysparse, f"{plain}CV")(cv=[([0, 1], [0, 1])], **{f"{name}s": [1.0]})
         yield choosing.fit(X, Y), " ".join([CHOOSING, f"{name}_ {name}s {name}s_", *own])
+    yield (
+        polysparse.top_interactions(X, Y),
+        """basis columns counts feature_names score scores targets
+        column_space features names plot to_table tuples""",
+    )
     yield AllColumns(basis), COLUMNS
     yield ChosenColumns(basis, [1]), COLUMNS + " ranks"
     yield HashedColumns(basis, 8, True, 0), COLUMNS + " alternate_sign seed with_n_columns"

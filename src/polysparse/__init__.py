@@ -8,6 +8,8 @@ ObservedPolynomialFeatures
     Only the columns that occur in the data.
 HashedPolynomialFeatures
     A fixed number of columns, and nothing to learn.
+SelectedPolynomialFeatures
+    Only the columns with the largest scores against y.
 InteractionTransformer
     Encode variables and generate their interactions.
 TableEncoder
@@ -40,6 +42,8 @@ load, iter_load
     Read what the command ``polysparse expand`` wrote into a directory, whole or in blocks of rows.
 load_model
     Read a fitted model that was saved.
+top_interactions
+    Find the interactions with the largest scores against a target; returns TopInteractions.
 groups_from
     Find the variable that each output of a fitted transformer comes from, as `groups`.
 
@@ -81,6 +85,7 @@ if TYPE_CHECKING:
     from polysparse.estimators.interactions import InteractionTransformer
     from polysparse.estimators.observed import ObservedPolynomialFeatures
     from polysparse.estimators.polynomial import PolynomialFeatures
+    from polysparse.estimators.selected import SelectedPolynomialFeatures
     from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.files.store import iter_load, load
     from polysparse.models.cross_validated import (
@@ -102,6 +107,8 @@ if TYPE_CHECKING:
     from polysparse.models.ridge import PolynomialRidge
     from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
     from polysparse.operator.polynomial_operator import PolynomialOperator
+    from polysparse.search.functions import top_interactions
+    from polysparse.search.result import TopInteractions
 
 __version__ = _version("polysparse")
 __all__ = [
@@ -126,7 +133,9 @@ __all__ = [
     "PolynomialRidgeCV",
     "PolynomialTweedieRegressor",
     "PolynomialTweedieRegressorCV",
+    "SelectedPolynomialFeatures",
     "TableEncoder",
+    "TopInteractions",
     "expand",
     "groups_from",
     "iter_expand",
@@ -134,6 +143,7 @@ __all__ = [
     "load",
     "load_model",
     "plan",
+    "top_interactions",
 ]
 
 # Names that not every user needs are imported on first use.
@@ -157,11 +167,14 @@ _LAZY = {
     "PolynomialRidgeCV": "polysparse.models.cross_validated",
     "PolynomialTweedieRegressor": "polysparse.models.generalized",
     "PolynomialTweedieRegressorCV": "polysparse.models.cross_validated",
+    "SelectedPolynomialFeatures": "polysparse.estimators.selected",
     "TableEncoder": "polysparse.estimators.table_encoder",
+    "TopInteractions": "polysparse.search.result",
     "groups_from": "polysparse.estimators.grouping",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
     "load_model": "polysparse.models.loading",
+    "top_interactions": "polysparse.search.functions",
 }
 
 

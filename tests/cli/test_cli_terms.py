@@ -9,7 +9,7 @@ import sample_files
 from checks import names_in
 from inside import raising
 from polysparse import load_model
-from polysparse.models.terms import TermTable
+from polysparse.display.tables import TermTable
 from sample_files import X, refused, run
 
 

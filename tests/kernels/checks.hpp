@@ -77,6 +77,7 @@ void test_matrix();
 void test_expand();
 void test_select();
 void test_observe();
+void test_search();
 void test_apply();
 void test_losses();
 

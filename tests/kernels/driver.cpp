@@ -67,6 +67,7 @@ int main() {
     tests::test_expand();
     tests::test_select();
     tests::test_observe();
+    tests::test_search();
     tests::test_apply();
     tests::test_losses();
     std::printf("%lld passed, 0 failed\n", n_passed);

@@ -13,7 +13,8 @@ from model_data import may_end_by_rounding
 from polysparse import HashedPolynomialFeatures, PolynomialRidge, expand
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns
-from polysparse.models.terms import Terms, TermTable, heaviest
+from polysparse.display.tables import TermTable
+from polysparse.models.terms import Terms, heaviest
 from small_models import COLUMNS, NAMED, X, fitted, named_weights
 
 

@@ -12,6 +12,7 @@ NB_MODULE(_kernels, m) {
     polysparse::bind_apply(m);
     polysparse::bind_losses(m);
     polysparse::bind_observe(m);
+    polysparse::bind_search(m);
     polysparse::bind_gram(m);
     polysparse::bind_text(m);
 }

@@ -13,6 +13,7 @@ void bind_select(nanobind::module_& m);
 void bind_apply(nanobind::module_& m);
 void bind_losses(nanobind::module_& m);
 void bind_observe(nanobind::module_& m);
+void bind_search(nanobind::module_& m);
 void bind_gram(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 

@@ -34,9 +34,9 @@ class Signals {
 /// Returns work(should_stop), run without the GIL and on the current thread pool, or on the given
 /// one if there is none. If the result is `stopped`, raises what the signal handler raised.
 template <class Result, class Work>
-Result run_without_gil(Result stopped, ThreadPool& pool, const Work& work) {
+Result run_without_gil(Result stopped, ThreadPool& pool, const Work& work,
+                       const StopRequest& should_stop = Signals()) {
     const Result result = [&] {
-        const StopRequest should_stop = Signals();
         const UsePool use(ThreadPool::current() != nullptr ? *ThreadPool::current() : pool);
         const WithoutGil released;
         return work(should_stop);

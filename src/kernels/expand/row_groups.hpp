@@ -49,9 +49,8 @@ class RowGroups {
 
 /// next[a]: which of n increasing columns is the first that may follow column a. The first of them
 /// has number `first`.
-template <class Index, class Number>
-void find_next(const GroupTable& groups, const Index* columns, int64_t n, int64_t first,
-               Number* next) {
+template <class Groups, class Index, class Number>
+void find_next(const Groups& groups, const Index* columns, int64_t n, int64_t first, Number* next) {
     int64_t group_behind = groups.n_groups(), next_behind = n;
     for (int64_t a = n - 1; a >= 0; --a) {
         const int64_t group = groups.group_of(static_cast<int64_t>(columns[a]));

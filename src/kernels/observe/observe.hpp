@@ -12,6 +12,7 @@
 #include "basis/basis.hpp"
 #include "observe/csr_pattern.hpp"
 #include "observe/monomial_counter.hpp"
+#include "observe/prefix_walk.hpp"
 #include "observe/runs.hpp"
 #include "observe/tally.hpp"
 #include "observe/term_followers.hpp"
@@ -45,23 +46,26 @@ struct Leads {
     int64_t begin, end;
 };
 
-/// A counter for each worker. There is an arena for each, too.
-template <class Counter, class Column, class Followers>
-std::vector<Counter> counters_for(const Basis& basis, const Transposed<Column>& x,
-                                  Followers followers, const Observing& how, Watch& watch,
-                                  std::vector<SlabArena>& arenas) {
-    std::vector<Counter> counters;
+template <class Column, class Count, class Followers>
+using CountingWalk = PrefixWalk<Column, Count, Followers, MonomialCounter<Column, Count>>;
+
+/// A walk for each worker. There is an arena for each, too.
+template <class Walk, class Column, class Followers>
+std::vector<Walk> walks_for(const Basis& basis, const Transposed<Column>& x, Followers followers,
+                            const Observing& how, Watch& watch, std::vector<SlabArena>& arenas) {
+    std::vector<Walk> walks;
     for (int64_t worker = 0; worker < how.n_threads; ++worker)
-        counters.emplace_back(basis, x, followers, how.least, watch,
-                              worker == 0 ? how.should_stop : nullptr, arenas[worker]);
-    return counters;
+        walks.emplace_back(basis, x, followers, how.least, watch,
+                           worker == 0 ? how.should_stop : nullptr,
+                           typename Walk::VisitorType(basis, x, arenas[worker]));
+    return walks;
 }
 
 /// Appends the monomials of degree 1 and above that some columns of x lead to a run. False if
 /// stopped.
-template <class Count, class Counter, class Column>
+template <class Count, class Walk, class Column>
 bool count_monomials(const Basis& basis, const Transposed<Column>& x, Leads leads,
-                     std::vector<Counter>& counters, Watch& watch, const Observing& how,
+                     std::vector<Walk>& walks, Watch& watch, const Observing& how,
                      Run<Count>& run) {
     // A task is so many stored values that lead, about.
     const int64_t start = x.first[leads.begin], n_stored = x.first[leads.end] - start;
@@ -79,12 +83,12 @@ bool count_monomials(const Basis& basis, const Transposed<Column>& x, Leads lead
     const auto count_task = [&](int64_t worker, int64_t task) {
         if (watch.is_over()) return;
         try {
-            Counter& counter = counters[worker];
-            for (int64_t i = first_of(task); i < first_of(task + 1); ++i) counter.count_led_by(i);
-            counter.report();
+            Walk& walk = walks[worker];
+            for (int64_t i = first_of(task); i < first_of(task + 1); ++i) walk.visit_led_by(i);
+            walk.report();
             for (int64_t d = basis.lowest; d <= basis.highest; ++d)
-                found[task].push_back(counter.take(d));
-        } catch (const typename Counter::Over&) {
+                found[task].push_back(walk.visitor().take(d));
+        } catch (const typename Walk::Over&) {
         } catch (const std::bad_alloc&) {
             watch.fill_up();
         }
@@ -104,10 +108,10 @@ bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* 
     const auto x = transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features,
                              basis.groups.get(), how.n_threads);
     const auto count = [&]<class Followers>(Followers followers) {
-        using Counter = MonomialCounter<std::make_unsigned_t<Index>, Count, Followers>;
+        using Walk = CountingWalk<std::make_unsigned_t<Index>, Count, Followers>;
         Watch watch(how.most);
-        auto counters = counters_for<Counter>(basis, x, followers, how, watch, arenas);
-        return count_monomials(basis, x, {0, x.n_columns()}, counters, watch, how, run);
+        auto walks = walks_for<Walk>(basis, x, followers, how, watch, arenas);
+        return count_monomials(basis, x, {0, x.n_columns()}, walks, watch, how, run);
     };
     if (basis.groups) return count(GroupedFollowers{x.next.data()});
     return count(PlainFollowers{static_cast<uint32_t>(basis.interaction_only)});
@@ -118,24 +122,24 @@ template <class Count, class Index>
 bool observe_terms(const Basis& basis, const CsrPattern& rows, const Index* columns,
                    const Observing& how, std::vector<SlabArena>& arenas, Run<Count>& run) {
     using Column = std::make_unsigned_t<Index>;
-    using Counter = MonomialCounter<Column, Count, TermFollowers>;
+    using Walk = CountingWalk<Column, Count, TermFollowers>;
     const auto x =
         transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features, nullptr, how.n_threads);
     TermIndex<Column> index(basis, rows, x, how.n_threads);
     Watch watch(how.most);
     Basis of_term{basis.n_features, basis.highest, basis.highest, true, false, {}};
-    auto counters = counters_for<Counter>(of_term, x, TermFollowers{}, how, watch, arenas);
+    auto walks = walks_for<Walk>(of_term, x, TermFollowers{}, how, watch, arenas);
     for (const Term& term : basis.terms->terms()) {
         if ((*how.should_stop)()) return false;
         if (index.most_rows(term) < how.least) continue;
         of_term.lowest = of_term.highest = std::ssize(term.members);
         const TermFollowers followers = index.followers(term);
-        for (Counter& counter : counters) counter.set_followers(of_term, followers);
+        for (Walk& walk : walks) walk.set_followers(of_term, followers);
         const int64_t start = term.members[0].start,
                       size = basis.groups->size(term.members[0].group);
         const Leads leads{x.number_from(start), x.number_from(start + size)};
         Run<Count> found;
-        if (!count_monomials(of_term, x, leads, counters, watch, how, found)) return false;
+        if (!count_monomials(of_term, x, leads, walks, watch, how, found)) return false;
         for (Chunk<Count>& chunk : found)
             if (!chunk.columns.empty()) run.push_back(std::move(chunk));
     }

@@ -9,6 +9,7 @@
 
 #include "basis/basis.hpp"
 #include "observe/csr_pattern.hpp"
+#include "observe/prefix_walk.hpp"
 #include "observe/transposed.hpp"
 #include "platform/huge_array.hpp"
 #include "platform/processors.hpp"
@@ -16,15 +17,10 @@
 
 namespace polysparse {
 
-/// Stored values [begin, end).
-struct StoredSpan {
-    uint32_t begin, end;
-};
-
 /// Which stored values may follow another, in one term: those of its row in the term's next group.
 struct TermFollowers {
     const Term* term;
-    const StoredSpan* spans;  // [t]
+    const Span* spans;  // [t]
 
     uint32_t first(uint32_t t) const { return spans[t].begin; }
     uint32_t end(uint32_t t, uint32_t) const { return spans[t].end; }
@@ -32,7 +28,7 @@ struct TermFollowers {
 
     /// The column of a monomial of degree k is this plus its last input column. Needs: k is the
     /// degree of the term.
-    uint64_t base_of(const Basis&, int64_t k, const int64_t* prefix) const {
+    uint64_t base_of(int64_t k, const int64_t* prefix) const {
         auto base = static_cast<uint64_t>(term->first_column - term->members.back().start);
         for (int64_t m = 0; m < k - 1; ++m)
             base +=
@@ -78,7 +74,7 @@ class TermIndex {
     /// Those of a row that are in one group.
     struct Slice {
         uint32_t row;
-        StoredSpan stored;
+        Span stored;
     };
 
     const Slice* begin(const Term::Member& member) const {
@@ -100,7 +96,7 @@ class TermIndex {
             for (const Slice* slice = begin(from) + first; slice != stop; ++slice) {
                 while (next != end(to) && next->row < slice->row) ++next;
                 const bool has_row = next != end(to) && next->row == slice->row;
-                const StoredSpan followers = has_row ? next->stored : StoredSpan{0, 0};
+                const Span followers = has_row ? next->stored : Span{0, 0};
                 for (uint32_t t = slice->stored.begin; t < slice->stored.end; ++t)
                     spans_[t] = followers;
             }
@@ -153,7 +149,7 @@ class TermIndex {
     int64_t n_threads_;
     std::vector<uint32_t> first_;  // [slot]: its first slice; and the end
     HugeArray<Slice> slices_{0};   // by slot
-    HugeArray<StoredSpan> spans_;  // [t]: what follows stored value t
+    HugeArray<Span> spans_;        // [t]: what follows stored value t
 };
 
 }  // namespace polysparse

@@ -148,8 +148,8 @@ void number_columns(Transposed<Column>& x, int64_t n, int64_t n_threads) {
 
 /// Finds what may follow each stored value, in its row: itself if its group has powers, otherwise
 /// what begins with the next group.
-template <class Column>
-void list_followers(Transposed<Column>& x, const GroupTable& groups, const Indices& row_offsets,
+template <class Column, class Groups>
+void list_followers(Transposed<Column>& x, const Groups& groups, const Indices& row_offsets,
                     int64_t n_rows, int64_t n_threads) {
     const int64_t first = row_offsets[0];
     x.next = HugeArray<uint32_t>(row_offsets[n_rows] - first);

@@ -15,7 +15,7 @@ ENDINGS = ".png", ".svg", ".pdf"
 
 def require_picture(path: Path, *, force: bool, sources: Sequence[str]) -> None:
     """Raise an error if a picture cannot be drawn into a file, before anything takes long."""
-    from polysparse.models.plotting import require_matplotlib
+    from polysparse.display.plotting import require_matplotlib
 
     require_writable_file(path, force=force, sources=sources)
     if path.suffix not in ENDINGS:
@@ -25,7 +25,7 @@ def require_picture(path: Path, *, force: bool, sources: Sequence[str]) -> None:
 
 def draw(table: dict[str, list[Any]], path: Path, *, by_group: bool) -> None:
     """Draw a table of groups as a heat map, or one of terms as bars."""
-    from polysparse.models.plotting import draw_importance, draw_terms, require_matplotlib
+    from polysparse.display.plotting import draw_importance, draw_terms, require_matplotlib
 
     draw_table = draw_importance if by_group else draw_terms
     figure = draw_table(table, make_figure=require_matplotlib("matplotlib.figure").Figure).figure

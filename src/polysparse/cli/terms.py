@@ -61,9 +61,9 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print, draw and write the terms of a model, or its tuples of groups."""
+    from polysparse.display.tables import TermTable
     from polysparse.models.loading import model_in
     from polysparse.models.readable import terms_of
-    from polysparse.models.terms import TermTable
 
     _require_sensible(options)
     _require_writable(options)

@@ -103,6 +103,7 @@ __all__ = [
     "rank",
     "rescale",
     "row_norms",
+    "search",
     "sum_hessian_products",
     "sum_log_losses",
     "sum_target_losses",
@@ -550,3 +551,68 @@ def observing_bytes(basis: Basis, index_size: int, n_threads: int) -> tuple[int,
     The columns that it finds come on top.
     """
     return _kernels.observing_bytes(_native_basis(basis), index_size, n_threads)
+
+
+# ---------------------------------------------------------------------------------------- search
+
+
+def search(
+    basis: Basis,
+    rows: CsrArrays,
+    columns: tuple[Int64s, NDArray[np.uint8]],
+    targets: tuple[NDArray[np.float64], NDArray[np.float64], tuple[float, float]],
+    kind: tuple[int, bool, bool],
+    limits: tuple[int, int, int, int],
+    progress: Callable[[float], object],
+) -> tuple[Int64s, Int64s, Int64s, NDArray[np.float64]] | None:
+    """Return the columns of a basis with the largest scores, the best first.
+
+    Parameters
+    ----------
+    basis : Basis
+        Has no terms.
+    rows : tuple of ndarray
+        indptr, indices and data; data are empty if all are 1.
+    columns : tuple of ndarray
+        The feature of each column of the rows, and what it may be used for: 0 is nothing, 2 marks
+        features of which a monomial needs one.
+    targets : tuple
+        Targets times weights, of shape (n_rows, n_targets); weights, empty if all are 1; their sum
+        and maximum.
+    kind : tuple of int, bool and bool
+        Number of the score (dot, normalized, correlation), whether some value is negative, and
+        whether a monomial needs a marked feature.
+    limits : tuple of int
+        How many to find, in how many rows each must be, how many more may be held whose scores are
+        the same but for rounding, and the number of threads.
+    progress : callable
+        Called a few times a second with the share of the work that is done.
+
+    Returns
+    -------
+    tuple of ndarray, or None
+        Columns, numbers of rows, targets and scores; None if too many had to be held, or memory ran
+        out.
+    """
+    found = _kernels.Found()
+    values, weights, sums = targets
+    score, is_signed, needs_marked = kind
+    if not found.search(
+        _native_basis(basis),
+        *rows,
+        *columns,
+        values,
+        weights,
+        sums,
+        score,
+        is_signed,
+        needs_marked,
+        *limits,
+        progress,
+    ):
+        return None
+    n = found.size
+    numbers = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    scores = np.empty(n)
+    found.write(*numbers, scores)
+    return *numbers, scores

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.dispatch import require_in_memory
+from polysparse.display.tables import as_table
 from polysparse.estimators.shared import IntegerRange
 from polysparse.machine import require_memory
 from polysparse.models import newton
@@ -31,7 +32,7 @@ from polysparse.models.replicates import (
     refit,
 )
 from polysparse.models.sample_weight import as_offset, as_weights
-from polysparse.models.terms import Terms, as_table, heaviest
+from polysparse.models.terms import Terms, heaviest
 from polysparse.models.updated_rows import UpdatedLosses
 
 TOGETHER = 16  # refits side by side

@@ -25,12 +25,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import require_in_memory
+from polysparse.display.plotting import draw_scores
 from polysparse.models.base import PolynomialModel
 from polysparse.models.choosing import SELECTIONS, Choice, Penalties
 from polysparse.models.columns import require_memory_for
 from polysparse.models.fitting import fit, open_rows, prepare, set_solution, solve
 from polysparse.models.local_rows import LocalRows
-from polysparse.models.plotting import draw_scores
 from polysparse.models.solution import End
 from polysparse.models.splits import HeldOutScorer, Split, splits_of
 

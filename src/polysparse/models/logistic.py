@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from polysparse.basis.degrees import Degree
 from polysparse.dispatch import dispatch
+from polysparse.display.plotting import draw_calibration
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models.calibration import CalibrationBins
 from polysparse.models.classifier import PolynomialClassifier
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.logistic import LogLoss, log_probabilities, probabilities
-from polysparse.models.plotting import draw_calibration
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_weights
 from polysparse.models.solution import Solution

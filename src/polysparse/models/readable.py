@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from polysparse.display.plotting import draw_importance, draw_terms
+from polysparse.display.tables import as_table
 from polysparse.estimators.shared import IntegerRange
 from polysparse.estimators.tabular import encoder_of, n_encoded
 from polysparse.models.columns import known_names
@@ -18,9 +20,8 @@ from polysparse.models.fitting import group_variances
 from polysparse.models.importance import MAX_TUPLES, GroupTuples, importance_table
 from polysparse.models.local_rows import Block
 from polysparse.models.onnx_graph import write_onnx
-from polysparse.models.plotting import draw_importance, draw_terms
 from polysparse.models.saving import as_file
-from polysparse.models.terms import Terms, as_table
+from polysparse.models.terms import Terms
 
 
 class ReadableMixin:

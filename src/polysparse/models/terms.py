@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -178,66 +177,3 @@ def _describe_candidates(
         signs.append(sign)
         counts.append(candidates[0].n_rows if candidates else 0)
     return named, members, np.array(signs, np.int64), np.array(counts, np.int64)
-
-
-# ------------------------------------------------------------------------------------------ tables
-
-
-def as_table(columns: dict[str, list[Any]]) -> Any:
-    """Return a pandas DataFrame, or a TermTable where pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError:
-        return TermTable(columns)
-    return pd.DataFrame(columns)
-
-
-@dataclass(frozen=True, repr=False)
-class TermTable:
-    """A small table that prints well, and is read as a DataFrame is.
-
-    `table["weight"]` is a column, a list; iterating yields the names of columns, and the length is
-    the number of rows.
-
-    Attributes
-    ----------
-    columns : dict of str to list
-        The columns by their names.
-    """
-
-    columns: dict[str, list[Any]]
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), []))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
-
-    def __getitem__(self, name: str) -> list[Any]:
-        return self.columns[name]
-
-    def __repr__(self) -> str:
-        """Return a line for each row: texts to the left, numbers to the right."""
-        columns = []
-        for name, values in self.columns.items():
-            cells = [name, *map(_as_cell, values)]
-            width = max(map(len, cells))
-            is_text = any(isinstance(value, str) for value in values)
-            columns.append([c.ljust(width) if is_text else c.rjust(width) for c in cells])
-        return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
-
-    def _repr_html_(self) -> str:
-        """Return the table for a notebook."""
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        rows = (
-            "".join(f"<td>{html.escape(_as_cell(value))}</td>" for value in row)
-            for row in zip(*self.columns.values(), strict=True)
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _as_cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return as_printable(str(value))

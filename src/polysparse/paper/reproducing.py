@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from polysparse.models.plotting import require_matplotlib
+from polysparse.display.plotting import require_matplotlib
 from polysparse.paper.experiments import (
     COLUMNS,
     REUSED,

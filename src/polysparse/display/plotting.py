@@ -1,4 +1,4 @@
-"""Plots of a model: its heaviest terms, its pairs of groups, whether its probabilities are true."""
+"""Plots: bars of terms, a matrix of pairs, whether the probabilities of a model are true."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ def draw_terms(
     ax: Any = None,
     make_figure: Any = None,
     positive: Any = None,
+    value: str = "weight",
+    label: str = "weight",
 ) -> Any:
     """Draw a bar for each term of a table, the heaviest on top, and return the axes.
 
     Without axes, a figure is made: by default one that pyplot shows. `positive` is the class that
-    positive weights speak for, if there are two.
+    positive weights speak for, if there are two. `value` is the column with the lengths of bars.
     """
-    weights, labels = table["weight"], _labels(table)
+    weights, labels = table[value], _labels(table)
     if ax is None:
         ax = _new_axes(labels, make_figure or require_matplotlib("matplotlib.pyplot").figure)
     signs = [1 if weight > 0 else -1 for weight in weights]
@@ -51,7 +53,7 @@ def draw_terms(
     ax.set_ylim(max(len(weights), 1) - 0.4, -0.6)  # the heaviest on top
     ax.margins(x=0.16)  # room for the numbers
     ax.axvline(0, color="0.3", lw=0.8)
-    ax.set_xlabel("weight" if positive is None else f"weight, for {_in_lines(str(positive))}")
+    ax.set_xlabel(label if positive is None else f"{label}, for {_in_lines(str(positive))}")
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", color="0.9", lw=0.8)
     ax.set_axisbelow(True)
@@ -123,44 +125,61 @@ def draw_importance(table: dict[str, list[Any]], ax: Any = None, make_figure: An
     shares = {
         tuple(groups): share for groups, share in zip(table["groups"], table["share"], strict=True)
     }
-    totals: dict[str, float] = {}
-    for groups, share in shares.items():
-        for group in {*groups} if len(groups) <= 2 else ():
-            totals[group] = totals.get(group, 0.0) + share
-    if not totals:
+    if all(len(groups) > 2 for groups in shares):
         raise ValueError(
             "A heat map has groups and pairs of groups, and all terms of this model have three or "
             "more: list them with importance()."
         )
-    labels = sorted(totals, key=lambda group: -totals[group])[:MOST_GROUPS]
-    cells = np.full((len(labels), len(labels)), np.nan)
-    for groups, share in shares.items():
-        if len(groups) <= 2 and all(group in labels for group in groups):
-            places = sorted(labels.index(group) for group in groups)
+    percent = {groups: 100 * share for groups, share in shares.items() if len(groups) <= 2}
+    return draw_matrix(
+        percent, ax, make_figure, label="share of variance, %", least=0.1, text="{:.1f}"
+    )
+
+
+def draw_matrix(
+    cells: dict[tuple[str, ...], float],
+    ax: Any = None,
+    make_figure: Any = None,
+    *,
+    label: str,
+    least: float = 0.0,
+    text: str = "{:.2g}",
+) -> Any:
+    """Draw numbers of single things and of pairs as a heat map, and return the axes.
+
+    Things with the largest sums come first. Numbers below `least` are not written into their cells.
+    """
+    totals: dict[str, float] = {}
+    for members, number in cells.items():
+        for member in {*members}:
+            totals[member] = totals.get(member, 0.0) + number
+    labels = sorted(totals, key=lambda member: -totals[member])[:MOST_GROUPS]
+    numbers = np.full((len(labels), len(labels)), np.nan)
+    for members, number in cells.items():
+        if all(member in labels for member in members):
+            places = sorted(labels.index(member) for member in members)
             row, column = places[-1], places[0]
-            cells[row, column] = np.nansum([cells[row, column], 100 * share])
+            numbers[row, column] = np.nansum([numbers[row, column], number])
     if ax is None:
         side = 2.2 + INCHES_PER_CELL * len(labels)
         make_figure = make_figure or require_matplotlib("matplotlib.pyplot").figure
         figure = make_figure(figsize=(side + 1, side), layout="constrained")
         ax = figure.subplots()
-    image = ax.imshow(cells, cmap="Blues", vmin=0)
-    ax.figure.colorbar(image, ax=ax, label="share of variance, %", shrink=0.7)
-    names = [_in_lines(label) for label in labels]
+    image = ax.imshow(numbers, cmap="Blues", vmin=0)
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.7)
+    names = [_in_lines(name) for name in labels]
     ax.set_xticks(range(len(labels)), labels=names, rotation=45, ha="right", fontsize="small")
     ax.set_yticks(range(len(labels)), labels=names, fontsize="small")
-    largest = np.nanmax(cells, initial=0.0)
-    for row, column in np.argwhere(cells >= 0.1):
-        is_dark = cells[row, column] > 0.6 * largest
-        text = f"{cells[row, column]:.1f}"
+    largest = np.nanmax(numbers, initial=0.0)
+    for row, column in np.argwhere(numbers >= least):
         ax.text(
             column,
             row,
-            text,
+            text.format(numbers[row, column]),
             ha="center",
             va="center",
             fontsize="x-small",
-            color="white" if is_dark else "0.2",
+            color="white" if numbers[row, column] > 0.6 * largest else "0.2",
         )
     ax.spines[:].set_visible(False)
     ax.grid(False)  # a style may have turned it on
