@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from polysparse.estimators.polynomial import PolynomialFeatures
     from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.files.store import iter_load, load
+    from polysparse.models.elastic_net import PolynomialElasticNet, PolynomialLasso
     from polysparse.models.generalized import (
         PolynomialGammaRegressor,
         PolynomialPoissonRegressor,
@@ -97,8 +98,10 @@ __all__ = [
     "InteractionTransformer",
     "MonomialBasis",
     "ObservedPolynomialFeatures",
+    "PolynomialElasticNet",
     "PolynomialFeatures",
     "PolynomialGammaRegressor",
+    "PolynomialLasso",
     "PolynomialLinearSVC",
     "PolynomialLinearSVR",
     "PolynomialLogisticRegression",
@@ -121,8 +124,10 @@ _LAZY = {
     "HashedPolynomialFeatures": "polysparse.estimators.hashed",
     "InteractionTransformer": "polysparse.estimators.interactions",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
+    "PolynomialElasticNet": "polysparse.models.elastic_net",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialGammaRegressor": "polysparse.models.generalized",
+    "PolynomialLasso": "polysparse.models.elastic_net",
     "PolynomialLinearSVC": "polysparse.models.support_vectors",
     "PolynomialLinearSVR": "polysparse.models.support_vectors",
     "PolynomialLogisticRegression": "polysparse.models.logistic",

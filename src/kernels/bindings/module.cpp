@@ -13,5 +13,6 @@ NB_MODULE(_kernels, m) {
     polysparse::bind_losses(m);
     polysparse::bind_observe(m);
     polysparse::bind_gram(m);
+    polysparse::bind_active(m);
     polysparse::bind_text(m);
 }

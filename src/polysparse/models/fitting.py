@@ -50,6 +50,7 @@ def fit(
     if not getattr(model, "warm_start", False):
         last = {}  # frees the coefficients of the last fit
     with opener() as rows:
+        model._require_rows(rows)
         n_rows, weights = rows.describe()
         if n_rows == 0:
             raise ValueError("X has no rows; at least one is needed to fit a model.")

@@ -18,10 +18,11 @@ from polysparse.models.plotting import draw_calibration
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_weights
 from polysparse.models.solution import Solution
+from polysparse.models.sparse_penalty import SparsePenaltyMixin
 
 
 @documented
-class PolynomialLogisticRegression(PolynomialClassifier):
+class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     """Logistic regression on polynomial features that are never built.
 
     The model is that of scikit-learn's LogisticRegression on the features of PolynomialFeatures. It
@@ -34,12 +35,21 @@ class PolynomialLogisticRegression(PolynomialClassifier):
     classes there is one vector of coefficients, for the second class; with more, one for each class
     (multinomial loss).
 
+    With `l1_ratio` above 0, the penalty is the sum of
+    ``l1_ratio * abs(w) + (1 - l1_ratio) * w**2 / 2`` over all coefficients w, as in scikit-learn.
+    Then most coefficients are exactly 0, and only columns that may have another one are built.
+
     Parameters
     ----------
     C : float, default=1.0
         Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
         losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
         says so.
+    l1_ratio : float, default=0.0
+        The share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
+    penalty : {"l1", "l2", "elasticnet"}, optional
+        Another way to say it: "l1" is ``l1_ratio=1``, "l2" is ``l1_ratio=0``, and "elasticnet" is
+        any `l1_ratio`, which is also the default.
     {features}
     {penalty_factors}
     fit_intercept : bool, default=True
@@ -94,6 +104,8 @@ class PolynomialLogisticRegression(PolynomialClassifier):
         self,
         C: float = 1.0,
         *,
+        l1_ratio: float = 0.0,
+        penalty: str | None = None,
         degree: Degree = 2,
         interaction_only: bool = False,
         groups: Any = None,
@@ -126,6 +138,8 @@ class PolynomialLogisticRegression(PolynomialClassifier):
             penalty_factors,
         )
         self.C = C
+        self.l1_ratio = l1_ratio
+        self.penalty = penalty
         self.class_weight = class_weight
         self.warm_start = warm_start
 

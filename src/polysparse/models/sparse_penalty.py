@@ -1,0 +1,107 @@
+"""SparsePenaltyMixin: models whose penalty may have an L1 part, so that most coefficients are 0."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from polysparse.columns.spaces import ColumnSpace
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.models.local_rows import LocalRows
+from polysparse.models.losses.interface import Loss
+from polysparse.models.penalties import factors_of
+from polysparse.models.row_store import RowStore
+from polysparse.models.solution import Solution
+from polysparse.models.working_sets import ElasticNetPenalty, SparseSolver
+
+PENALTIES: dict[Any, float | None] = {"l1": 1.0, "l2": 0.0, "elasticnet": None}  # the l1_ratio that each of them is
+
+
+class SparsePenaltyMixin:
+    """The parameter `l1_ratio`, and the solver for it.
+
+    What a model minimizes, divided by its `_unit`, is its loss plus the sum of
+    ``l1_ratio * abs(w) + (1 - l1_ratio) * w**2 / 2``.
+    """
+
+    l1_ratio: float
+
+    @property
+    def _l1_share(self) -> float:
+        """The share of the L1 penalty; 0 if coefficients are not penalized at all."""
+        if not self._has_penalty:  # type: ignore[attr-defined]
+            return 0.0
+        own = PENALTIES.get(getattr(self, "penalty", None))
+        return float(self.l1_ratio if own is None else own)
+
+    def _require_parameters(self) -> None:
+        super()._require_parameters()  # type: ignore[misc]
+        ratio: Any = self.l1_ratio
+        is_real = isinstance(ratio, Real) and not isinstance(ratio, bool | np.bool_)
+        if not is_real or not 0 <= ratio <= 1:
+            raise ValueError(f"l1_ratio must be a number from 0 to 1; got {ratio!r}.")
+        penalty = getattr(self, "penalty", None)
+        if penalty is not None and (not isinstance(penalty, str) or penalty not in PENALTIES):
+            raise ValueError(
+                f'penalty must be "l1", "l2", "elasticnet" or None; got {penalty!r}. For no '
+                "penalty, set C=numpy.inf."
+            )
+        own = PENALTIES.get(penalty)
+        if own is not None and ratio not in (0.0, own):
+            raise ValueError(
+                f"penalty={penalty!r} is l1_ratio={own:g}, and l1_ratio is {ratio}. Set one "
+                "of them."
+            )
+
+    def _require_rows(self, rows: RowStore) -> None:
+        """Raise TypeError if the penalty needs rows in memory, and these are elsewhere."""
+        is_local = isinstance(rows, LocalRows) and isinstance(rows.x, CanonicalCsr)
+        if self._l1_share > 0 and not is_local:
+            raise TypeError(
+                f"{type(self).__name__} with an L1 penalty needs X in the memory of this process, "
+                "as a NumPy array, a SciPy matrix or a table. Compute it first, fit to a sample of "
+                "the rows, or use an L2 penalty."
+            )
+
+    def _solve(
+        self, columns: ColumnSpace, rows: RowStore, loss: Loss, last: dict[str, Any]
+    ) -> Solution:
+        if self._l1_share == 0:
+            return super()._solve(columns, rows, loss, last)  # type: ignore[misc,no-any-return]
+        solver = make_solver(self, columns, rows, loss)
+        coefficients, intercept = self._start(columns, loss, last)  # type: ignore[attr-defined]
+        if coefficients.any():
+            solver.start(coefficients, intercept)
+        return solve(self, solver, penalty_of(self, columns))
+
+
+def make_solver(model: Any, columns: ColumnSpace, rows: Any, loss: Loss) -> SparseSolver:
+    """Return a solver for the rows of a fit."""
+    return SparseSolver(rows, columns, loss, bool(model.fit_intercept), model.n_jobs)
+
+
+def penalty_of(model: Any, columns: ColumnSpace) -> ElasticNetPenalty:
+    """Return the penalty of a model; raise ValueError for factors that are 0."""
+    factors = factors_of(model, columns)
+    if factors is not None and not factors.all():
+        raise ValueError(
+            "penalty_factors has a factor of 0, which an L1 penalty cannot have here: use a small "
+            "factor, such as 0.01, or an L2 penalty."
+        )
+    share = model._l1_share
+    return ElasticNetPenalty(share, 1 - share, factors)
+
+
+def solve(model: Any, solver: SparseSolver, penalty: ElasticNetPenalty) -> Solution:
+    """Return the solution for a penalty, with value and gap of the model's objective."""
+    solution = solver.solve(
+        penalty,
+        tol=model.tol,
+        max_iter=model.max_iter,
+        report=model._reporter(solver.losses),
+    )
+    unit = model._unit
+    return replace(solution, value=unit * solution.value, gap=unit * solution.gap)

@@ -1,0 +1,437 @@
+"""Working sets: a loss plus an elastic-net penalty, over many columns of which few are built.
+
+The solver alternates between two steps:
+
+- All columns are scanned: the gradient bounds how far the objective is above its minimum, and shows
+  which columns can lower it. Some of them are built and join the active ones.
+- Newton's method minimizes over the active columns. Its quadratic models need their weighted inner
+  products (the Gram matrix), and coordinate descent minimizes them with the penalty. The Gram
+  matrix is computed again only once the curvatures of rows have changed.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polysparse.columns.spaces import ColumnSpace
+from polysparse.engine import cpu
+from polysparse.machine import require_memory
+from polysparse.models.built_columns import BuiltColumns
+from polysparse.models.local_rows import LocalRows
+from polysparse.models.losses.interface import Loss
+from polysparse.models.slopes import Slopes
+from polysparse.models.solution import (
+    EPS,
+    SLACK,
+    End,
+    Report,
+    Solution,
+    is_small,
+    require_finite,
+)
+from polysparse.models.updated_rows import UpdatedLosses
+
+Vector = NDArray[np.float64]
+
+# At most so many columns are added at a time: 2 for each that has a coefficient, or 20.
+GROWTH, LEAST_GROWTH = 2, 20
+
+# The Gram matrix is computed again when curvatures have changed by more than this. Until then, an
+# iteration takes two products with the active columns, and leaves about this fraction of the error.
+STALE = 0.1
+
+MOST_PASSES = 20_000  # of coordinate descent, in one Newton iteration
+MAX_HALVINGS = 40
+ENOUGH = 1e-4  # of the predicted decrease, for a step to be accepted
+
+# Relative to the objective. Rounding may hide a smaller decrease.
+HIDDEN = 16 * EPS
+
+# Relative to its sum of squares, the sum of squares about the mean of a column that is constant.
+CONSTANT = 1e-13
+
+# What subgradients may be, relative to what the gap needs, and what is good enough while columns
+# are missing, relative to the steepest of them.
+ACCURACY, COARSE = 0.3, 0.1
+FORCING = 0.03  # how accurately a model that changes is minimized, relative to the subgradient
+PATIENCE = 20  # iterations that do not halve the subgradient
+
+IDLE = 3  # columns are dropped if there are this many times as many as those with a coefficient
+
+N_VECTORS = 4  # of coefficients of all columns, in memory at the peak
+
+
+@dataclass(frozen=True)
+class ElasticNetPenalty:
+    """The sum of ``factors * (l1 * abs(w) + l2 * w**2 / 2)``, with l1 above 0.
+
+    Attributes
+    ----------
+    l1, l2 : float
+        The strengths.
+    factors : ndarray of float64 of shape (n_columns,), or None
+        Positive factors of all columns; None if they are 1.
+    """
+
+    l1: float
+    l2: float
+    factors: Vector | None = None
+
+    def of(self, columns: NDArray[np.int64], w: Vector) -> tuple[Vector, Vector]:
+        """Return l1 and l2, times the factor, for each coefficient of some columns."""
+        own = np.ones(len(columns)) if self.factors is None else self.factors[columns]
+        every = np.broadcast_to(own if w.ndim == 1 else own[:, np.newaxis], w.shape)
+        return self.l1 * every, self.l2 * every
+
+
+class ActiveLosses(UpdatedLosses):
+    """The losses as a function of the coefficients of the built columns."""
+
+    def row_gradients(self) -> Vector:
+        """Return the gradient with respect to scores; it sums to 0 if the intercept is free."""
+        gradient, curvature = self._point.gradient, self._point.curvature
+        if not self.intercept_search.is_free:
+            return gradient  # type: ignore[no-any-return]
+        # The intercept's gradient is 0 only up to rounding, which columns far from 0 would multiply.
+        left = gradient.sum(axis=0) + self.intercept_search.penalty * self.intercept
+        totals = np.maximum(curvature.sum(axis=0), np.finfo(np.float64).tiny)
+        return gradient - curvature * (left / totals)  # type: ignore[no-any-return]
+
+    def gradient(self) -> Vector:
+        """Return the gradient with respect to the coefficients of the built columns."""
+        self.n_products += 1
+        found: Vector = self.rows.block.design.apply_transposed(self.row_gradients())
+        return found
+
+    @property
+    def curvatures(self) -> Vector:
+        """The curvatures of rows, a column for each score."""
+        found: Vector = self._point.curvature
+        return found.reshape(len(found), -1)
+
+    def start_along(self, step: Vector) -> None:
+        """Prepare evaluations along a step; the intercept follows it to first order."""
+        self._change = self.scores(step)
+        self._shift = self._intercept_shift(self._change)
+
+
+class CenteredGram:
+    """The Hessian of the losses with respect to the built columns, with the intercept eliminated.
+
+    There is a matrix for each score; what they have in common is left out. For several scores it is
+    twice the Hessian of each score by itself: together they are then above the Hessian of all, as
+    the matrix diag(p) - p p' of a softmax is at most twice its diagonal.
+
+    Parameters
+    ----------
+    losses : ActiveLosses
+        The losses.
+    built : BuiltColumns
+        The columns.
+    """
+
+    def __init__(self, losses: ActiveLosses, built: BuiltColumns) -> None:
+        self.losses, self.built = losses, built
+        self.change = np.inf  # of the curvatures since they were taken
+        self._n = 0
+        self._tables: list[Vector] = []
+
+    def update(self) -> None:
+        """Add the columns that are new, or compute all again if curvatures have changed."""
+        if self.change > STALE:
+            self._weights = self.losses.curvatures.copy()
+            self.change, self._n = 0.0, 0
+        n = len(self.built.numbers)
+        if n == self._n:
+            return
+        self._make_room(n)
+        for table, weights in zip(self._tables, self._weights.T, strict=True):
+            self._fill(table, np.ascontiguousarray(weights), n)
+        self._n = n
+
+    def _make_room(self, n: int) -> None:
+        n_scores = self._weights.shape[1]
+        if self._tables and len(self._tables[0]) >= n:
+            return
+        size = max(64, n + n // 2)
+        require_memory(
+            8 * n_scores * size * size,
+            f"The inner products of {n:,} columns that may have a coefficient",
+            "Use a stronger penalty: a lower C, or a higher alpha.",
+        )
+        grown = [np.zeros((size, size)) for _ in range(n_scores)]
+        for new, old in zip(grown, self._tables, strict=False):
+            new[: self._n, : self._n] = old[: self._n, : self._n]
+        self._tables = grown
+
+    def _fill(self, table: Vector, weights: Vector, n: int) -> None:
+        sums = self.built.gram(weights, self._n, table)
+        diagonal = table.diagonal()[self._n : n].copy()
+        new = slice(self._n, n)
+        if self.losses.intercept_search.is_free:
+            total = max(
+                float(weights.sum()) + self.losses.intercept_search.penalty,
+                float(np.finfo(np.float64).tiny),
+            )
+            centered = table[new, :n] - np.multiply.outer(sums[new], sums / total)
+            table[new, :n] = centered
+            table[:n, new] = centered.T
+        factor = 1.0 if len(self._tables) == 1 else 2.0
+        if factor != 1.0:
+            table[new, :n] *= factor
+            table[: self._n, new] *= factor
+        # Rounding must not let the matrix have negative eigenvalues, nor a constant column move.
+        own = table[new, new]
+        places = np.arange(n - self._n)
+        own[places, places] += CONSTANT * factor * diagonal
+        is_constant = own[places, places] <= 4 * CONSTANT * factor * diagonal
+        own[places[is_constant], places[is_constant]] = 0.0
+
+    def keep(self, places: NDArray[np.int64]) -> None:
+        """Drop all columns but those in these places."""
+        n = len(places)
+        for table in self._tables:
+            table[:n, :n] = table[np.ix_(places, places)]
+        self._n = n
+
+    def minimize(
+        self, w: Vector, gradient: Vector, l1: Vector, l2: Vector, tol: float
+    ) -> Vector:
+        """Return the minimum of the quadratic model with the penalty."""
+        arrays = (np.array(np.atleast_2d(each.T), order="C") for each in (w, gradient, l1, l2))
+        out, slopes, l1, l2 = arrays  # copies: the first two are overwritten
+        for table, *own in zip(self._tables, l1, l2, slopes, out, strict=True):
+            cpu.descend(table, *own, tol, MOST_PASSES)
+        return out[0] if w.ndim == 1 else np.ascontiguousarray(out.T)
+
+
+class SparseSolver:
+    """Minimizes the losses of rows plus an elastic-net penalty, for one penalty after another.
+
+    Each fit starts from the solution of the last.
+
+    Parameters
+    ----------
+    rows : LocalRows
+        The rows, with targets for the loss.
+    columns : ColumnSpace
+        All columns.
+    loss : Loss
+        The loss.
+    has_intercept : bool
+        Whether the intercept is free; otherwise it stays 0.
+    n_jobs : int or None
+        Number of threads.
+    """
+
+    def __init__(
+        self, rows: LocalRows, columns: ColumnSpace, loss: Loss, has_intercept: bool, n_jobs: Any
+    ) -> None:
+        self.n_columns, self.n_jobs = columns.n_columns, n_jobs
+        self.design = rows.block.design
+        self.built = BuiltColumns(columns, rows.x, n_jobs)
+        own = copy(rows)
+        own.block = replace(rows.block, design=self.built)
+        search = loss.intercept(rows, is_free=has_intercept)
+        self.losses = ActiveLosses(own, loss, search, n_jobs)
+        self.gram = CenteredGram(self.losses, self.built)
+        self.tail = () if loss.n_scores == 1 else (loss.n_scores,)
+        self.w = np.zeros((0, *self.tail))
+        self.slopes: Any = None
+        self.last_l1 = self.last_change = np.inf
+        self._refresh(np.zeros(self.tail) if self.tail else 0.0)
+
+    def start(self, coefficients: Vector, intercept: Any) -> None:
+        """Set the coefficients of all columns, and an intercept to search from."""
+        numbers = _places(coefficients)
+        self.built.add(numbers)
+        self.w = np.ascontiguousarray(coefficients[numbers])
+        self._refresh(intercept)
+
+    def _refresh(self, intercept: Any) -> None:
+        """Compute the scores from the coefficients."""
+        self.losses.start(self.w, intercept)
+        self.slopes, self.is_fresh = None, True
+
+    # ---------------------------------------------------------------------------------- one penalty
+
+    def solve(
+        self, penalty: ElasticNetPenalty, *, tol: float, max_iter: int, report: Report
+    ) -> Solution:
+        """Minimize with a penalty."""
+        self.penalty, self.report = penalty, report
+        self.n_iter, self.max_iter = 0, max_iter
+        # The strong rule: slopes seldom change faster than the penalty.
+        is_first = not np.isfinite(self.last_l1)
+        threshold = penalty.l1 if is_first else max(0.0, 2 * penalty.l1 - self.last_l1)
+        self.last_l1 = penalty.l1
+        self._prune()
+        accuracy, end = ACCURACY, None
+        while end is None:
+            gap = self._gap()
+            if gap <= tol * self.value:
+                if self.is_fresh:
+                    end = "converged" if self._is_known(gap, tol) else "rounding"
+                else:
+                    self._refresh(self.losses.intercept)
+            elif self.n_iter >= max_iter:
+                end = "max_iter"
+            else:
+                n_most = max(GROWTH * self.support, LEAST_GROWTH)
+                new = self.slopes.beyond(threshold, n_most)
+                threshold = penalty.l1
+                self._add(new)
+                goal = accuracy * self._goal(tol)
+                if len(new):
+                    goal = max(goal, COARSE * (self.slopes.steepest - penalty.l1))
+                else:
+                    accuracy *= COARSE
+                is_stuck = not self._descend(goal)
+                if is_stuck and not len(new):
+                    end = "rounding" if self.is_fresh else None
+                    self._refresh(self.losses.intercept)
+        return self._solution(self._gap(), end)
+
+    @property
+    def support(self) -> int:
+        """How many columns have a coefficient."""
+        return len(_places(self.w))
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+        return float(self.losses.value) + self._norm(self.w)
+
+    def _norm(self, w: Vector) -> float:
+        """Return the penalty of coefficients of the built columns."""
+        l1, l2 = self.penalty.of(self.built.numbers, w)
+        return float((np.abs(w) * l1).sum() + (w * w * l2).sum() / 2)
+
+    def _gap(self) -> float:
+        """Return a bound of how far the objective is above its minimum, by a scan of all columns.
+
+        The loss is above its tangent, by which the least objective is bounded: either with the
+        square of each coefficient, or with the sum of absolute coefficients, which is at most the
+        objective divided by l1.
+        """
+        if self.slopes is None:
+            rows = self.losses.row_gradients()
+            self.slopes = Slopes(self.design, rows, self.penalty.factors, self.built.numbers)
+        w, (l1, l2) = self.w, self.penalty.of(self.built.numbers, self.w)
+        gradient = self.losses.gradient()
+        require_finite(gradient, self.n_jobs)
+        full = gradient + l2 * w
+        beyond = np.maximum(np.abs(full) - l1, 0.0) * (self.penalty.l1 / l1)
+        most = max(float(beyond.max(initial=0.0)), self.slopes.steepest - self.penalty.l1)
+        slack = float((full * w).sum() + (l1 * np.abs(w)).sum())
+        gap = slack + max(most, 0.0) * self.value / self.penalty.l1
+        if self.penalty.l2 > 0:
+            beyond = np.maximum(np.abs(gradient) - l1, 0.0)
+            excess = float((beyond * beyond / l2).sum())
+            excess += self.slopes.excess(self.penalty.l1) / self.penalty.l2
+            gap = min(gap, slack - float((l2 * w * w).sum()) / 2 + excess / 2)
+        return max(gap, 0.0)
+
+    def _goal(self, tol: float) -> float:
+        """Return how far slopes may be from optimal for the gap to be small, relative to l1."""
+        norm = float((np.abs(self.w)).sum())
+        l1, value = self.penalty.l1, self.value
+        goal = l1
+        if self.penalty.l2 > 0:
+            goal = max(goal, float(np.sqrt(self.penalty.l2 * value / (tol * (1 + self.w.size)))))
+        return tol * min(goal, value / norm if norm > 0 else np.inf)
+
+    def _is_known(self, gap: float, tol: float) -> bool:
+        """Return whether rounding errors allow to say that the gap is small."""
+        rounding = self.losses.rounding(self.w, self.value)
+        return is_small(gap, rounding, tol, self.value) or self.value <= 2 * rounding
+
+    def _solution(self, gap: float, end: End) -> Solution:
+        value = self.value
+        coefficients = np.zeros((self.n_columns, *self.tail))
+        coefficients[self.built.numbers] = self.w
+        gap = min(SLACK * gap, value) + self.losses.rounding(self.w, value)
+        return Solution(coefficients, self.losses.intercept, value, gap, self.n_iter, end)
+
+    # ------------------------------------------------------------------------------ active columns
+
+    def _add(self, numbers: NDArray[np.int64]) -> None:
+        self.built.add(numbers)
+        self.slopes.leave_out(numbers)
+        self.w = np.concatenate([self.w, np.zeros((len(numbers), *self.tail))])
+
+    def _prune(self) -> None:
+        """Drop columns without a coefficient, if there are many."""
+        places = _places(self.w)
+        if len(self.w) <= IDLE * len(places) + LEAST_GROWTH:
+            return
+        self.gram.keep(places)
+        self.built.keep(places)
+        self.w = self.w[places]
+        self.slopes = None
+
+    def _descend(self, goal: float) -> bool:
+        """Minimize over the active columns; return False if the goal cannot be reached.
+
+        `goal` is for the largest subgradient of the objective, of those with the least norm.
+        """
+        best, n_since = np.inf, 0
+        while self.n_iter < self.max_iter:
+            gradient = self.losses.gradient()
+            residual = self._residual(gradient)
+            if residual <= goal:
+                return True
+            n_since = 0 if residual < best / 2 else n_since + 1
+            best = min(best, residual)
+            if n_since:
+                self.gram.change = np.inf
+            if n_since > PATIENCE or not self._step(gradient, residual, goal):
+                return False
+            self.report(self.n_iter, self.value, residual)
+        return True
+
+    def _residual(self, gradient: Vector) -> float:
+        """Return the largest subgradient, in units of a factor of 1."""
+        w, (l1, l2) = self.w, self.penalty.of(self.built.numbers, self.w)
+        full = gradient + l2 * w
+        own = np.where(w == 0, np.maximum(np.abs(full) - l1, 0.0), np.abs(full + np.sign(w) * l1))
+        return float((own * (self.penalty.l1 / l1)).max(initial=0.0))
+
+    def _step(self, gradient: Vector, residual: float, goal: float) -> bool:
+        """Take a Newton step; return False if none helps."""
+        self.gram.update()
+        l1, l2 = self.penalty.of(self.built.numbers, self.w)
+        is_exact = self.last_change == 0  # the loss is quadratic
+        tol = max(goal / 2, 0.0 if is_exact else FORCING * residual)
+        target = self.gram.minimize(self.w, gradient, l1, l2, tol)
+        step, value, norm = target - self.w, self.value, self._norm(self.w)
+        slope = float((gradient * step).sum()) + self._norm(target) - norm
+        if not slope < 0:
+            return False
+        noise = HIDDEN * value
+        self.losses.start_along(step)
+        size = 1.0
+        for _ in range(MAX_HALVINGS):
+            new = target if size == 1 else self.w + size * step
+            after = self.losses.evaluate_step(size)[0] + self._norm(new)
+            if after <= value + ENOUGH * size * slope + (noise if -slope <= noise else 0.0):
+                break
+            size /= 2
+        else:
+            return False
+        self.w = new
+        self.last_change = self.losses.move(new)
+        self.gram.change += self.last_change
+        self.slopes, self.is_fresh = None, False
+        self.n_iter += 1
+        return True
+
+
+def _places(w: Vector) -> NDArray[np.int64]:
+    """Return the columns that have a coefficient."""
+    return np.flatnonzero(w if w.ndim == 1 else w.any(axis=1))
