@@ -11,6 +11,7 @@ The solver alternates between two steps:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -109,10 +110,9 @@ class ActiveLosses(UpdatedLosses):
         return found
 
     @property
-    def curvatures(self) -> Vector:
-        """The curvatures of rows, a column for each score."""
-        found: Vector = self._point.curvature
-        return found.reshape(len(found), -1)
+    def point(self) -> Any:
+        """The derivatives of the losses of rows, where the coefficients are now."""
+        return self._point
 
     def start_along(self, step: Vector) -> None:
         """Prepare evaluations along a step; the intercept follows it to first order."""
@@ -123,9 +123,8 @@ class ActiveLosses(UpdatedLosses):
 class CenteredGram:
     """The Hessian of the losses with respect to the built columns, with the intercept eliminated.
 
-    There is a matrix for each score; what they have in common is left out. For several scores it is
-    twice the Hessian of each score by itself: together they are then above the Hessian of all, as
-    the matrix diag(p) - p p' of a softmax is at most twice its diagonal.
+    Coefficients are in the order of a table with a row for each column and, if there are several
+    scores, a column for each of them.
 
     Parameters
     ----------
@@ -133,81 +132,103 @@ class CenteredGram:
         The losses.
     built : BuiltColumns
         The columns.
+    n_scores : int
+        Number of scores of a row.
     """
 
-    def __init__(self, losses: ActiveLosses, built: BuiltColumns) -> None:
-        self.losses, self.built = losses, built
+    def __init__(self, losses: ActiveLosses, built: BuiltColumns, n_scores: int) -> None:
+        self.losses, self.built, self.k = losses, built, n_scores
         self.change = np.inf  # of the curvatures since they were taken
-        self._n = 0
-        self._tables: list[Vector] = []
+        self._n = 0  # columns that are in the table
+        self._table: Vector = np.zeros((0, 0))
 
     def update(self) -> None:
         """Add the columns that are new, or compute all again if curvatures have changed."""
         if self.change > STALE:
-            self._weights = self.losses.curvatures.copy()
-            self.change, self._n = 0.0, 0
-        n = len(self.built.numbers)
+            self._point, self.change, self._n = self.losses.point, 0.0, 0
+        n, old = len(self.built.numbers), self._n * self.k
         if n == self._n:
             return
         self._make_room(n)
-        for table, weights in zip(self._tables, self._weights.T, strict=True):
-            self._fill(table, np.ascontiguousarray(weights), n)
+        every = slice(0, n * self.k)
+        sums, totals = np.empty((n * self.k, self.k)), np.empty((self.k, self.k))
+        for first, second, rows in self._hessian_of_rows():
+            sums[first :: self.k, second] = self._fill(first, second, rows, n)
+            totals[first, second] = rows.sum()
+        own, places = self._table[old : every.stop, every], np.arange(n * self.k - old)
+        diagonal = own[places, old + places].copy()
+        require_finite(diagonal, 1)
+        if self.losses.intercept_search.is_free:
+            totals += self.losses.intercept_search.penalty * np.eye(self.k)
+            means = np.einsum("ij,jk->ik", sums, _inverse(totals))
+            for along, other in zip(means.T, sums.T, strict=True):
+                own -= np.multiply.outer(along[old:], other)
+        # Rounding must not let the matrix have negative eigenvalues, nor a constant column move.
+        centered = own[places, old + places] + CONSTANT * diagonal
+        own[places, old + places] = np.where(centered <= 4 * CONSTANT * diagonal, 0.0, centered)
+        self._table[every, old : every.stop] = own.T
         self._n = n
 
-    def _make_room(self, n: int) -> None:
-        n_scores = self._weights.shape[1]
-        if self._tables and len(self._tables[0]) >= n:
+    def _hessian_of_rows(self) -> Iterator[tuple[int, int, Vector]]:
+        """Yield the second derivatives of the losses of rows by each two scores."""
+        if self.k == 1:
+            yield 0, 0, self._point.curvature
             return
-        size = max(64, n + n // 2)
+        for second in range(self.k):
+            one = np.zeros_like(self._point.curvature)
+            one[:, second] = 1.0
+            rows = self._point.hessian_product(one, 0.0, self.losses.n_jobs)
+            for first in range(self.k):
+                yield first, second, np.ascontiguousarray(rows[:, first])
+
+    def _fill(self, first: int, second: int, rows: Vector, n: int) -> Vector:
+        """Fill in the inner products of columns for two scores; return sums of columns."""
+        if self.k == 1:
+            return self.built.gram(rows, self._n, self._table)
+        if first > second:  # the table is symmetric
+            return self.built.apply_transposed(rows)
+        products = np.empty((n, n))
+        sums = self.built.gram(rows, self._n, products)
+        for a, b in {(first, second), (second, first)}:
+            new = slice(self._n * self.k + a, n * self.k, self.k)
+            self._table[new, b : n * self.k : self.k] = products[self._n :]
+        return sums
+
+    def _make_room(self, n: int) -> None:
+        if len(self._table) >= n * self.k:
+            return
+        size = self.k * max(64, n + n // 2)
         require_memory(
-            8 * n_scores * size * size,
-            f"The inner products of {n:,} columns that may have a coefficient",
+            8 * size * size,
+            f"The inner products of {n * self.k:,} coefficients that may not be 0",
             "Use a stronger penalty: a lower C, or a higher alpha.",
         )
-        grown = [np.zeros((size, size)) for _ in range(n_scores)]
-        for new, old in zip(grown, self._tables, strict=False):
-            new[: self._n, : self._n] = old[: self._n, : self._n]
-        self._tables = grown
-
-    def _fill(self, table: Vector, weights: Vector, n: int) -> None:
-        sums = self.built.gram(weights, self._n, table)
-        diagonal = table.diagonal()[self._n : n].copy()
-        new = slice(self._n, n)
-        if self.losses.intercept_search.is_free:
-            total = max(
-                float(weights.sum()) + self.losses.intercept_search.penalty,
-                float(np.finfo(np.float64).tiny),
-            )
-            centered = table[new, :n] - np.multiply.outer(sums[new], sums / total)
-            table[new, :n] = centered
-            table[:n, new] = centered.T
-        factor = 1.0 if len(self._tables) == 1 else 2.0
-        if factor != 1.0:
-            table[new, :n] *= factor
-            table[: self._n, new] *= factor
-        # Rounding must not let the matrix have negative eigenvalues, nor a constant column move.
-        own = table[new, new]
-        places = np.arange(n - self._n)
-        own[places, places] += CONSTANT * factor * diagonal
-        is_constant = own[places, places] <= 4 * CONSTANT * factor * diagonal
-        own[places[is_constant], places[is_constant]] = 0.0
+        old, self._table = self._table, np.zeros((size, size))
+        here = slice(0, self._n * self.k)
+        self._table[here, here] = old[here, here]
 
     def keep(self, places: NDArray[np.int64]) -> None:
         """Drop all columns but those in these places."""
-        n = len(places)
-        for table in self._tables:
-            table[:n, :n] = table[np.ix_(places, places)]
-        self._n = n
+        if not self._n:
+            return
+        own = (self.k * places[:, np.newaxis] + np.arange(self.k)).ravel()
+        self._table[: len(own), : len(own)] = self._table[np.ix_(own, own)]
+        self._n = len(places)
 
-    def minimize(
-        self, w: Vector, gradient: Vector, l1: Vector, l2: Vector, tol: float
-    ) -> Vector:
+    def minimize(self, w: Vector, gradient: Vector, l1: Vector, l2: Vector, tol: float) -> Vector:
         """Return the minimum of the quadratic model with the penalty."""
-        arrays = (np.array(np.atleast_2d(each.T), order="C") for each in (w, gradient, l1, l2))
-        out, slopes, l1, l2 = arrays  # copies: the first two are overwritten
-        for table, *own in zip(self._tables, l1, l2, slopes, out, strict=True):
-            cpu.descend(table, *own, tol, MOST_PASSES)
-        return out[0] if w.ndim == 1 else np.ascontiguousarray(out.T)
+        out, slopes = w.copy(), gradient.copy()  # both are overwritten
+        l1, l2 = np.ascontiguousarray(l1), np.ascontiguousarray(l2)
+        flat = (each.reshape(-1) for each in (l1, l2, slopes, out))
+        cpu.descend(self._table, *flat, tol, MOST_PASSES)
+        return out
+
+
+def _inverse(hessian: Vector) -> Vector:
+    """Return the inverse of the Hessian of the intercepts, or what is nearest to it."""
+    if hessian.size == 1:
+        return 1 / np.maximum(hessian, np.finfo(np.float64).tiny)
+    return np.linalg.pinv(hessian, hermitian=True)  # type: ignore[no-any-return]
 
 
 class SparseSolver:
@@ -239,7 +260,7 @@ class SparseSolver:
         own.block = replace(rows.block, design=self.built)
         search = loss.intercept(rows, is_free=has_intercept)
         self.losses = ActiveLosses(own, loss, search, n_jobs)
-        self.gram = CenteredGram(self.losses, self.built)
+        self.gram = CenteredGram(self.losses, self.built, loss.n_scores)
         self.tail = () if loss.n_scores == 1 else (loss.n_scores,)
         self.w = np.zeros((0, *self.tail))
         self.slopes: Any = None
