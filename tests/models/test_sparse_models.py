@@ -43,7 +43,7 @@ def nasty(name):
     elif name == "badly scaled":
         dense *= np.array([1e-3, 1.0, 30.0, 1.0, 1.0])
     elif name == "far from zero":
-        dense += 10.0
+        dense += 3.0
     elif name == "no values":
         dense *= 0
     return sparse.csr_matrix(dense), weights

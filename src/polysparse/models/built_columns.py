@@ -87,7 +87,14 @@ class BuiltColumns:
         self._features = SparseArrays.of(own.tocsc())
         self.numbers = np.empty(0, np.int64)
         self.by_column = SparseArrays(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
-        self._index_rows()
+        self._by_row: SparseArrays | None = None
+
+    @property
+    def by_row(self) -> SparseArrays:
+        """The matrix by rows."""
+        if self._by_row is None:
+            self._by_row = self.by_column.transposed(self.x.shape[0])
+        return self._by_row
 
     def add(self, numbers: NDArray[np.int64]) -> None:
         """Build more columns."""
@@ -100,7 +107,7 @@ class BuiltColumns:
             np.concatenate([old.values, new.values]),
         )
         self.numbers = np.concatenate([self.numbers, numbers])
-        self._index_rows()
+        self._by_row = None
 
     def keep(self, places: NDArray[np.int64]) -> None:
         """Drop all columns but those in these places, which increase."""
@@ -108,10 +115,7 @@ class BuiltColumns:
         own = sparse.csc_matrix(self.by_column.tuple, shape=(n_rows, len(self.numbers)))
         self.by_column = SparseArrays.of(own[:, places])
         self.numbers = self.numbers[places]
-        self._index_rows()
-
-    def _index_rows(self) -> None:
-        self.by_row = self.by_column.transposed(self.x.shape[0])
+        self._by_row = None
 
     def _build(self, numbers: NDArray[np.int64]) -> SparseArrays:
         if self.columns.kind == "hashed":

@@ -28,6 +28,7 @@ from polysparse.models.losses.interface import Loss
 from polysparse.models.slopes import Slopes
 from polysparse.models.solution import (
     EPS,
+    EXACT,
     SLACK,
     End,
     Report,
@@ -39,12 +40,13 @@ from polysparse.models.updated_rows import UpdatedLosses
 
 Vector = NDArray[np.float64]
 
-# At most so many columns are added at a time: 2 for each that has a coefficient, or 20.
-GROWTH, LEAST_GROWTH = 2, 20
+# At most so many columns are added at a time, for each that has a coefficient, or in all. A scan
+# takes much less time than inner products of columns that stay 0.
+GROWTH, LEAST_GROWTH = 0.5, 20
 
 # The Gram matrix is computed again when curvatures have changed by more than this. Until then, an
 # iteration takes two products with the active columns, and leaves about this fraction of the error.
-STALE = 0.1
+STALE = 0.2
 
 MOST_PASSES = 20_000  # of coordinate descent, in one Newton iteration
 MAX_HALVINGS = 40
@@ -61,8 +63,6 @@ CONSTANT = 1e-13
 ACCURACY, COARSE = 0.3, 0.1
 FORCING = 0.03  # how accurately a model that changes is minimized, relative to the subgradient
 PATIENCE = 20  # iterations that do not halve the subgradient
-
-IDLE = 3  # columns are dropped if there are this many times as many as those with a coefficient
 
 N_VECTORS = 4  # of coefficients of all columns, in memory at the peak
 
@@ -264,7 +264,8 @@ class SparseSolver:
         self.tail = () if loss.n_scores == 1 else (loss.n_scores,)
         self.w = np.zeros((0, *self.tail))
         self.slopes: Any = None
-        self.last_l1 = self.last_change = np.inf
+        self._known_rounding: float | None = None
+        self.last_change = np.inf
         self._refresh(np.zeros(self.tail) if self.tail else 0.0)
 
     def start(self, coefficients: Vector, intercept: Any) -> None:
@@ -277,7 +278,7 @@ class SparseSolver:
     def _refresh(self, intercept: Any) -> None:
         """Compute the scores from the coefficients."""
         self.losses.start(self.w, intercept)
-        self.slopes, self.is_fresh = None, True
+        self.slopes, self._known_rounding, self.is_fresh = None, None, True
 
     # ---------------------------------------------------------------------------------- one penalty
 
@@ -285,12 +286,8 @@ class SparseSolver:
         self, penalty: ElasticNetPenalty, *, tol: float, max_iter: int, report: Report
     ) -> Solution:
         """Minimize with a penalty."""
-        self.penalty, self.report = penalty, report
+        self.penalty, self.report, self._known_rounding = penalty, report, None
         self.n_iter, self.max_iter = 0, max_iter
-        # The strong rule: slopes seldom change faster than the penalty.
-        is_first = not np.isfinite(self.last_l1)
-        threshold = penalty.l1 if is_first else max(0.0, 2 * penalty.l1 - self.last_l1)
-        self.last_l1 = penalty.l1
         self._prune()
         accuracy, end = ACCURACY, None
         while end is None:
@@ -303,9 +300,8 @@ class SparseSolver:
             elif self.n_iter >= max_iter:
                 end = "max_iter"
             else:
-                n_most = max(GROWTH * self.support, LEAST_GROWTH)
-                new = self.slopes.beyond(threshold, n_most)
-                threshold = penalty.l1
+                n_most = max(int(GROWTH * self.support), LEAST_GROWTH)
+                new = self.slopes.beyond(penalty.l1, n_most)
                 self._add(new)
                 goal = accuracy * self._goal(tol)
                 if len(new):
@@ -369,14 +365,21 @@ class SparseSolver:
 
     def _is_known(self, gap: float, tol: float) -> bool:
         """Return whether rounding errors allow to say that the gap is small."""
-        rounding = self.losses.rounding(self.w, self.value)
-        return is_small(gap, rounding, tol, self.value) or self.value <= 2 * rounding
+        rounding, value = self._rounding, self.value
+        return is_small(gap, rounding, tol, value) or value <= 2 * rounding
+
+    @property
+    def _rounding(self) -> float:
+        """An estimate of the rounding error of the value, which is kept until that changes."""
+        if self._known_rounding is None:
+            self._known_rounding = self.losses.rounding(self.w, self.value)
+        return self._known_rounding
 
     def _solution(self, gap: float, end: End) -> Solution:
         value = self.value
         coefficients = np.zeros((self.n_columns, *self.tail))
         coefficients[self.built.numbers] = self.w
-        gap = min(SLACK * gap, value) + self.losses.rounding(self.w, value)
+        gap = min(SLACK * gap, value) + self._rounding
         return Solution(coefficients, self.losses.intercept, value, gap, self.n_iter, end)
 
     # ------------------------------------------------------------------------------ active columns
@@ -387,14 +390,17 @@ class SparseSolver:
         self.w = np.concatenate([self.w, np.zeros((len(numbers), *self.tail))])
 
     def _prune(self) -> None:
-        """Drop columns without a coefficient, if there are many."""
-        places = _places(self.w)
-        if len(self.w) <= IDLE * len(places) + LEAST_GROWTH:
+        """Drop columns that have no coefficient, and would not get one now."""
+        if not len(self.w):
             return
-        self.gram.keep(places)
-        self.built.keep(places)
-        self.w = self.w[places]
-        self.slopes = None
+        l1, _ = self.penalty.of(self.built.numbers, self.w)
+        slopes = np.abs(self.losses.gradient()) * (self.penalty.l1 / l1)
+        places = _places((self.w != 0) | (slopes > self.penalty.l1))
+        if len(places) < len(self.w):
+            self.gram.keep(places)
+            self.built.keep(places)
+            self.w = np.ascontiguousarray(self.w[places])
+            self.slopes = None
 
     def _descend(self, goal: float) -> bool:
         """Minimize over the active columns; return False if the goal cannot be reached.
@@ -430,11 +436,13 @@ class SparseSolver:
         is_exact = self.last_change == 0  # the loss is quadratic
         tol = max(goal / 2, 0.0 if is_exact else FORCING * residual)
         target = self.gram.minimize(self.w, gradient, l1, l2, tol)
-        step, value, norm = target - self.w, self.value, self._norm(self.w)
-        slope = float((gradient * step).sum()) + self._norm(target) - norm
+        step, value = target - self.w, self.value
+        # Differences of each coefficient: those of sums would be rounded too much.
+        added = l1 * (np.abs(target) - np.abs(self.w)) + l2 * step * (target + self.w) / 2
+        slope = float((gradient * step + added).sum())
         if not slope < 0:
             return False
-        noise = HIDDEN * value
+        noise = max(HIDDEN * value, self._rounding) if -slope <= EXACT * value else 0.0
         self.losses.start_along(step)
         size = 1.0
         for _ in range(MAX_HALVINGS):
@@ -448,7 +456,7 @@ class SparseSolver:
         self.w = new
         self.last_change = self.losses.move(new)
         self.gram.change += self.last_change
-        self.slopes, self.is_fresh = None, False
+        self.slopes, self._known_rounding, self.is_fresh = None, None, False
         self.n_iter += 1
         return True
 
