@@ -334,3 +334,97 @@ def test_a_column_space_that_does_not_fit_is_refused():
         PolynomialLasso(0.1).fit(wide, [0.0, 1.0])
     model = PolynomialLasso(0.1, columns="observed").fit(wide, [0.0, 1.0])
     assert np.count_nonzero(model.coef_) >= 1
+
+
+# ----------------------------------------------------------------------------------------- paths
+
+
+@pytest.mark.parametrize(
+    ("model", "given"),
+    [
+        (PolynomialLasso(), {"alphas": 6}),
+        (PolynomialElasticNet(l1_ratio=0.3), {"alphas": [0.01, 1.0, 0.1]}),
+        (PolynomialLogisticRegression(penalty="l1"), {"Cs": 5}),
+        (PolynomialLogisticRegression(l1_ratio=0.5), {"Cs": [0.1, 1.0]}),
+    ],
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_path_is_one_fit_after_another(model, given, n_classes):
+    is_classifier = isinstance(model, PolynomialLogisticRegression)
+    y = classes_for(X, n_classes) if is_classifier else Y
+    path = model.path(X, y, **given, eps=0.01)
+    assert not hasattr(model, "coef_")
+    name = "C" if is_classifier else "alpha"
+    table = path.table()
+    assert list(table) == [name, "terms", "objective", "gap", "iterations"]
+    strengths = 1 / path.values if is_classifier else path.values
+    assert (np.diff(strengths) < 0).all()
+    k = path.intercepts.shape[1]
+    assert k == (n_classes if is_classifier and n_classes > 2 else 1)
+    for i, value in enumerate(path.values):
+        alone = type(model)(**(model.get_params() | {name: value})).fit(X, y)
+        assert path.objectives[i] == pytest.approx(alone.objective_, rel=2e-6)
+        assert abs(path.objectives[i] - alone.objective_) <= max(path.gaps[i], alone.gap_)
+        assert table["terms"][i] == path.coefs[i * k : (i + 1) * k].count_nonzero()
+    if isinstance(next(iter(given.values())), int):
+        assert path.table()["terms"][0] == 0 < path.table()["terms"][1]
+        assert strengths[-1] == pytest.approx(strengths[0] / 100)
+
+
+def test_terms_in_the_order_in_which_they_enter():
+    y = 3.0 * X.toarray()[:, 0] * X.toarray()[:, 1] + X.toarray()[:, 2]
+    path = PolynomialLasso(feature_names=list("abcdefg")).path(X, y, alphas=8, eps=1e-2)
+    entries = path.entries(2)
+    assert entries["name"][0] == "a b"
+    assert entries["alpha"][0] == path.values[1]
+    column = path.terms.names(np.arange(35)).index("a b")
+    assert entries["weight"][0] == path.coefs[[7], [column]][0]
+    assert "objective" in repr(path)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_plot_of_a_path(n_classes):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    model = PolynomialLogisticRegression(l1_ratio=1)
+    path = model.path(X, classes_for(X, n_classes), Cs=4, eps=0.05)
+    ax = path.plot_path(3)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(labels) == 3
+    assert path.entries(1)["name"][0] in labels[0]
+    assert ("→" in labels[0]) == (n_classes > 2)
+    line = next(each for each in ax.lines if each.get_label() == labels[0])
+    assert line.get_xdata().tolist() == path.values.tolist()
+    assert line.get_ydata()[0] == 0 != line.get_ydata()[-1]
+    matplotlib.pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"alphas": 0}, r"alphas must be an int \(at least 1\); got 0"),
+        ({"alphas": [1.0, -1.0]}, "alphas must be a number of values, or an array of positive"),
+        ({"alphas": []}, "alphas must be a number of values, or an array of positive"),
+        ({"eps": 0.0}, "eps must be above 0 and below 1; got 0.0"),
+    ],
+)
+def test_bad_paths(given, message):
+    with pytest.raises(ValueError, match=message):
+        PolynomialLasso().path(X, Y, **given)
+
+
+def test_a_path_needs_an_l1_penalty():
+    with pytest.raises(ValueError, match="path needs an L1 penalty, and l1_ratio is 0.0"):
+        PolynomialLogisticRegression().path(X, classes_for(X, 2))
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_bits_do_not_depend_on_threads(n_jobs, small_tasks):
+    for model, y in (
+        (PolynomialLogisticRegression(2.0, penalty="l1"), classes_for(X, 2)),
+        (PolynomialLogisticRegression(2.0, penalty="l1"), classes_for(X, 3)),
+        (PolynomialLasso(0.01, degree=3), Y),
+    ):
+        one, many = (model.set_params(n_jobs=n).fit(X, y).coef_ for n in (1, n_jobs))
+        assert np.count_nonzero(one) > 20
+        assert one.tobytes() == many.tobytes()

@@ -18,7 +18,8 @@ from polysparse.models.plotting import draw_calibration
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_weights
 from polysparse.models.solution import Solution
-from polysparse.models.sparse_penalty import SparsePenaltyMixin
+from polysparse.models.sparse_path import SparsePath
+from polysparse.models.sparse_penalty import SparsePenaltyMixin, path_of
 
 
 @documented
@@ -150,6 +151,45 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     def _set_solution(self, solution: Solution, loss: LogLoss) -> None:
         super()._set_solution(solution, loss)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
+
+    def path(
+        self, X: Any, y: Any, sample_weight: Any = None, *, Cs: Any = 100, eps: float = 1e-3
+    ) -> SparsePath:
+        """Fit for many values of `C`, from the strongest penalty to the weakest.
+
+        Each fit starts from the solution of the last. The model itself is not changed.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            The classes.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        Cs : int or array-like, default=100
+            The values, or how many: from the strongest penalty that matters, the least one with
+            which all coefficients are 0, down to `eps` times that.
+        eps : float, default=1e-3
+            The weakest penalty relative to the strongest.
+
+        Returns
+        -------
+        SparsePath
+            The solutions. It prints as a table; `table()` returns it, `entries()` lists terms in
+            the order in which they get a coefficient, and `plot_path()` draws them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polysparse import PolynomialLogisticRegression
+        >>> X = np.random.default_rng(0).integers(0, 2, (100, 4))
+        >>> y = X[:, 0] * X[:, 1]
+        >>> path = PolynomialLogisticRegression(l1_ratio=1, interaction_only=True).path(X, y, Cs=5)
+        >>> path.entries(1)["name"][0]
+        'x0 x1'
+        """
+        return path_of(self, X, y, sample_weight, "C", Cs, eps)
 
     # ------------------------------------------------------------------------------- predicting
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.models.fitting import fit, open_rows
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.losses.interface import Loss
 from polysparse.models.penalties import factors_of
+from polysparse.models.readable import terms_of
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
+from polysparse.models.sparse_path import PathRecorder, SparsePath
 from polysparse.models.working_sets import ElasticNetPenalty, SparseSolver
 
 PENALTIES: dict[Any, float | None] = {"l1": 1.0, "l2": 0.0, "elasticnet": None}  # the l1_ratio that each of them is
@@ -28,6 +33,7 @@ class SparsePenaltyMixin:
     """
 
     l1_ratio: float
+    _recorder: PathRecorder | None = None  # of a path that is computed instead of one solution
 
     @property
     def _l1_share(self) -> float:
@@ -71,16 +77,31 @@ class SparsePenaltyMixin:
     ) -> Solution:
         if self._l1_share == 0:
             return super()._solve(columns, rows, loss, last)  # type: ignore[misc,no-any-return]
-        solver = make_solver(self, columns, rows, loss)
+        solver = SparseSolver(rows, columns, loss, bool(self.fit_intercept), self.n_jobs)  # type: ignore[attr-defined, arg-type]
+        penalty = penalty_of(self, columns)
+        if self._recorder is not None:
+            return self._recorder.solve(self, solver, penalty)
         coefficients, intercept = self._start(columns, loss, last)  # type: ignore[attr-defined]
         if coefficients.any():
             solver.start(coefficients, intercept)
-        return solve(self, solver, penalty_of(self, columns))
+        return solve(self, solver, penalty)
 
 
-def make_solver(model: Any, columns: ColumnSpace, rows: Any, loss: Loss) -> SparseSolver:
-    """Return a solver for the rows of a fit."""
-    return SparseSolver(rows, columns, loss, bool(model.fit_intercept), model.n_jobs)
+def path_of(
+    model: Any, X: Any, y: Any, sample_weight: Any, parameter: str, given: Any, eps: float
+) -> SparsePath:
+    """Return the solutions of a model, which is not changed, for many values of a parameter."""
+    recorder = PathRecorder(parameter, given, eps)
+    twin = clone(model).set_params(**{parameter: 1.0})
+    twin._require_parameters()
+    if twin._l1_share == 0:
+        raise ValueError(
+            f"path needs an L1 penalty, and l1_ratio is {model.l1_ratio}: set l1_ratio above 0, "
+            "such as 1."
+        )
+    twin._recorder = recorder
+    fit(twin, partial(open_rows, twin, X, y, sample_weight), stacklevel=3)
+    return recorder.path(terms_of(twin))
 
 
 def penalty_of(model: Any, columns: ColumnSpace) -> ElasticNetPenalty:

@@ -280,6 +280,15 @@ class SparseSolver:
         self.losses.start(self.w, intercept)
         self.slopes, self._known_rounding, self.is_fresh = None, None, True
 
+    def steepest(self, penalty: ElasticNetPenalty) -> float:
+        """Return the largest slope divided by its factor: the least l1 for which all are 0.
+
+        No column has a coefficient yet.
+        """
+        self.penalty = penalty
+        self._gap()
+        return float(self.slopes.steepest)
+
     # ---------------------------------------------------------------------------------- one penalty
 
     def solve(
