@@ -17,8 +17,10 @@ Models for scikit-learn, on expansions that are never built:
 
 PolynomialRidge
     Ridge regression.
+PolynomialLasso, PolynomialElasticNet
+    Regression with a penalty that selects columns.
 PolynomialLogisticRegression
-    Logistic regression, of two classes or more.
+    Logistic regression, of two classes or more; with an L1 penalty, too.
 PolynomialPoissonRegressor, PolynomialGammaRegressor, PolynomialTweedieRegressor
     Regression of counts and of amounts, with exposures.
 PolynomialLinearSVC, PolynomialLinearSVR

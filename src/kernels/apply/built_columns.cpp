@@ -84,12 +84,12 @@ POLYSPARSE_INLINE void add_row(const Sparse& by_row, int64_t row, int64_t last, 
 
 bool count_built(const TupleTable& tuples, const Sparse& x, int64_t* counts, int64_t n_threads,
                  const StopRequest& should_stop) {
-    return for_tuples(
-        tuples.n, n_threads, should_stop, [&](int64_t t, std::vector<int64_t>& places) {
-            int64_t count = 0;
-            Product(tuples, t, x).for_rows(places, [&](int32_t, double) { ++count; });
-            counts[t] = count;
-        });
+    return for_tuples(tuples.n, n_threads, should_stop,
+                      [&](int64_t t, std::vector<int64_t>& places) {
+                          int64_t count = 0;
+                          Product(tuples, t, x).for_rows(places, [&](int32_t, double) { ++count; });
+                          counts[t] = count;
+                      });
 }
 
 bool fill_built(const TupleTable& tuples, const Sparse& x, const int64_t* offsets, int32_t* rows,

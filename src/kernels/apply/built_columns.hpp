@@ -28,8 +28,8 @@ bool fill_built(const TupleTable& tuples, const Sparse& x, const int64_t* offset
                 double* values, int64_t n_threads, const StopRequest& should_stop);
 
 /// Inner products of columns, with weights of the rows: element a * stride + b of `out` and its
-/// mirror image, for a >= first and all b <= a. The matrix is given by columns and by rows. Each sum
-/// is that of one thread, in the order of rows.
+/// mirror image, for a >= first and all b <= a. The matrix is given by columns and by rows. Each
+/// sum is that of one thread, in the order of rows.
 bool fill_column_gram(const Sparse& by_column, const Sparse& by_row, const double* weights,
                       int64_t first, int64_t stride, double* out, int64_t n_threads,
                       const StopRequest& should_stop);

@@ -100,9 +100,7 @@ def _in_lines(name: str) -> str:
 # ------------------------------------------------------------------------------------------ paths
 
 
-def draw_path(
-    parameter: str, values: Any, weights: Any, names: list[str], ax: Any = None
-) -> Any:
+def draw_path(parameter: str, values: Any, weights: Any, names: list[str], ax: Any = None) -> Any:
     """Draw a line for each column of weights, and return the axes; the first ones have names."""
     if ax is None:
         figure = require_matplotlib("matplotlib.pyplot").figure

@@ -182,9 +182,7 @@ class PathRecorder:
         at = max((each for each in self.solutions if each.end == worst), key=lambda each: each.gap)
         return replace(found, end=worst, gap=at.gap, value=at.value)
 
-    def _strengths(
-        self, solver: SparseSolver, penalty: ElasticNetPenalty
-    ) -> NDArray[np.float64]:
+    def _strengths(self, solver: SparseSolver, penalty: ElasticNetPenalty) -> NDArray[np.float64]:
         if not isinstance(self.given, Integral):
             values = np.asarray(self.given, dtype=np.float64)
             return np.sort(values if self.parameter == "alpha" else 1 / values)[::-1]

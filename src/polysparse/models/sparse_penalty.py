@@ -22,7 +22,8 @@ from polysparse.models.solution import Solution
 from polysparse.models.sparse_path import PathRecorder, SparsePath
 from polysparse.models.working_sets import ElasticNetPenalty, SparseSolver
 
-PENALTIES: dict[Any, float | None] = {"l1": 1.0, "l2": 0.0, "elasticnet": None}  # the l1_ratio that each of them is
+# The l1_ratio that each of them is.
+PENALTIES: dict[Any, float | None] = {"l1": 1.0, "l2": 0.0, "elasticnet": None}
 
 
 class SparsePenaltyMixin:

@@ -98,7 +98,7 @@ class ActiveLosses(UpdatedLosses):
         gradient, curvature = self._point.gradient, self._point.curvature
         if not self.intercept_search.is_free:
             return gradient  # type: ignore[no-any-return]
-        # The intercept's gradient is 0 only up to rounding, which columns far from 0 would multiply.
+        # The intercept's gradient is 0 up to rounding, which columns far from 0 would multiply.
         left = gradient.sum(axis=0) + self.intercept_search.penalty * self.intercept
         totals = np.maximum(curvature.sum(axis=0), np.finfo(np.float64).tiny)
         return gradient - curvature * (left / totals)  # type: ignore[no-any-return]
