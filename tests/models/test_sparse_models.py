@@ -429,3 +429,11 @@ def test_bits_do_not_depend_on_threads(n_jobs, small_tasks):
         one, many = (model.set_params(n_jobs=n).fit(X, y).coef_ for n in (1, n_jobs))
         assert np.count_nonzero(one) > 20
         assert one.tobytes() == many.tobytes()
+
+
+def test_rows_that_are_elsewhere_are_refused():
+    array = pytest.importorskip("dask.array")
+    blocks = array.from_array(X.toarray(), chunks=(50, 7))
+    for model, y in ((PolynomialLasso(), Y), (PolynomialLogisticRegression(penalty="l1"), Y > 0)):
+        with pytest.raises(TypeError, match="needs X in the memory of this process"):
+            model.fit(blocks, y)

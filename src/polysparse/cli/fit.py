@@ -63,7 +63,7 @@ WITH_EXPOSURE = ("poisson", "gamma", "tweedie")
 # Options that only some models have: flag, name, models.
 OWN_OPTIONS = (
     ("-C", "C", ("logistic", "svc", "svr")),
-    ("--alpha", "alpha", ("ridge", "lasso", "elastic-net", *WITH_EXPOSURE)),
+    ("--alpha", "alpha", ("ridge", *WITH_EXPOSURE, "lasso", "elastic-net")),
     ("--penalty", "penalty", ("logistic",)),
     ("--l1-ratio", "l1_ratio", ("logistic", "elastic-net")),
     ("--power", "power", ("tweedie",)),

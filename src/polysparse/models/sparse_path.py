@@ -12,7 +12,7 @@ from scipy import sparse
 
 from polysparse.estimators.shared import IntegerRange
 from polysparse.models.plotting import draw_path
-from polysparse.models.solution import Solution
+from polysparse.models.solution import End, Solution
 from polysparse.models.terms import Terms, as_table
 from polysparse.models.working_sets import ElasticNetPenalty, SparseSolver
 
@@ -153,7 +153,7 @@ class PathRecorder:
 
     def __post_init__(self) -> None:
         plural = f"{self.parameter}s"
-        if isinstance(self.given, Integral) and not isinstance(self.given, bool):
+        if isinstance(self.given, Integral):
             IntegerRange(1).require(plural, self.given)
             if not 0 < self.eps < 1:
                 raise ValueError(f"eps must be above 0 and below 1; got {self.eps!r}.")
@@ -178,7 +178,8 @@ class PathRecorder:
             rows = sparse.csr_array(np.atleast_2d(found.coefficients.T))
             self.solutions.append(replace(found, coefficients=rows))
         ends = [each.end for each in self.solutions]
-        worst = next((end for end in ("max_iter", "rounding") if end in ends), "converged")
+        order: tuple[End, ...] = ("max_iter", "rounding", "converged")
+        worst = next(end for end in order if end in ends)
         at = max((each for each in self.solutions if each.end == worst), key=lambda each: each.gap)
         return replace(found, end=worst, gap=at.gap, value=at.value)
 

@@ -219,8 +219,8 @@ class CenteredGram:
         """Return the minimum of the quadratic model with the penalty."""
         out, slopes = w.copy(), gradient.copy()  # both are overwritten
         l1, l2 = np.ascontiguousarray(l1), np.ascontiguousarray(l2)
-        flat = (each.reshape(-1) for each in (l1, l2, slopes, out))
-        cpu.descend(self._table, *flat, tol, MOST_PASSES)
+        strengths = l1.reshape(-1), l2.reshape(-1)
+        cpu.descend(self._table, *strengths, slopes.reshape(-1), out.reshape(-1), tol, MOST_PASSES)
         return out
 
 
@@ -228,7 +228,7 @@ def _inverse(hessian: Vector) -> Vector:
     """Return the inverse of the Hessian of the intercepts, or what is nearest to it."""
     if hessian.size == 1:
         return 1 / np.maximum(hessian, np.finfo(np.float64).tiny)
-    return np.linalg.pinv(hessian, hermitian=True)  # type: ignore[no-any-return]
+    return np.asarray(np.linalg.pinv(hessian, hermitian=True), np.float64)
 
 
 class SparseSolver:
@@ -298,7 +298,8 @@ class SparseSolver:
         self.penalty, self.report, self._known_rounding = penalty, report, None
         self.n_iter, self.max_iter = 0, max_iter
         self._prune()
-        accuracy, end = ACCURACY, None
+        accuracy = ACCURACY
+        end: End | None = None
         while end is None:
             gap = self._gap()
             if gap <= tol * self.value:
@@ -361,7 +362,7 @@ class SparseSolver:
             excess = float((beyond * beyond / l2).sum())
             excess += self.slopes.excess(self.penalty.l1) / self.penalty.l2
             gap = min(gap, slack - float((l2 * w * w).sum()) / 2 + excess / 2)
-        return max(gap, 0.0)
+        return float(max(gap, 0.0))
 
     def _goal(self, tol: float) -> float:
         """Return how far slopes may be from optimal for the gap to be small, relative to l1."""
@@ -381,7 +382,7 @@ class SparseSolver:
     def _rounding(self) -> float:
         """An estimate of the rounding error of the value, which is kept until that changes."""
         if self._known_rounding is None:
-            self._known_rounding = self.losses.rounding(self.w, self.value)
+            self._known_rounding = float(self.losses.rounding(self.w, self.value))
         return self._known_rounding
 
     def _solution(self, gap: float, end: End) -> Solution:
