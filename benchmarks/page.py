@@ -24,6 +24,7 @@ SCRIPTS = [
         "models",
         "ridge",
         "cv",
+        "sparse",
         "files",
     )
 ]

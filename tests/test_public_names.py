@@ -15,12 +15,13 @@ X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 
 NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
-ObservedPolynomialFeatures PolynomialFeatures PolynomialGammaRegressor PolynomialGammaRegressorCV
-PolynomialLinearSVC PolynomialLinearSVCCV PolynomialLinearSVR PolynomialLinearSVRCV
-PolynomialLogisticRegression PolynomialLogisticRegressionCV PolynomialOperator
-PolynomialPoissonRegressor PolynomialPoissonRegressorCV PolynomialRidge PolynomialRidgeCV
-PolynomialTweedieRegressor PolynomialTweedieRegressorCV SelectedPolynomialFeatures TableEncoder
-TopInteractions expand groups_from iter_expand iter_load load load_model plan top_interactions
+ObservedPolynomialFeatures PolynomialElasticNet PolynomialFeatures PolynomialGammaRegressor
+PolynomialGammaRegressorCV PolynomialLasso PolynomialLinearSVC PolynomialLinearSVCCV
+PolynomialLinearSVR PolynomialLinearSVRCV PolynomialLogisticRegression
+PolynomialLogisticRegressionCV PolynomialOperator PolynomialPoissonRegressor
+PolynomialPoissonRegressorCV PolynomialRidge PolynomialRidgeCV PolynomialTweedieRegressor
+PolynomialTweedieRegressorCV SelectedPolynomialFeatures TableEncoder TopInteractions expand
+groups_from iter_expand iter_load load load_model plan top_interactions
 """
 
 TRANSFORMER = """
@@ -106,9 +107,11 @@ def instances():
     yield polysparse.PolynomialRidge().fit(X, Y), MODEL + "alpha"
     yield (
         polysparse.PolynomialLogisticRegression().fit(X, Y),
-        f"""{MODEL} C class_weight classes_ warm_start
+        f"""{MODEL} C class_weight classes_ l1_ratio path penalty warm_start
         decision_function plot_calibration predict_log_proba predict_proba""",
     )
+    yield polysparse.PolynomialLasso().fit(X, Y), f"{MODEL} alpha l1_ratio path warm_start"
+    yield polysparse.PolynomialElasticNet().fit(X, Y), f"{MODEL} alpha l1_ratio path warm_start"
     yield polysparse.PolynomialPoissonRegressor().fit(X, Y), f"{MODEL} {AMOUNTS}"
     yield polysparse.PolynomialGammaRegressor().fit(X, Y), f"{MODEL} {AMOUNTS}"
     yield polysparse.PolynomialTweedieRegressor().fit(X, Y), f"{MODEL} {AMOUNTS} link power"

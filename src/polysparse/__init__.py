@@ -19,8 +19,10 @@ Models for scikit-learn, on expansions that are never built:
 
 PolynomialRidge
     Ridge regression.
+PolynomialLasso, PolynomialElasticNet
+    Regression with a penalty that selects columns.
 PolynomialLogisticRegression
-    Logistic regression, of two classes or more.
+    Logistic regression, of two classes or more; with an L1 penalty, too.
 PolynomialPoissonRegressor, PolynomialGammaRegressor, PolynomialTweedieRegressor
     Regression of counts and of amounts, with exposures.
 PolynomialLinearSVC, PolynomialLinearSVR
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
         PolynomialRidgeCV,
         PolynomialTweedieRegressorCV,
     )
+    from polysparse.models.elastic_net import PolynomialElasticNet, PolynomialLasso
     from polysparse.models.generalized import (
         PolynomialGammaRegressor,
         PolynomialPoissonRegressor,
@@ -117,9 +120,11 @@ __all__ = [
     "InteractionTransformer",
     "MonomialBasis",
     "ObservedPolynomialFeatures",
+    "PolynomialElasticNet",
     "PolynomialFeatures",
     "PolynomialGammaRegressor",
     "PolynomialGammaRegressorCV",
+    "PolynomialLasso",
     "PolynomialLinearSVC",
     "PolynomialLinearSVCCV",
     "PolynomialLinearSVR",
@@ -151,9 +156,11 @@ _LAZY = {
     "HashedPolynomialFeatures": "polysparse.estimators.hashed",
     "InteractionTransformer": "polysparse.estimators.interactions",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
+    "PolynomialElasticNet": "polysparse.models.elastic_net",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialGammaRegressor": "polysparse.models.generalized",
     "PolynomialGammaRegressorCV": "polysparse.models.cross_validated",
+    "PolynomialLasso": "polysparse.models.elastic_net",
     "PolynomialLinearSVC": "polysparse.models.support_vectors",
     "PolynomialLinearSVCCV": "polysparse.models.cross_validated",
     "PolynomialLinearSVR": "polysparse.models.support_vectors",

@@ -15,6 +15,8 @@ from inside import before, lower, pretend_terminal, raising, read_small_blocks, 
 from polysparse import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
+    PolynomialElasticNet,
+    PolynomialLasso,
     PolynomialLogisticRegression,
     PolynomialRidge,
     load_model,
@@ -86,6 +88,22 @@ def test_options_are_parameters(options, parameters, data, model):
     run("fit", data, "-o", model, "--quiet", *options)
     assert_same_model(model, PolynomialLogisticRegression(**parameters).fit(X, Y.astype(int)))
     assert load_model(model).get_params().items() >= parameters.items()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--penalty", "l1", "-C", "2"], PolynomialLogisticRegression(2.0, penalty="l1")),
+        (["--l1-ratio", "0.5"], PolynomialLogisticRegression(l1_ratio=0.5)),
+        (["--model", "lasso", "--alpha", "0.01"], PolynomialLasso(0.01)),
+        (["--model", "elastic-net", "--l1-ratio", "0.2"], PolynomialElasticNet(l1_ratio=0.2)),
+    ],
+    ids=str,
+)
+def test_penalties_with_an_l1_part(options, expected, data, model):
+    run("fit", data, "-o", model, "--quiet", *options)
+    is_classifier = isinstance(expected, PolynomialLogisticRegression)
+    assert_same_model(model, expected.fit(X, Y.astype(int) if is_classifier else Y))
 
 
 @pytest.mark.parametrize(
@@ -280,6 +298,8 @@ def test_one_class_is_refused(model, tmp_path, capsys):
     ("options", "message"),
     [
         (["--alpha", "1"], "--alpha only applies with --model ridge or poisson"),
+        (["--model", "ridge", "--penalty", "l1"], "--penalty only applies with --model logistic"),
+        (["--model", "lasso", "--l1-ratio", "1"], "--l1-ratio only applies with --model logistic"),
         (["--model", "ridge", "-C", "1"], "-C only applies with --model logistic"),
         (["--observed", "--hashed", "9"], "cannot be combined"),
         (["--min-count", "2"], "--min-count only applies with --observed"),

@@ -18,8 +18,10 @@ from model_data import classes_for, may_end_by_rounding, numbers_for
 from polysparse import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
+    PolynomialElasticNet,
     PolynomialFeatures,
     PolynomialGammaRegressor,
+    PolynomialLasso,
     PolynomialLinearSVC,
     PolynomialLinearSVR,
     PolynomialLogisticRegression,
@@ -53,6 +55,8 @@ every_model = pytest.mark.parametrize("model", Y)
     ]
     + [model(tol=1e-14) for model in Y if model not in FIRST]
     + [PolynomialTweedieRegressor(power=1.5, tol=1e-14)]
+    + [PolynomialLasso(tol=1e-12), PolynomialElasticNet(0.1, tol=1e-12)]
+    + [PolynomialLogisticRegression(l1_ratio=1.0, tol=1e-12, max_iter=1000)]
 )
 def test_sklearn_estimator_checks(estimator, check):
     check(estimator)

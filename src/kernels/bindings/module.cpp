@@ -14,5 +14,6 @@ NB_MODULE(_kernels, m) {
     polysparse::bind_observe(m);
     polysparse::bind_search(m);
     polysparse::bind_gram(m);
+    polysparse::bind_active(m);
     polysparse::bind_text(m);
 }

@@ -15,6 +15,7 @@ void bind_losses(nanobind::module_& m);
 void bind_observe(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_gram(nanobind::module_& m);
+void bind_active(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 
 }  // namespace polysparse

@@ -63,14 +63,16 @@ from polysparse.stream.whole import bytes_of_whole, read_whole
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.variables import CategoricalVariable
 
-KINDS = ["logistic", "ridge", "poisson", "gamma", "tweedie", "svc", "svr"]
+KINDS = ["logistic", "ridge", "lasso", "elastic-net", "poisson", "gamma", "tweedie", "svc", "svr"]
 WITH_CLASSES = ("logistic", "svc")
 WITH_EXPOSURE = ("poisson", "gamma", "tweedie")
 
 # Options that only some models have: flag, name, models.
 OWN_OPTIONS = (
     ("-C", "C", ("logistic", "svc", "svr")),
-    ("--alpha", "alpha", ("ridge", *WITH_EXPOSURE)),
+    ("--alpha", "alpha", ("ridge", *WITH_EXPOSURE, "lasso", "elastic-net")),
+    ("--penalty", "penalty", ("logistic",)),
+    ("--l1-ratio", "l1_ratio", ("logistic", "elastic-net")),
     ("--power", "power", ("tweedie",)),
     ("--epsilon", "epsilon", ("svr",)),
     ("--exposure", "exposure", WITH_EXPOSURE),
@@ -94,9 +96,9 @@ def add_to(commands: Any) -> None:
         "--model",
         choices=KINDS,
         default="logistic",
-        help="for classes: logistic (default) or svc (squared hinge); for numbers: ridge or svr "
-        "(squared epsilon-insensitive); for counts: poisson; for positive amounts: gamma; for "
-        "amounts that may be 0: tweedie",
+        help="for classes: logistic (default) or svc (squared hinge); for numbers: ridge, lasso or "
+        "elastic-net (which leave most coefficients 0), or svr (squared epsilon-insensitive); for "
+        "counts: poisson; for positive amounts: gamma; for amounts that may be 0: tweedie",
     )
     add(
         "-C",
@@ -108,7 +110,20 @@ def add_to(commands: Any) -> None:
         "--alpha",
         metavar="A",
         type=parse_list(parse_weight),
-        help="regularization strength of ridge, poisson, gamma and tweedie (default: 1)",
+        help="regularization strength of ridge, lasso, elastic-net, poisson, gamma and tweedie "
+        "(default: 1)",
+    )
+    add(
+        "--penalty",
+        choices=["l1", "l2", "elasticnet"],
+        help="of logistic: l1 leaves most coefficients 0 (default: l2)",
+    )
+    add(
+        "--l1-ratio",
+        metavar="R",
+        type=parse_weight,
+        help="share of the L1 penalty, from 0 to 1, of logistic (default: 0) and elastic-net "
+        "(default: 0.5)",
     )
     add(
         "--power",
@@ -351,6 +366,7 @@ def _make_model(
 
     columns, n_columns = _columns(options, X, vocabulary, basis)
     given = {"tol": options.tol, "max_iter": options.max_iter, "n_jobs": options.jobs}
+    given |= {"penalty": options.penalty, "l1_ratio": options.l1_ratio}
     given |= {"epsilon": options.epsilon, **penalty_arguments(options)}
     if options.model == "tweedie":
         given["power"] = 1.5 if options.power is None else options.power

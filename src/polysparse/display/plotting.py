@@ -111,6 +111,30 @@ def _in_lines(name: str) -> str:
     return "\n".join(lines).replace("$", r"\$")
 
 
+# ------------------------------------------------------------------------------------------ paths
+
+
+def draw_path(parameter: str, values: Any, weights: Any, names: list[str], ax: Any = None) -> Any:
+    """Draw a line for each column of weights, and return the axes; the first ones have names."""
+    if ax is None:
+        figure = require_matplotlib("matplotlib.pyplot").figure
+        ax = figure(figsize=(WIDTH, 5), layout="constrained").subplots()
+    for line in weights.T[len(names) :]:
+        ax.plot(values, line, color="0.8", lw=0.8)
+    for name, line in zip(names, weights.T, strict=False):
+        ax.plot(values, line, label=_in_lines(name))
+    ax.axhline(0, color="0.3", lw=0.8)
+    ax.set_xscale("log")
+    if parameter == "alpha":
+        ax.invert_xaxis()  # the strongest penalty on the left
+    ax.set_xlabel(parameter)
+    ax.set_ylabel("weight")
+    if names:
+        ax.legend(fontsize="small", frameon=False, loc="upper left")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
 # ------------------------------------------------------------------------------------- heat maps
 
 MOST_GROUPS = 30  # of a heat map; the others are left out

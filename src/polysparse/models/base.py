@@ -142,6 +142,9 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         x = replace(x, data=x.data.astype(np.float64, copy=False))
         return (x, *y) if y else x
 
+    def _require_rows(self, rows: RowStore) -> None:
+        """Raise TypeError if the model cannot be fitted to rows that are where these are."""
+
     def _make_loss(self, rows: RowStore) -> Loss:
         """Return the loss; raise ValueError if the targets are not valid."""
         raise NotImplementedError

@@ -83,6 +83,13 @@ default="from_dtype"
     scores_ : ndarray of float64 of shape (n_splits, n_penalties)
         The score of each split and penalty on the held-out rows.
 """,
+    "positive_factors": """\
+    penalty_factors : dict, optional
+        What the penalty of coefficients is multiplied by, 1 by default: by degree, such as
+        ``{1: 0.1, 2: 1.0}``, or by the labels of groups, such as ``{"age:hours": 2.0}``, as
+        `importance` names them. A label overrides a degree. Factors must be above 0 if there is an
+        L1 penalty. Not for hashed columns.
+""",
     "tol": """\
     tol : float, default=1e-6
         The fit ends when the objective is within `tol` times its value of its minimum. It does not

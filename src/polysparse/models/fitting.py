@@ -50,6 +50,7 @@ def fit(
     if not getattr(model, "warm_start", False):
         last = {}  # frees the coefficients of the last fit
     with opener() as rows:
+        model._require_rows(rows)
         columns, loss = prepare(model, rows)
         solution = solve(model, columns, rows, loss, last)
         column_counts = None

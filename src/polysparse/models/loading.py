@@ -7,6 +7,7 @@ from typing import Any
 
 from polysparse.files.archive import damage_to
 from polysparse.files.model_file import ModelFile
+from polysparse.models.elastic_net import PolynomialElasticNet, PolynomialLasso
 from polysparse.models.generalized import (
     PolynomialGammaRegressor,
     PolynomialPoissonRegressor,
@@ -23,6 +24,8 @@ MODELS: dict[str, Any] = {
     for model in (
         PolynomialLogisticRegression,
         PolynomialRidge,
+        PolynomialLasso,
+        PolynomialElasticNet,
         PolynomialPoissonRegressor,
         PolynomialGammaRegressor,
         PolynomialTweedieRegressor,

@@ -18,10 +18,12 @@ from polysparse.models.losses.logistic import LogLoss, log_probabilities, probab
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_weights
 from polysparse.models.solution import Solution
+from polysparse.models.sparse_path import SparsePath
+from polysparse.models.sparse_penalty import SparsePenaltyMixin, path_of
 
 
 @documented
-class PolynomialLogisticRegression(PolynomialClassifier):
+class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     """Logistic regression on polynomial features that are never built.
 
     The model is that of scikit-learn's LogisticRegression on the features of PolynomialFeatures. It
@@ -34,12 +36,21 @@ class PolynomialLogisticRegression(PolynomialClassifier):
     classes there is one vector of coefficients, for the second class; with more, one for each class
     (multinomial loss).
 
+    With `l1_ratio` above 0, the penalty is the sum of
+    ``l1_ratio * abs(w) + (1 - l1_ratio) * w**2 / 2`` over all coefficients w, as in scikit-learn.
+    Then most coefficients are exactly 0, and only columns that may have another one are built.
+
     Parameters
     ----------
     C : float, default=1.0
         Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
         losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
         says so.
+    l1_ratio : float, default=0.0
+        The share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
+    penalty : {"l1", "l2", "elasticnet"}, optional
+        Another way to say it: "l1" is ``l1_ratio=1``, "l2" is ``l1_ratio=0``, and "elasticnet" is
+        any `l1_ratio`, which is also the default.
     {features}
     {penalty_factors}
     fit_intercept : bool, default=True
@@ -94,6 +105,8 @@ class PolynomialLogisticRegression(PolynomialClassifier):
         self,
         C: float = 1.0,
         *,
+        l1_ratio: float = 0.0,
+        penalty: str | None = None,
         degree: Degree = 2,
         interaction_only: bool = False,
         groups: Any = None,
@@ -126,6 +139,8 @@ class PolynomialLogisticRegression(PolynomialClassifier):
             penalty_factors,
         )
         self.C = C
+        self.l1_ratio = l1_ratio
+        self.penalty = penalty
         self.class_weight = class_weight
         self.warm_start = warm_start
 
@@ -136,6 +151,45 @@ class PolynomialLogisticRegression(PolynomialClassifier):
     def _set_solution(self, solution: Solution, loss: LogLoss) -> None:
         super()._set_solution(solution, loss)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
+
+    def path(
+        self, X: Any, y: Any, sample_weight: Any = None, *, Cs: Any = 100, eps: float = 1e-3
+    ) -> SparsePath:
+        """Fit for many values of `C`, from the strongest penalty to the weakest.
+
+        Each fit starts from the solution of the last. The model itself is not changed.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            The classes.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        Cs : int or array-like, default=100
+            The values, or how many: from the strongest penalty that matters, the least one with
+            which all coefficients are 0, down to `eps` times that.
+        eps : float, default=1e-3
+            The weakest penalty relative to the strongest.
+
+        Returns
+        -------
+        SparsePath
+            The solutions. It prints as a table; `table()` returns it, `entries()` lists terms in
+            the order in which they get a coefficient, and `plot_path()` draws them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polysparse import PolynomialLogisticRegression
+        >>> X = np.random.default_rng(0).integers(0, 2, (100, 4))
+        >>> y = X[:, 0] * X[:, 1]
+        >>> path = PolynomialLogisticRegression(l1_ratio=1, interaction_only=True).path(X, y, Cs=5)
+        >>> path.entries(1)["name"][0]
+        'x0 x1'
+        """
+        return path_of(self, X, y, sample_weight, "C", Cs, eps)
 
     # ------------------------------------------------------------------------------- predicting
 
