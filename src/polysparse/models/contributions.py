@@ -66,6 +66,11 @@ def _row_losses(block: Any, loss: Loss) -> Any:
     return loss.of_rows(block.targets, block.weights, block.design.n_jobs)
 
 
+def gradient(block: Any, at: Any) -> tuple[Any, ...]:
+    """Return the gradient of coefficients."""
+    return (block.design.apply_transposed(at.gradient),)
+
+
 def gradient_and_diagonal(block: Any, at: Any, is_centered: bool) -> tuple[Any, ...]:
     """Return the gradient of coefficients, the diagonal of the Hessian, and what centers it.
 

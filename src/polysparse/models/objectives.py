@@ -180,6 +180,12 @@ class Losses(Objective):
         self._change: Any = None
         self._shift = 0 * intercept
 
+    def gradient(self) -> Vector:
+        """Return the gradient."""
+        (gradient,) = self.rows.total(contributions.gradient, self._point)
+        self.n_products += 1
+        return gradient  # type: ignore[no-any-return]
+
     def gradient_and_diagonal(self) -> tuple[Vector, Vector]:
         """Return the gradient, and the diagonal of the Hessian of each class on its own."""
         is_centered = self.intercept_search.is_free
