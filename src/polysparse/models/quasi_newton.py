@@ -62,7 +62,7 @@ def descend(at: Iterate, max_iter: int, report: Report) -> tuple[int, End | None
     step, n_steps = None, 0
     while True:
         norm = float(np.sqrt(at.squares))
-        secants.observe(gradient, step)
+        secants.observe(gradient, step, at.change if step else 0.0)
         slope = secants.find_direction(direction)
         if -slope / 2 <= at.tol * at.value and secants.gap() <= at.tol * at.value:
             if at.is_known(path):

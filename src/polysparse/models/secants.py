@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from polysparse.models.preconditioners import divide_by_root
+
 Vector = NDArray[np.float64]
 
 # A second orthogonalization helps if less than this share of a squared norm is left by the first.
@@ -20,9 +22,9 @@ NOTHING_NEW = 1e-20  # the share of a squared norm that is a rounding error
 
 # The bound of the gap takes the last secants: older ones are of a Hessian that has changed. On a9a
 # and one-hot columns at C=1, bounds by 20, 50 and all of them are 4.0, 2.9, 2.3 and 2.5, 2.1, 2.0
-# times the gap. Combinations of secants whose curvature is less than this, relative to that of the
-# secants themselves, do not agree with each other, and are left out.
-N_RECENT, CONSISTENT = 50, 1e-2
+# times the gap. A secant that does not agree with later ones is left out: less than this share of its
+# curvature is left.
+N_RECENT, MOST_DRIFT, CONSISTENT = 50, 0.3, 1e-2
 
 _CHUNK = 2**13  # columns that are rotated at a time
 
@@ -49,16 +51,19 @@ class Secants:
         self.steps, self.changes = np.zeros((2, capacity, capacity))  # rows are secants
         self.products = np.zeros((capacity, capacity))  # of steps and changes
         self.of_changes = np.zeros((2, capacity, capacity))  # along known vectors, and others
+        self.drifts = np.zeros(capacity)  # of the Hessian since each secant
         self.n_secants = 0
         self.typical = 0.0  # the curvature where nothing is known
         self.gradient = self.direction = np.zeros(capacity)
 
-    def observe(self, gradient: Vector, step: float | None) -> None:
+    def observe(self, gradient: Vector, step: float | None, drift: float = 0.0) -> None:
         """Take the gradient after a step of this size along the last direction.
 
-        Without a step, it replaces the last gradient. The gradient is overwritten.
+        `drift` is the relative change of the Hessian by that step. Without a step, the gradient
+        replaces the last one. It is overwritten.
         """
-        if self.size == self.capacity:
+        self.drifts[: self.n_secants] += drift
+        if self.capacity in (self.size, self.n_secants):
             self._restart()
         gradient /= self.roots
         own, total = np.zeros(self.capacity), _dot(gradient, gradient)
@@ -76,16 +81,16 @@ class Secants:
             np.divide(gradient, own[self.size], out=self.basis[self.size])
             self.size += 1
         if step is None:
-            self.typical = self.typical or float(np.sqrt(total))
+            self.typical = self.typical or float(np.sqrt(total)) or 1.0
         else:
-            self._add(step * self.direction, own - self.gradient)
+            self._add(step * self.direction, own - self.gradient, drift)
         self.gradient = own
 
-    def _add(self, step: Vector, change: Vector) -> None:
+    def _add(self, step: Vector, change: Vector, drift: float) -> None:
         curvature = _dot(step, change)
         if curvature > 0:
             k, self.n_secants = self.n_secants, self.n_secants + 1
-            self.steps[k], self.changes[k] = step, change
+            self.steps[k], self.changes[k], self.drifts[k] = step, change, drift
             s, y, n = self.steps[: k + 1], self.changes[: k + 1], len(self.known)
             self.products[: k + 1, k] = np.einsum("ic,c->i", s, change)
             parts = change[:n] / self.known, change[n:]
@@ -125,42 +130,42 @@ class Secants:
         The least Hessian that fulfils the secants, and is not below `least`, yields the bound.
         """
         x, least = self.gradient, self.least
-        bound = _dot(x, x)
-        recent = slice(max(0, self.n_secants - N_RECENT), self.n_secants)
-        s, y = self.steps[recent], self.changes[recent]
-        if len(s):
-            # With E = Y - least S and K = S'E, that Hessian is least + E K^-1 E'.
-            lengths = np.sqrt(np.einsum("ic,ic->i", s, y))[:, np.newaxis]
-            s, e = s / lengths, (y - least * s) / lengths
-            inner = np.einsum("ic,jc->ij", s, e)
-            values, vectors = np.linalg.eigh((inner + inner.T) / 2)
-            is_consistent = values > CONSISTENT
-            e = np.einsum("ik,ic->kc", vectors[:, is_consistent], e)
-            full = np.einsum("ic,jc->ij", e, e) + np.diag(least * values[is_consistent])
-            parts = np.einsum("ic,c->i", e, x)
-            bound -= _dot(parts, np.linalg.solve(full, parts))
-        return max(bound, 0.0) / least / 2
+        old = int(np.sum(self.drifts[: self.n_secants] > MOST_DRIFT))
+        recent = slice(max(old, self.n_secants - N_RECENT), self.n_secants)
+        s, y = self.steps[recent][::-1], self.changes[recent][::-1]
+        if len(s) == 0:
+            return _dot(x, x) / least / 2
+        # With E = Y - least S and K = S'E, that Hessian is least + E K^-1 E'.
+        lengths = np.sqrt(np.einsum("ic,ic->i", s, y))[:, np.newaxis]
+        s, e = s / lengths, (y - least * s) / lengths
+        inner = np.einsum("ic,jc->ij", s, e)
+        divide_by_root((inner + inner.T) / 2, e, CONSISTENT)
+        inner = np.einsum("ic,jc->ij", e, e)
+        inner[np.diag_indices_from(inner)] += least
+        parts = np.einsum("ic,c->i", e, x)[:, np.newaxis]
+        divide_by_root(inner, parts)
+        return max(_dot(x, x) - float(np.einsum("ij,ij->", parts, parts)), 0.0) / least / 2
 
     def _restart(self) -> None:
         """Forget half of the vectors, where curvatures are closest to the typical one."""
-        inverse = np.array([self._divide(unit) for unit in np.eye(self.capacity)])
+        k = self.size
+        inverse = np.array([self._divide(unit)[:k] for unit in np.eye(k, self.capacity)])
         values, vectors = np.linalg.eigh((inverse + inverse.T) / 2)
         distance = np.abs(np.log(np.maximum(values, np.finfo(np.float64).tiny) * self.typical))
         kept = np.sort(np.argsort(-distance, kind="stable")[: self.capacity // 2])
-        rotation, self.known = vectors[:, kept], 1 / values[kept]
-        left = self.gradient - np.einsum(
-            "ik,k->i", rotation, np.einsum("ik,i->k", rotation, self.gradient)
-        )
+        rotation, self.known = vectors[:, kept], 1 / np.maximum(values[kept], np.finfo(np.float64).tiny)
+        left = self.gradient[:k].copy()
+        left -= np.einsum("ik,k->i", rotation, np.einsum("ik,i->k", rotation, left))
         norm = np.sqrt(_dot(left, left))  # the last gradient stays in the span
-        if norm > 0:
+        if len(kept) < k and norm > 0:
             rotation = np.column_stack([rotation, left / norm])
             self.known = np.append(self.known, self.typical)
         self.size = rotation.shape[1]
         for start in range(0, self.basis.shape[1], _CHUNK):
-            part = self.basis[:, start : start + _CHUNK]
+            part = self.basis[:k, start : start + _CHUNK]
             part[: self.size] = np.einsum("ik,ic->kc", rotation, part)
         self.gradient, self.direction = (
-            np.append(np.einsum("ik,i->k", rotation, each), np.zeros(self.capacity - self.size))
+            np.append(np.einsum("ik,i->k", rotation, each[:k]), np.zeros(self.capacity - self.size))
             for each in (self.gradient, self.direction)
         )
         self.n_secants = 0
