@@ -26,7 +26,11 @@ MOST_BYTES = 3 * 2**25
 
 MANY_COLUMNS = 0.25
 
-STEPS_AT_A_TIME = 10  # are one iteration
+# If the last step was longer or shorter than expected by more than this factor, the bound of the gap
+# is not trusted.
+MOST_SURPRISE = 4.0
+
+STEPS_AT_A_TIME = 20  # are one iteration
 FLAT = 0.5  # the line search ends when the slope is this fraction of the initial slope
 HIDDEN = 16 * EPS  # rounding may hide a decrease of this fraction of the value
 
@@ -59,12 +63,13 @@ def descend(at: Iterate, max_iter: int, report: Report) -> tuple[int, End | None
         return 0, None
     path = np.abs(at.w)  # how far each coefficient went
     gradient, direction = at.gradient(), np.empty_like(at.w)
-    step, n_steps = None, 0
+    step, n_steps, most_steps = None, 0, STEPS_AT_A_TIME * (max_iter - max_iter // 2)
     while True:
         norm = float(np.sqrt(at.squares))
         secants.observe(gradient, step, at.change if step else 0.0)
         slope = secants.find_direction(direction)
-        if -slope / 2 <= at.tol * at.value and secants.gap() <= at.tol * at.value:
+        is_trusted = step is None or 1 / MOST_SURPRISE <= step <= MOST_SURPRISE
+        if is_trusted and -slope / 2 <= at.tol * at.value and secants.gap() <= at.tol * at.value:
             if at.is_known(path):
                 is_done = is_small(secants.gap(), at.rounding, at.tol, at.value)
                 return _iterations(n_steps), "converged" if is_done else None
@@ -73,8 +78,8 @@ def descend(at: Iterate, max_iter: int, report: Report) -> tuple[int, End | None
             gradient, step = at.gradient(), None
             continue
         if n_steps % STEPS_AT_A_TIME == 0:
-            if n_steps == max_iter * STEPS_AT_A_TIME:
-                return max_iter, "max_iter"
+            if n_steps == most_steps:
+                return _iterations(n_steps), None
             report(_iterations(n_steps) + 1, at.value, norm)
         step = _step(at, direction, slope)
         if not step:
