@@ -73,8 +73,8 @@ def _row_losses(block: Any, loss: Loss) -> Any:
 
 
 def gradient(block: Any, at: Any) -> tuple[Any, ...]:
-    """Return the gradient of coefficients."""
-    return (block.design.apply_transposed(at.gradient),)
+    """Return the gradient of coefficients, and that of the intercept."""
+    return block.design.apply_transposed(at.gradient), at.gradient.sum(axis=0)
 
 
 def gradient_and_diagonal(block: Any, at: Any, is_centered: bool) -> tuple[Any, ...]:

@@ -73,10 +73,6 @@ class Objective:
             self.n_products += 1
         return self._squares
 
-    def forget_squares(self) -> None:
-        """Free the memory of the sums of squares."""
-        self._squares = None
-
     def _gram(
         self,
         function: Any,
@@ -130,6 +126,7 @@ class Losses(Objective):
         self.loss = loss
         self.intercept_search = intercept_search
         self.value: float
+        self._typical_means: Vector | None = None
 
     def rounding(self, coefficients: Vector, value: float) -> float:
         """Return an estimate of the rounding error of the value."""
@@ -201,8 +198,11 @@ class Losses(Objective):
 
     def gradient(self) -> Vector:
         """Return the gradient."""
-        (gradient,) = self.rows.total(contributions.gradient, self._point)
+        gradient, left = self.rows.total(contributions.gradient, self._point)
         self.n_products += 1
+        if self._typical_means is not None:  # the intercept's gradient is 0 only up to rounding
+            left = left + self.intercept_search.penalty * self.intercept
+            gradient -= np.multiply.outer(self._typical_means, np.asarray(left))
         return gradient  # type: ignore[no-any-return]
 
     def typical_diagonal(self) -> Vector:
@@ -213,6 +213,7 @@ class Losses(Objective):
             weight, sums = self.rows.total(contributions.weighted_columns)
             self.n_products += 1
             center(squares, sums, weight, self.n_jobs)
+            self._typical_means = sums
         return np.multiply.outer(squares, np.asarray(total) / self._total)
 
     def gradient_and_diagonal(self) -> tuple[Vector, Vector]:
