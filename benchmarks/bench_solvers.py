@@ -130,7 +130,9 @@ def print_counts(report: Report, counts: list[Count]) -> None:
     report.heading("Logistic regression, K=2: passes to a relative gap of 1e-6")
     lines = []
     for each in counts:
-        rivals = [f"{v:g}" if np.isfinite(v) else f"> {MOST_PASSES:,}" for v in each.rivals.values()]
+        rivals = [
+            f"{v:g}" if np.isfinite(v) else f"> {MOST_PASSES:,}" for v in each.rivals.values()
+        ]
         ratio = report.mark(f"{each.ratio:.2f}", each.ratio <= TARGET_EACH)
         cells = [f"{each.problem.name}, C={each.C:g}", f"{each.until_stop:g}"]
         lines.append([*cells, f"{each.until_low:g}", f"{each.gap:.1g}", *rivals, ratio])
@@ -178,8 +180,18 @@ def print_times(report: Report, times: dict[str, tuple[float, float, str]]) -> l
     ratios = [theirs / ours for ours, theirs, _ in times.values() if np.isfinite(theirs)]
     mean, least = measure.geometric_mean(ratios), min(ratios, default=np.nan)
     return [
-        Reached("logistic, times: mean", f"{TARGET_TIME_MEAN:g}x", f"{mean:.1f}x", mean >= TARGET_TIME_MEAN),
-        Reached("logistic, times: least", f"{TARGET_TIME_EACH:g}x", f"{least:.1f}x", least >= TARGET_TIME_EACH),
+        Reached(
+            "logistic, times: mean",
+            f"{TARGET_TIME_MEAN:g}x",
+            f"{mean:.1f}x",
+            mean >= TARGET_TIME_MEAN,
+        ),
+        Reached(
+            "logistic, times: least",
+            f"{TARGET_TIME_EACH:g}x",
+            f"{least:.1f}x",
+            least >= TARGET_TIME_EACH,
+        ),
     ]
 
 

@@ -13,7 +13,17 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "speed.md"
 SCRIPTS = [
     f"bench_{name}.py"
-    for name in ("core", "threads", "columns", "groups", "tables", "products", "models", "solvers", "files")
+    for name in (
+        "core",
+        "threads",
+        "columns",
+        "groups",
+        "tables",
+        "products",
+        "models",
+        "solvers",
+        "files",
+    )
 ]
 
 

@@ -56,7 +56,9 @@ def all_problems(data: Path) -> list[Problem]:
         Problem("few rows", partial(few_rows, 0, 300, 400)),
         Problem("three classes", partial(one_hot, 2, 20_000, 8, 15, n_classes=3)),
         Problem("held out: one-hot, 8 x 40", partial(one_hot, 10, 30_000, 8, 40, share=0.1), True),
-        Problem("held out: pairs", partial(one_hot, 11, 40_000, 15, 15, main=0.1, share=0.02), True),
+        Problem(
+            "held out: pairs", partial(one_hot, 11, 40_000, 15, 15, main=0.1, share=0.02), True
+        ),
         Problem("held out: rare positives", partial(rare_positives, 12, 200, 0.01), True),
         Problem("held out: text", partial(text, 13, 10_000, 400), True),
         Problem("held out: badly scaled", partial(badly_scaled, 14, 1_000, 60), True),

@@ -9,7 +9,7 @@ from scipy import sparse
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import AllColumns
 from polysparse.matrix.canonical import as_canonical_csr
-from polysparse.models import least_squares, newton
+from polysparse.models import least_squares, newton, quasi_newton
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.losses.logistic import LogLoss
 from polysparse.models.losses.squared import SquaredLoss
@@ -101,7 +101,10 @@ def test_few_passes_are_needed(solver, most):
     assert SOLVERS[solver](1e-6)[1] <= most
 
 
-def test_values_fall_from_iteration_to_iteration():
+@pytest.mark.parametrize("may_follow_secants", [False, True])
+def test_values_fall_from_iteration_to_iteration(may_follow_secants, monkeypatch):
+    monkeypatch.setattr(newton.Iterate, "may_follow_secants", may_follow_secants)
+    monkeypatch.setattr(quasi_newton, "STEPS_AT_A_TIME", 1)
     x, columns, scores = make_x()
     values = []
     newton.minimize(

@@ -200,7 +200,7 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
         If False, the intercept is 0.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     {warm_start}
     {threads}
 
@@ -212,7 +212,7 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
         The intercept.
     {fitted_columns}
     n_iter_ : int
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also
@@ -262,7 +262,7 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
         If False, the intercept is 0.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     {warm_start}
     {threads}
 
@@ -274,7 +274,7 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
         The intercept.
     {fitted_columns}
     n_iter_ : int
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also
@@ -327,7 +327,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         If False, the intercept is 0.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     {warm_start}
     {threads}
 
@@ -339,7 +339,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         The intercept.
     {fitted_columns}
     n_iter_ : int
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also

@@ -1,5 +1,9 @@
 """Newton's method with conjugate gradients, for a loss plus half the squared coefficient norm.
 
+Where sums over rows are cheap, quasi-Newton steps come first (`quasi_newton`): they took 82, 166
+and 322 passes on a9a at C=0.1, 1 and 10, and Newton's method alone 148, 226 and 461. It is for
+clusters, few columns, very many, coefficients without a penalty, and where those steps fail.
+
 Conjugate gradients compute the scores of their directions, and so those of the step: the line
 search reads rows alone. An iteration takes as many passes over the data as conjugate gradients do,
 and one and a half for the gradient and the preconditioner. `recomputed_rows` takes one more.
@@ -255,9 +259,7 @@ class Iterate:
         d = step.coefficients.reshape(-1)
         penalty = Quadratic.along(self.penalty, self.w, d)
         noise = max(HIDDEN * self.value, self.rounding)
-        size = search(
-            self.losses, step.coefficients, step.slope, self.value, noise, penalty, FLAT
-        )
+        size = search(self.losses, step.coefficients, step.slope, self.value, noise, penalty, FLAT)
         if size == 0:
             return self._stop_or_refresh()
         # A decrease that rounding hides must show in the gradient.

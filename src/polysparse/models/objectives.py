@@ -214,7 +214,8 @@ class Losses(Objective):
             self.n_products += 1
             center(squares, sums, weight, self.n_jobs)
             self._typical_means = sums
-        return np.multiply.outer(squares, np.asarray(total) / self._total)
+        out: Vector = np.multiply.outer(squares, np.asarray(total) / self._total)
+        return out
 
     def gradient_and_diagonal(self) -> tuple[Vector, Vector]:
         """Return the gradient, and the diagonal of the Hessian of each class on its own."""

@@ -6,7 +6,7 @@ not help.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,22 @@ from polysparse.models.line_search import Quadratic, search
 from polysparse.models.secants import Secants
 from polysparse.models.solution import EPS, End, Report, is_small, require_finite
 
-if TYPE_CHECKING:
-    from polysparse.models.newton import Iterate
-
 Vector = NDArray[np.float64]
 
-# Vectors that are kept, and the memory they may take: as much as the three tables of a sketch.
+# Vectors that are kept, and the memory they may take: as much as the three tables of a sketch. With
+# 30, 60, 100 and 400 pairs, L-BFGS takes 276, 232, 184 and 151 passes on a9a at C=1.
 MOST_VECTORS, FEWEST_VECTORS = 256, 16
 MOST_BYTES = 3 * 2**25
 
+# The metric is the square root of the Hessian's diagonal, plus the penalty: with it a9a, one-hot
+# columns, rare positives and separable classes take 151, 82, 50 and 28 passes at C=1; without 150,
+# 95, 55 and 39; with the diagonal itself one-hot columns take 123. If there are fewer rows than
+# this share of the coefficients, most eigenvalues are the penalty, and the metric would spread
+# them: 300 rows of 80,600 columns take 10 passes without it and 28 with it.
 MANY_COLUMNS = 0.25
 
-# If the last step was longer or shorter than expected by more than this factor, the bound of the gap
-# is not trusted.
+# If the last step was longer or shorter than expected by more than this factor, the bound of the
+# gap is not trusted.
 MOST_SURPRISE = 4.0
 
 STEPS_AT_A_TIME = 20  # are one iteration
@@ -35,7 +38,7 @@ FLAT = 0.5  # the line search ends when the slope is this fraction of the initia
 HIDDEN = 16 * EPS  # rounding may hide a decrease of this fraction of the value
 
 
-def secants_of(at: Iterate) -> Secants | None:
+def secants_of(at: Any) -> Secants | None:
     """Return a model of the Hessian without secants; None if it is not worth its memory."""
     n = at.w.size
     capacity = min(MOST_VECTORS, MOST_BYTES // (8 * max(n, 1)))
@@ -53,10 +56,11 @@ def secants_of(at: Iterate) -> Secants | None:
     return Secants(scale, float((penalty / scale).min(initial=1.0)), capacity)
 
 
-def descend(at: Iterate, max_iter: int, report: Report) -> tuple[int, End | None]:
+def descend(at: Any, max_iter: int, report: Report) -> tuple[int, End | None]:
     """Take quasi-Newton steps; return the number of iterations, and how the fit ended.
 
-    None if they do not lead further, so that Newton's method has to go on.
+    `at`, a `newton.Iterate`, is moved. The end is None if the steps do not lead further, so that
+    Newton's method has to go on.
     """
     secants = secants_of(at)
     if secants is None:
@@ -93,7 +97,7 @@ def _iterations(n_steps: int) -> int:
     return -(-n_steps // STEPS_AT_A_TIME)
 
 
-def _step(at: Iterate, direction: Vector, slope: float) -> float:
+def _step(at: Any, direction: Vector, slope: float) -> float:
     """Step along a direction; return the size of the step, 0 if the value does not fall."""
     if not (np.isfinite(slope) and -slope > HIDDEN * at.value):
         return 0.0

@@ -22,9 +22,11 @@ NOTHING_NEW = 1e-20  # the share of a squared norm that is a rounding error
 
 # The bound of the gap takes the last secants: older ones are of a Hessian that has changed. On a9a
 # and one-hot columns at C=1, bounds by 20, 50 and all of them are 4.0, 2.9, 2.3 and 2.5, 2.1, 2.0
-# times the gap. A secant that does not agree with later ones is left out: less than this share of its
-# curvature is left.
+# times the gap. If the Hessian has changed by more than MOST_DRIFT since then, or if less than the
+# share CONSISTENT of its curvature is not explained by later ones, a secant is left out.
 N_RECENT, MOST_DRIFT, CONSISTENT = 50, 0.3, 1e-2
+
+SINGULAR = 1e-12  # the ratio of eigenvalues that is a rounding error
 
 _CHUNK = 2**13  # columns that are rotated at a time
 
@@ -122,7 +124,8 @@ class Secants:
         of_changes = self.of_changes[0, :k, :k] + self.of_changes[1, :k, :k] / self.typical
         right = np.diag(upper) * a + np.einsum("ij,j->i", of_changes, a) - b
         u = solve_triangular(upper, right, trans="T")
-        return first * (x - np.einsum("ic,i->c", y, a)) + np.einsum("ic,i->c", s, u)
+        out: Vector = first * (x - np.einsum("ic,i->c", y, a)) + np.einsum("ic,i->c", s, u)
+        return out
 
     def gap(self) -> float:
         """Return a bound of how much lower the quadratic model is at its minimum.
@@ -151,9 +154,10 @@ class Secants:
         k = self.size
         inverse = np.array([self._divide(unit)[:k] for unit in np.eye(k, self.capacity)])
         values, vectors = np.linalg.eigh((inverse + inverse.T) / 2)
-        distance = np.abs(np.log(np.maximum(values, np.finfo(np.float64).tiny) * self.typical))
+        values = np.maximum(values, SINGULAR * values[-1])
+        distance = np.abs(np.log(values * self.typical))
         kept = np.sort(np.argsort(-distance, kind="stable")[: self.capacity // 2])
-        rotation, self.known = vectors[:, kept], 1 / np.maximum(values[kept], np.finfo(np.float64).tiny)
+        rotation, self.known = vectors[:, kept], 1 / values[kept]
         left = self.gradient[:k].copy()
         left -= np.einsum("ik,k->i", rotation, np.einsum("ik,i->k", rotation, left))
         norm = np.sqrt(_dot(left, left))  # the last gradient stays in the span
