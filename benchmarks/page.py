@@ -22,6 +22,8 @@ SCRIPTS = [
         "products",
         "search",
         "models",
+        "losses",
+        "solvers",
         "ridge",
         "cv",
         "sparse",

@@ -19,7 +19,7 @@ MODELS = {
 }
 every_model = pytest.mark.parametrize("model", MODELS)
 
-# A fit that calls action() when it reports its second iteration, while its threads wait.
+# A fit that calls action() when it reports its first iteration, while its threads wait.
 FIT = (
     THREADS
     + """
@@ -32,7 +32,7 @@ FIT = (
     class Report(io.StringIO):
         def __init__(self, action):
             super().__init__()
-            self.actions = [lambda: None, action]
+            self.actions = [action]
         def write(self, text):
             if text == "\\n" and self.actions:
                 self.actions.pop(0)()

@@ -21,6 +21,12 @@ def scores(block: Any, coefficients: NDArray[Any]) -> RowArray:
     return out
 
 
+def no_scores(block: Any, shape: tuple[int, ...]) -> RowArray:
+    """Return the scores of coefficients that are 0; each row's are of this shape."""
+    out: RowArray = np.zeros_like(block.weights, shape=(len(block.weights), *shape))
+    return out
+
+
 def count_rows(block: Any) -> tuple[Any, ...]:
     """Return in how many rows each column occurs."""
     return (block.design.count_rows(),)
@@ -66,6 +72,11 @@ def _row_losses(block: Any, loss: Loss) -> Any:
     return loss.of_rows(block.targets, block.weights, block.design.n_jobs)
 
 
+def gradient(block: Any, at: Any) -> tuple[Any, ...]:
+    """Return the gradient of coefficients, and that of the intercept."""
+    return block.design.apply_transposed(at.gradient), at.gradient.sum(axis=0)
+
+
 def gradient_and_diagonal(block: Any, at: Any, is_centered: bool) -> tuple[Any, ...]:
     """Return the gradient of coefficients, the diagonal of the Hessian, and what centers it.
 
@@ -101,6 +112,11 @@ def eighth_powers(block: Any, change: RowArray, shift: Any) -> tuple[Any, ...]:
         own = own - own.mean(axis=1)[:, None]
     has_weight = block.weights > 0 if own.ndim == 1 else block.weights[:, None] > 0
     return ((own**8 * has_weight).sum(),)
+
+
+def total_curvature(block: Any, at: Any) -> tuple[Any, ...]:
+    """Return the sum of curvatures."""
+    return (at.curvature.sum(axis=0),)
 
 
 def gram(block: Any, at: Any, directions: NDArray[Any], is_centered: bool) -> tuple[Any, ...]:

@@ -137,7 +137,6 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
             return
         rows.set_targets(columns, loss)
         errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
-        errors.keeps_squares = True
         path = minimize_path(
             errors,
             [model.alpha for model in models],

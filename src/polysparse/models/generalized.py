@@ -236,7 +236,7 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
         If False, the intercept is 0.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     {warm_start}
     {threads}
 
@@ -248,7 +248,7 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
         The intercept.
     {fitted_columns}
     n_iter_ : int
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also
@@ -298,7 +298,7 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
         If False, the intercept is 0.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     {warm_start}
     {threads}
 
@@ -310,7 +310,7 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
         The intercept.
     {fitted_columns}
     n_iter_ : int
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also
@@ -363,7 +363,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         If False, the intercept is 0.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     {warm_start}
     {threads}
 
@@ -375,7 +375,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         The intercept.
     {fitted_columns}
     n_iter_ : int
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also

@@ -60,7 +60,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         the sums of weights of their rows.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     warm_start : bool, default=False
         If True, `fit` starts from the last solution if columns and classes are the same.
     {threads}
@@ -75,7 +75,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         The intercepts.
     {fitted_columns}
     n_iter_ : ndarray of int32 of shape (1,)
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also

@@ -37,8 +37,7 @@ class Objective:
         self.n_jobs = n_jobs
         self.n_products = 0
         self.intercept: Any
-        self.keeps_squares = False  # of columns, where rounding errors are estimated many times
-        self._column_squares: Vector | None = None
+        self._squares: Vector | None = None
 
     @property
     def n_passes(self) -> float:
@@ -47,6 +46,8 @@ class Objective:
 
     def scores(self, coefficients: Vector, *, once: bool = False) -> Any:
         """Keep the expansion times coefficients."""
+        if not coefficients.any():
+            return self.rows.keep(contributions.no_scores, shape=coefficients.shape[1:])
         self.n_products += 1
         return self.rows.keep(contributions.scores, once=once, coefficients=coefficients)
 
@@ -57,15 +58,20 @@ class Objective:
 
     def _rounding_of_scores(self, coefficients: Vector) -> float:
         """Return an estimate of the weighted sum of squares of the rounding errors of scores."""
-        squares = self._column_squares
-        if squares is None:
-            squares, _, self._total = self.rows.total(contributions.column_sums, is_centered=False)
-            self.n_products += 1
-            self._column_squares = squares if self.keeps_squares else None
+        squares = self.column_squares()
         own = np.atleast_2d(coefficients.T).T
         terms = np.einsum("ck,ck,c->", own, own, squares)
         intercept = float(np.sum(np.square(self.intercept)))
         return ROUNDING * (float(terms) + float(self._total) * intercept)
+
+    def column_squares(self) -> Vector:
+        """Return the weighted sum of squares of each column."""
+        if self._squares is None:
+            self._squares, _, self._total = self.rows.total(
+                contributions.column_sums, is_centered=False
+            )
+            self.n_products += 1
+        return self._squares
 
     def _gram(
         self,
@@ -103,11 +109,15 @@ class Losses(Objective):
 
     Attributes
     ----------
+    has_cheap_sums : bool
+        Whether sums over rows take much less time than a pass over the data.
     value : float
         The losses at the current coefficients.
     intercept : float, or ndarray of float64 of shape (n_scores,)
         The intercept there.
     """
+
+    has_cheap_sums = False
 
     def __init__(
         self, rows: RowStore, loss: Loss, intercept_search: Any, n_jobs: int | None = 1
@@ -116,6 +126,7 @@ class Losses(Objective):
         self.loss = loss
         self.intercept_search = intercept_search
         self.value: float
+        self._typical_means: Vector | None = None
 
     def rounding(self, coefficients: Vector, value: float) -> float:
         """Return an estimate of the rounding error of the value."""
@@ -184,6 +195,27 @@ class Losses(Objective):
         )
         self._change: Any = None
         self._shift = 0 * intercept
+
+    def gradient(self) -> Vector:
+        """Return the gradient."""
+        gradient, left = self.rows.total(contributions.gradient, self._point)
+        self.n_products += 1
+        if self._typical_means is not None:  # the intercept's gradient is 0 only up to rounding
+            left = left + self.intercept_search.penalty * self.intercept
+            gradient -= np.multiply.outer(self._typical_means, np.asarray(left))
+        return gradient  # type: ignore[no-any-return]
+
+    def typical_diagonal(self) -> Vector:
+        """Return the diagonal of the Hessian if the curvature of each row was their mean."""
+        squares = self.column_squares().copy()
+        (total,) = self.rows.total(contributions.total_curvature, self._point)
+        if self.intercept_search.is_free:
+            weight, sums = self.rows.total(contributions.weighted_columns)
+            self.n_products += 1
+            center(squares, sums, weight, self.n_jobs)
+            self._typical_means = sums
+        out: Vector = np.multiply.outer(squares, np.asarray(total) / self._total)
+        return out
 
     def gradient_and_diagonal(self) -> tuple[Vector, Vector]:
         """Return the gradient, and the diagonal of the Hessian of each class on its own."""

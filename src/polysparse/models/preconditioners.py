@@ -70,7 +70,7 @@ class Sketch:
         others = np.ascontiguousarray(vectors.T)
         others += self.rows
         gram_of_rows = np.einsum("ic,jc->ij", self.rows, others)
-        _divide_by_root(gram_of_rows, self.rows)
+        divide_by_root(gram_of_rows, self.rows)
 
     def divide(self, residual: Table, out: Table) -> float:
         """Write the residual, divided, to `out`; return their inner product."""
@@ -84,12 +84,13 @@ class Sketch:
         return float(np.einsum("i,i->", residual.reshape(-1), out.reshape(-1)))
 
 
-def _divide_by_root(matrix: Table, rows: Table) -> None:
+def divide_by_root(matrix: Table, rows: Table, least: float = 1e-12) -> None:
     """Divide rows by the Cholesky factor of a symmetric matrix, from the left.
 
-    Rows that depend on those before them, but for rounding, become 0. Both are overwritten.
+    Rows become 0 if less than this share of the largest diagonal entry is left of theirs, because
+    they depend on those before them. Both are overwritten.
     """
-    least = 1e-12 * np.diag(matrix).max(initial=0.0)
+    least *= np.diag(matrix).max(initial=0.0)
     for i, row in enumerate(rows):
         pivot, below = matrix[i, i], matrix[i + 1 :, i]
         root = np.sqrt(pivot) if pivot > least else np.inf

@@ -73,6 +73,16 @@ class SparsePenaltyMixin:
                 "the rows, or use an L2 penalty."
             )
 
+    def _bootstrap(self, *arguments: Any) -> Any:
+        """Raise ValueError if there is an L1 penalty: quantiles of coefficients that are 0 mislead."""
+        if self._l1_share > 0:
+            raise ValueError(
+                f"bootstrap needs an L2 penalty, and {type(self).__name__} has an L1 penalty. "
+                "Bootstrap a model with l1_ratio=0 on the columns that were selected: pass them as "
+                "`columns`."
+            )
+        return super()._bootstrap(*arguments)  # type: ignore[misc]
+
     def _solve(
         self, columns: ColumnSpace, rows: RowStore, loss: Loss, last: dict[str, Any]
     ) -> Solution:

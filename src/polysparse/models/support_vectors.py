@@ -62,7 +62,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
         of a class is used for its own score, and 1 for those of the other classes.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     {warm_start}
     {threads}
 
@@ -76,7 +76,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
         The intercepts.
     {fitted_columns}
     n_iter_ : int
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also
@@ -186,7 +186,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
         The intercept is penalized less if it is larger; `numpy.inf` means not at all.
     {tol}
     max_iter : int, default=100
-        Maximum number of Newton's iterations, each of which takes several passes over the data.
+        Maximum number of iterations, each of which takes several passes over the data.
     {warm_start}
     {threads}
 
@@ -198,7 +198,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
         The intercept.
     {fitted_columns}
     n_iter_ : int
-        Number of Newton's iterations.
+        Number of iterations, each of which takes several passes over the data.
     {fitted_features}
 
     See Also

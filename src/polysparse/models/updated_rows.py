@@ -16,6 +16,8 @@ from polysparse.models.objectives import Losses, SquaredErrors, Vector
 class UpdatedLosses(Losses):
     """Losses whose scores follow the solver's steps."""
 
+    has_cheap_sums = True
+
     def _scores_along(self, direction: Vector) -> tuple[Any, Any]:
         change = self.scores(direction)
         return change, self._intercept_shift(change)
