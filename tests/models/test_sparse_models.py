@@ -443,3 +443,12 @@ def test_rows_that_are_elsewhere_are_refused():
     squares = PolynomialElasticNet(l1_ratio=0.0)
     fit_with(lambda rows: LossyBlocks(rows, [75], 0.0), squares, X, Y)
     assert squares.coef_.all()
+
+
+@pytest.mark.parametrize(
+    "model", [PolynomialLasso(0.1), PolynomialLogisticRegression(l1_ratio=0.5)], ids=repr
+)
+def test_bootstrap_is_refused(model):
+    y = np.arange(150) % 2
+    with pytest.raises(ValueError, match="bootstrap needs an L2 penalty, and Polynomial.* has an L1"):
+        model.fit(X, y).bootstrap(X, y, n=2)

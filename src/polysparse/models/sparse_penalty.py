@@ -74,7 +74,7 @@ class SparsePenaltyMixin:
             )
 
     def _bootstrap(self, *arguments: Any) -> Any:
-        """Raise ValueError if there is an L1 penalty: quantiles of coefficients that are 0 mislead."""
+        """Raise ValueError if there is an L1 penalty: its intervals would be too narrow."""
         if self._l1_share > 0:
             raise ValueError(
                 f"bootstrap needs an L2 penalty, and {type(self).__name__} has an L1 penalty. "
