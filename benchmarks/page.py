@@ -24,6 +24,7 @@ SCRIPTS = [
         "models",
         "losses",
         "solvers",
+        "bootstrap",
         "ridge",
         "cv",
         "sparse",
