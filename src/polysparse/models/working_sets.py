@@ -93,6 +93,11 @@ class ElasticNetPenalty:
 class ActiveLosses(UpdatedLosses):
     """The losses as a function of the coefficients of the built columns."""
 
+    def column_squares(self) -> Vector:
+        """Return the weighted sum of squares of each built column. Columns come and go."""
+        self._squares = None
+        return super().column_squares()
+
     def row_gradients(self) -> Vector:
         """Return the gradient with respect to scores; it sums to 0 if the intercept is free."""
         gradient, curvature = self._point.gradient, self._point.curvature
