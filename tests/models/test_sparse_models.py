@@ -450,5 +450,5 @@ def test_rows_that_are_elsewhere_are_refused():
 )
 def test_bootstrap_is_refused(model):
     y = np.arange(150) % 2
-    with pytest.raises(ValueError, match="bootstrap needs an L2 penalty, and Polynomial.* has an L1"):
+    with pytest.raises(ValueError, match=r"needs an L2 penalty, and Polynomial.* has an L1"):
         model.fit(X, y).bootstrap(X, y, n=2)
