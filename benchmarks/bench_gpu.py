@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from functools import partial
 
 import cupy
 import numpy as np
@@ -287,6 +288,42 @@ def time_products(X, columns):
     return [milliseconds(call) for call in calls]
 
 
+def bench_groups():
+    """One-hot rows with groups, against interactions that generate the same outputs."""
+    n_rows, n_variables, n_levels = 1_000_000, 12, 10
+    rng = np.random.default_rng(0)
+    levels = rng.integers(n_levels, size=(n_rows, n_variables))
+    X = on_gpu.csr_matrix(
+        sparse.csr_matrix(
+            (
+                np.ones(levels.size),
+                (levels + n_levels * np.arange(n_variables)).ravel(),
+                np.arange(0, levels.size + 1, n_variables),
+            ),
+            shape=(n_rows, n_variables * n_levels),
+        )
+    )
+    print("\n| K | columns | expand ms | matvec ms | rmatvec ms |\n|---|---|---|---|---|")
+    for degree in (2, 3):
+        for name, given in (
+            ("groups", {"groups": [n_levels] * n_variables}),
+            ("interactions", {"interaction_only": True}),
+        ):
+            A = polysparse.PolynomialOperator(X, degree, **given)
+            w, r = cupy.random.random(A.shape[1]), cupy.random.random(A.shape[0])
+            B = polysparse.expand(X, degree, **given)
+            cupy.testing.assert_allclose(A @ w, B @ w, rtol=1e-9, atol=1e-9)
+            del B
+            calls = (
+                partial(polysparse.expand, X, degree, **given),
+                partial(A.matvec, w),
+                partial(A.rmatvec, r),
+            )
+            times = " | ".join(f"{milliseconds(call):.2f}" for call in calls)
+            print(f"| {degree} | {name} | {times} |", flush=True)
+            cupy.get_default_memory_pool().free_all_blocks()
+
+
 def a9a(path):
     from sklearn.datasets import load_svmlight_file
 
@@ -314,7 +351,7 @@ def bench_logistic(data):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="expand,others,products,logistic")
+    parser.add_argument("--only", default="expand,others,products,groups,logistic")
     parser.add_argument("--a9a", help="the file a9a of LIBSVM; without it, there is no fit")
     parser.add_argument("--gigabytes", type=float, default=4, help="of most expansions")
     arguments = parser.parse_args()
@@ -330,6 +367,8 @@ def main():
         bench_others()
     if "products" in which:
         bench_products(arguments.a9a)
+    if "groups" in which:
+        bench_groups()
     if "logistic" in which and arguments.a9a:
         bench_logistic(arguments.a9a)
 
