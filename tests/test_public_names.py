@@ -15,8 +15,9 @@ X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 
 NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
-ObservedPolynomialFeatures PolynomialElasticNet PolynomialFeatures PolynomialGammaRegressor
-PolynomialGammaRegressorCV PolynomialLasso PolynomialLinearSVC PolynomialLinearSVCCV
+ObservedPolynomialFeatures PolynomialElasticNet PolynomialFTRLClassifier PolynomialFTRLRegressor
+PolynomialFeatures PolynomialGammaRegressor PolynomialGammaRegressorCV PolynomialLasso
+PolynomialLinearSVC PolynomialLinearSVCCV
 PolynomialLinearSVR PolynomialLinearSVRCV PolynomialLogisticRegression
 PolynomialLogisticRegressionCV PolynomialOperator PolynomialPoissonRegressor
 PolynomialPoissonRegressorCV PolynomialRidge PolynomialRidgeCV PolynomialTweedieRegressor
@@ -42,6 +43,16 @@ top_terms
 
 # Of models that choose their penalty.
 CHOOSING = "cv plot_scores refit scores_ scoring selection"
+
+# Of models that learn from rows as they come.
+ONLINE = """
+beta calibration_ categorical_features coef_ column_counts_ column_space_ columns degree
+feature_names fit_intercept groups interaction_only intercept_ l1 l2 learner_ learning_rate
+learning_rate_ n_columns n_features_in_ n_jobs n_passes n_samples_pending_ n_samples_seen_
+progressive_loss_ recent_loss_ rows_per_second_ scale_ terms verbose
+contributions fit importance partial_fit plot_importance plot_progress plot_top_terms predict
+progress save to_onnx to_text top_terms
+"""
 
 AMOUNTS = "alpha score warm_start"  # of models of counts and amounts
 
@@ -122,6 +133,11 @@ def instances():
     yield (
         polysparse.PolynomialLinearSVR().fit(X, Y),
         f"{MODEL} C epsilon intercept_scaling warm_start",
+    )
+    yield polysparse.PolynomialFTRLRegressor().fit(X, Y), f"{ONLINE} loss score"
+    yield (
+        polysparse.PolynomialFTRLClassifier().fit(X, Y),
+        f"{ONLINE} classes_ decision_function predict_log_proba predict_proba",
     )
     for plain in (name.removesuffix("CV") for name in NAMES.split() if name.endswith("CV")):
         model = getattr(polysparse, plain)().fit(X, Y)
