@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,7 @@ def top_interactions(
     target : array-like of shape (n_rows,) or (n_rows, n_targets)
         What to score against: a response, the residuals of a model, a gradient. With several
         columns, for example one for each class, the score of an interaction is the largest one.
+        The result has the names of the columns of a DataFrame.
     k : int, default=100
         How many to find. If there are fewer, all that occur are returned.
     degree : int or tuple (min_degree, max_degree), default=2
@@ -167,6 +168,7 @@ def search(
     among: Any = None,
     sample_weight: Any = None,
     feature_names: Any = None,
+    target_names: Sequence[str] | None = None,
     n_jobs: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> TopInteractions:
@@ -190,8 +192,9 @@ def search(
         x, basis, targets, k, (score, min_count), restriction, LongSearch(progress), n_jobs
     )
     has_several = targets.values.shape[1] > 1
+    target_names = names_of_columns(target) if target_names is None else target_names
     return TopInteractions(
-        basis, columns, scores, counts, which if has_several else None, score, names
+        basis, columns, scores, counts, which if has_several else None, score, names, target_names
     )
 
 
@@ -209,6 +212,11 @@ def _stored_features(x: CanonicalCsr) -> tuple[NDArray[np.int64], NDArray[Any]]:
         return np.arange(x.shape[1]), x.indices
     features, indices = np.unique(x.indices, return_inverse=True)
     return features.astype(np.int64), indices.astype(x.indices.dtype)
+
+
+def working_bytes(n_stored: int, n_features: int, n_targets: int, n_threads: int) -> int:
+    """Return the memory that a search takes besides X, whose features all occur."""
+    return n_stored * BYTES_PER_VALUE + n_threads * n_features * (8 + 24 * (n_targets + 2))
 
 
 def _search_rows(
@@ -233,7 +241,7 @@ def _search_rows(
     n_targets = targets.values.shape[1]
     n_threads = threads_for(n_jobs, n_stored * 2 ** min(basis.highest, 10))
     require_memory(
-        n_stored * BYTES_PER_VALUE + n_threads * len(features) * (8 + 24 * (n_targets + 2)),
+        working_bytes(n_stored, len(features), n_targets, n_threads),
         "the search",
         "Drop rare features, use fewer columns of the target, or fewer threads.",
     )
