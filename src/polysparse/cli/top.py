@@ -37,8 +37,9 @@ from polysparse.files.source import Source
 from polysparse.files.targets import require_writable_file
 from polysparse.machine import threads_for
 from polysparse.search.arguments import SCORES
-from polysparse.search.functions import search, working_bytes
+from polysparse.search.functions import search
 from polysparse.search.result import TopInteractions
+from polysparse.search.rows import working_bytes
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
 

@@ -167,15 +167,15 @@ def _standardized(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
     return values / norms
 
 
-def require_products(x: CanonicalCsr, targets: Targets, degree: int) -> None:
-    """Raise ValueError if a score could overflow."""
+def require_products(largest: float, targets: Targets, degree: int) -> None:
+    """Raise ValueError if a score could overflow; `largest` is the largest size of a value."""
     with np.errstate(over="ignore"):
-        largest = np.max(np.abs(x.data), initial=1.0) ** degree
-        total = max(largest, 1.0) * np.abs(targets.values).sum()
-        is_finite = np.isfinite(total) and np.isfinite(largest * largest * len(targets.values))
+        product = np.float64(max(largest, 1.0)) ** degree
+        total = product * np.abs(targets.values).sum()
+        is_finite = np.isfinite(total) and np.isfinite(product * product * len(targets.values))
     if not is_finite:
         raise ValueError(
-            f"X has values up to {np.abs(x.data).max():g}, whose products of degree {degree} "
+            f"X has values up to {largest:g}, whose products of degree {degree} "
             "cannot be summed: scale X, for example with MaxAbsScaler."
         )
 
