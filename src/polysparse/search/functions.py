@@ -203,7 +203,17 @@ def _some_rows(x: CanonicalCsr, rows: NDArray[np.int64]) -> CanonicalCsr:
     return CanonicalCsr(kept.shape, kept.indptr, kept.indices, kept.data, x.is_array)
 
 
-def _stored_features(x: CanonicalCsr) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def require_searchable(x: CanonicalCsr) -> None:
+    """Raise ValueError if the kernels cannot search so many values."""
+    n_stored = len(x.data)
+    if max(n_stored, x.shape[0]) >= MOST_STORED:
+        raise ValueError(
+            f"X has {x.shape[0]:,} rows and {n_stored:,} stored values; fewer than "
+            f"{MOST_STORED:,} can be searched. Search a part of the rows, or drop rare features."
+        )
+
+
+def stored_features(x: CanonicalCsr) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return features, and indices into them: all, unless far more exist than values are stored."""
     if x.shape[1] <= max(2**20, 4 * len(x.data)):
         return np.arange(x.shape[1]), x.indices
@@ -224,12 +234,8 @@ def _search_rows(
     """Return columns, counts, targets and scores; `how` is the score and min_count."""
     x = x.sorted_by_group(basis)
     n_stored = len(x.data)
-    if max(n_stored, x.shape[0]) >= MOST_STORED:
-        raise ValueError(
-            f"X has {x.shape[0]:,} rows and {n_stored:,} stored values; fewer than "
-            f"{MOST_STORED:,} can be searched. Search a part of the rows, or drop rare features."
-        )
-    features, indices = _stored_features(x)
+    require_searchable(x)
+    features, indices = stored_features(x)
     n_targets = targets.values.shape[1]
     n_threads = threads_for(n_jobs, n_stored * 2 ** min(basis.highest, 10))
     require_memory(
