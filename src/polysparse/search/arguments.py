@@ -101,13 +101,13 @@ class Targets:
 
 def as_targets(target: Any, sample_weight: Any, n_rows: int, score: str) -> Targets:
     """Read the target, a column or several, and the weights of rows."""
-    values = _as_numbers(target, "target", n_rows, (1, 2))
+    values = as_numbers(target, "target", n_rows, (1, 2))
     values = values[:, np.newaxis] if values.ndim == 1 else values
     if values.shape[1] == 0:
         raise ValueError("target has no column: at least one is needed.")
     weights, kept = np.empty(0), None
     if sample_weight is not None:
-        weights = _as_numbers(sample_weight, "sample_weight", n_rows, (1,))
+        weights = as_numbers(sample_weight, "sample_weight", n_rows, (1,))
         if (weights < 0).any():
             first = int(np.argmax(weights < 0))
             raise ValueError(
@@ -126,7 +126,7 @@ def as_targets(target: Any, sample_weight: Any, n_rows: int, score: str) -> Targ
     return Targets(np.ascontiguousarray(values), np.ascontiguousarray(weights), kept)
 
 
-def _as_numbers(
+def as_numbers(
     values: Any, name: str, n_rows: int, dimensions: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """Read finite numbers, one or a row of them for each row of X."""

@@ -215,5 +215,5 @@ def search_rows(
         found.targets if has_several else None,
         score,
         names,
-        names_of_columns(target) if target_names is None else target_names,
+        target_names=names_of_columns(target) if target_names is None else target_names,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ class TopInteractions:
     targets: NDArray[np.int64] | None
     score: str
     feature_names: Sequence[str] | None
-    target_names: Sequence[str] | None = None
+    target_names: Sequence[str] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         """Return the number of interactions."""

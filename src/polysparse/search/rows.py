@@ -106,13 +106,8 @@ class RowsInMemory:
         x = self.x if targets.kept is None else self.x.take(targets.kept)
         x = x.sorted_by_group(basis)
         n_stored = len(x.data)
-        if max(n_stored, x.shape[0]) >= MOST_STORED:
-            raise ValueError(
-                f"X has {x.shape[0]:,} rows and {n_stored:,} stored values; fewer than "
-                f"{MOST_STORED:,} can be searched. Search a part of the rows, or drop rare "
-                "features."
-            )
-        features, indices = _stored_features(x)
+        require_searchable(x)
+        features, indices = stored_features(x)
         n_targets = targets.values.shape[1]
         n_threads = threads_for(self.n_jobs, n_stored * 2 ** min(basis.highest, 10))
         require_memory(
@@ -149,7 +144,17 @@ def working_bytes(n_stored: int, n_features: int, n_targets: int, n_threads: int
     return n_stored * BYTES_PER_VALUE + n_threads * n_features * (8 + 24 * (n_targets + 2))
 
 
-def _stored_features(x: CanonicalCsr) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def require_searchable(x: CanonicalCsr) -> None:
+    """Raise ValueError if the kernels cannot search so many values."""
+    n_stored = len(x.data)
+    if max(n_stored, x.shape[0]) >= MOST_STORED:
+        raise ValueError(
+            f"X has {x.shape[0]:,} rows and {n_stored:,} stored values; fewer than "
+            f"{MOST_STORED:,} can be searched. Search a part of the rows, or drop rare features."
+        )
+
+
+def stored_features(x: CanonicalCsr) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return features, and indices into them: all, unless far more exist than values are stored."""
     if x.shape[1] <= max(2**20, 4 * len(x.data)):
         return np.arange(x.shape[1]), x.indices
