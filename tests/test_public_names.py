@@ -5,6 +5,7 @@ What packages call of each other begins with an underscore where it is on a publ
 
 import inspect
 
+import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
@@ -21,8 +22,9 @@ PolynomialLinearSVC PolynomialLinearSVCCV
 PolynomialLinearSVR PolynomialLinearSVRCV PolynomialLogisticRegression
 PolynomialLogisticRegressionCV PolynomialOperator PolynomialPoissonRegressor
 PolynomialPoissonRegressorCV PolynomialRidge PolynomialRidgeCV PolynomialTweedieRegressor
-PolynomialTweedieRegressorCV SelectedPolynomialFeatures TableEncoder TopInteractions expand
-groups_from iter_expand iter_load load load_model plan top_interactions
+PolynomialTweedieRegressorCV SelectedPolynomialFeatures TableEncoder TestedInteractions
+TopInteractions expand groups_from interaction_test iter_expand iter_load load load_model plan
+top_interactions
 """
 
 TRANSFORMER = """
@@ -145,10 +147,13 @@ def instances():
         own = own_attributes(model) - {name, "warm_start"}
         choosing = getattr(polysparse, f"{plain}CV")(cv=[([0, 1], [0, 1])], **{f"{name}s": [1.0]})
         yield choosing.fit(X, Y), " ".join([CHOOSING, f"{name}_ {name}s {name}s_", *own])
+    found = """basis columns counts feature_names score scores targets
+    column_space features names plot to_table tuples"""
+    yield polysparse.top_interactions(X, Y), found
+    pairs = np.array([[a, b] for a in (0.0, 1.0) for b in (0.0, 1.0)] * 3)
     yield (
-        polysparse.top_interactions(X, Y),
-        """basis columns counts feature_names score scores targets
-        column_space features names plot to_table tuples""",
+        polysparse.interaction_test(pairs, np.arange(12.0) % 5, min_count=2, n_null=1),
+        f"{found} bonferroni model n_tested null_maxima p_values resolution significant",
     )
     yield AllColumns(basis), COLUMNS
     yield ChosenColumns(basis, [1]), COLUMNS + " ranks"

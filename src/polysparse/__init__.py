@@ -48,6 +48,9 @@ load_model
     Read a fitted model that was saved.
 top_interactions
     Find the interactions with the largest scores against a target; returns TopInteractions.
+interaction_test
+    Find the interactions with the largest statistics and test whether they are chance; returns
+    TestedInteractions.
 groups_from
     Find the variable that each output of a fitted transformer comes from, as `groups`.
 
@@ -118,6 +121,8 @@ if TYPE_CHECKING:
     from polysparse.operator.polynomial_operator import PolynomialOperator
     from polysparse.search.functions import top_interactions
     from polysparse.search.result import TopInteractions
+    from polysparse.significance.functions import interaction_test
+    from polysparse.significance.result import TestedInteractions
 
 __version__ = _version("polysparse")
 __all__ = [
@@ -148,9 +153,11 @@ __all__ = [
     "PolynomialTweedieRegressorCV",
     "SelectedPolynomialFeatures",
     "TableEncoder",
+    "TestedInteractions",
     "TopInteractions",
     "expand",
     "groups_from",
+    "interaction_test",
     "iter_expand",
     "iter_load",
     "load",
@@ -186,8 +193,10 @@ _LAZY = {
     "PolynomialTweedieRegressorCV": "polysparse.models.cross_validated",
     "SelectedPolynomialFeatures": "polysparse.estimators.selected",
     "TableEncoder": "polysparse.estimators.table_encoder",
+    "TestedInteractions": "polysparse.significance.result",
     "TopInteractions": "polysparse.search.result",
     "groups_from": "polysparse.estimators.grouping",
+    "interaction_test": "polysparse.significance.functions",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
     "load_model": "polysparse.models.loading",

@@ -96,7 +96,7 @@ Searched searched(const Basis& basis, const Matrix& x, const Question& question,
     std::atomic<double> done{0};
     const StopRequest should_stop = stop;
     const bool is_signed = std::ranges::any_of(x.values, [](double v) { return v < 0; });
-    const Searching how{k, least, INT64_MAX, false, n_threads, &should_stop, &done};
+    const Searching how{k, INT64_MAX, false, {least, n_threads, &should_stop, &done}};
     return search(basis, columns, rows, question.scored(is_signed), how, found);
 }
 

@@ -73,6 +73,7 @@ __all__ = [
     "CsrFault",
     "Expansion",
     "OnlineLearner",
+    "ScoreTest",
     "SvmlightFault",
     "SvmlightText",
     "Tally",
@@ -721,8 +722,84 @@ def search(
         progress,
     ):
         return None
+    return _arrays_of(found)
+
+
+def _arrays_of(found: _kernels.Found) -> tuple[Int64s, Int64s, Int64s, NDArray[np.float64]]:
+    """Return columns, numbers of rows, targets and scores."""
     n = found.size
     numbers = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     scores = np.empty(n)
     found.write(*numbers, scores)
     return *numbers, scores
+
+
+class ScoreTest:
+    """Score tests of the columns of a basis, for as many draws of residuals as are needed.
+
+    Parameters
+    ----------
+    basis : Basis
+        Has no terms, and at most `most_members` degrees.
+    rows : tuple of ndarray
+        indptr, indices and data; data are empty if all are 1. They are copied.
+    features : ndarray of int64
+        The feature of each column of the rows.
+    weights : ndarray of float64
+        Weights of the rows in the information; empty if all are 1.
+    least : tuple of float and int
+        The information that a column must have, over its largest squared value, and in how many
+        rows it must be, at least 2.
+    n_threads : int
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        basis: Basis,
+        rows: CsrArrays,
+        features: Int64s,
+        weights: NDArray[np.float64],
+        least: tuple[float, int],
+        n_threads: int,
+    ) -> None:
+        uses = np.ones(len(features), np.uint8)
+        self._test = _kernels.ScoreTest(
+            _native_basis(basis), *rows, features, uses, weights, *least, n_threads
+        )
+        self._n_threads = n_threads
+
+    def find_leaders(
+        self,
+        residuals: NDArray[np.float64],
+        limits: tuple[int, int],
+        progress: Callable[[float], object],
+    ) -> tuple[int, Int64s, Int64s, NDArray[np.float64]] | None:
+        """Return how many columns are tested, and those with the largest statistics.
+
+        These are columns, their numbers of rows and signed roots of their statistics; `limits` are
+        how many to find, and how many more may be held that tie with them but for rounding. None if
+        that are too many, or memory ran out.
+        """
+        found = _kernels.Found()
+        table = residuals.reshape(-1, 1)
+        n_tested = self._test.find_leaders(table, *limits, self._n_threads, progress, found)
+        if n_tested < 0:
+            return None
+        columns, counts, _, scores = _arrays_of(found)
+        return n_tested, columns, counts, scores
+
+    def find_maxima(
+        self,
+        residuals: NDArray[np.float64],
+        excluded: Int64s,
+        progress: Callable[[float], object],
+    ) -> NDArray[np.float64]:
+        """Return the largest statistic of each draw, a column of the residuals.
+
+        Excluded columns, which are in increasing order, are left out.
+        """
+        maxima = np.empty(residuals.shape[1])
+        if not self._test.find_maxima(residuals, excluded, self._n_threads, progress, maxima):
+            raise MemoryError("Memory ran out while simulated targets were scored.")
+        return maxima
