@@ -47,7 +47,7 @@ class TermTable:
         """Return a line for each row: texts to the left, numbers to the right."""
         columns = []
         for name, values in self.columns.items():
-            cells = [name, *map(_as_cell, values)]
+            cells = [name, *map(as_cell, values)]
             width = max(map(len, cells))
             is_text = any(isinstance(value, str) for value in values)
             columns.append([c.ljust(width) if is_text else c.rjust(width) for c in cells])
@@ -57,14 +57,15 @@ class TermTable:
         """Return the table for a notebook."""
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         rows = (
-            "".join(f"<td>{html.escape(_as_cell(value))}</td>" for value in row)
+            "".join(f"<td>{html.escape(as_cell(value))}</td>" for value in row)
             for row in zip(*self.columns.values(), strict=True)
         )
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _as_cell(value: Any) -> str:
+def as_cell(value: Any) -> str:
+    """Return a value of a table as text: one line, six digits."""
     if isinstance(value, float):
         return f"{value:.6g}"
     return as_printable(str(value))
