@@ -47,8 +47,14 @@ def main() -> None:
         command = [sys.executable, HERE / script, "--markdown"]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         print(done.stdout, flush=True)
-        for page in [PAGE, README] if script == IN_README else [PAGE]:
-            page.write_text(with_section(page.read_text(), script, done.stdout, date.today()))
+        write_into(PAGE, script, done.stdout)
+        if script == IN_README:
+            write_into(README, script, done.stdout[done.stdout.index("|") :])  # without versions
+
+
+def write_into(page: Path, script: str, output: str) -> None:
+    """Put the output of a script into its section of a page."""
+    page.write_text(with_section(page.read_text(), script, output, date.today()))
 
 
 def with_section(page: str, script: str, output: str, day: date) -> str:
@@ -56,7 +62,8 @@ def with_section(page: str, script: str, output: str, day: date) -> str:
     section = rf"(<!-- {re.escape(script)} -->\n).*?(<!-- end -->\n)"
     if len(re.findall(section, page, re.DOTALL)) != 1:
         raise ValueError(f"There is no place for {script}: <!-- {script} --> ... <!-- end -->")
-    text = f"\nMeasured on {day}. {output.strip()}\n\n"
+    start = "\n\n" if output.startswith("|") else " "
+    text = f"\nMeasured on {day}.{start}{output.strip()}\n\n"
     return re.sub(section, lambda marks: f"{marks[1]}{text}{marks[2]}", page, flags=re.DOTALL)
 
 

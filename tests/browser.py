@@ -25,7 +25,7 @@ SECONDS = 60  # that an answer may take
 
 @contextmanager
 def open_browser(folder):
-    """Open Chromium with a home of its own; without one, skip, or fail if BROWSER_REQUIRED is set."""
+    """Open Chromium with a home of its own; without one, skip, or fail with BROWSER_REQUIRED."""
     given = os.environ.get("CHROMIUM")
     program = given or next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
