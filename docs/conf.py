@@ -57,6 +57,7 @@ html_math_renderer = "mathml"
 html_context = {"default_mode": "auto"}
 toc_object_entries_show_parents = "hide"
 html_theme_options = {
+    "logo": {"text": "polysparse"},
     "navbar_align": "left",
     "navigation_with_keys": True,
     "show_toc_level": 2,

@@ -15,6 +15,7 @@ PACKAGES = """
 thresholds    numbers that tests lower
 extras        how to install optional libraries
 machine       memory and cores of this process
+notebook      results as HTML
 dispatch      which backend computes, by the type of X
 engine        the compiled kernels: count, fill, observe
 basis         which monomials, in which order
