@@ -147,7 +147,7 @@ def instances():
         own = own_attributes(model) - {name, "warm_start"}
         choosing = getattr(polysparse, f"{plain}CV")(cv=[([0, 1], [0, 1])], **{f"{name}s": [1.0]})
         yield choosing.fit(X, Y), " ".join([CHOOSING, f"{name}_ {name}s {name}s_", *own])
-    found = """basis columns counts feature_names score scores targets
+    found = """basis columns counts feature_names score scores target_names targets
     column_space features names plot to_table tuples"""
     yield polysparse.top_interactions(X, Y), found
     pairs = np.array([[a, b] for a in (0.0, 1.0) for b in (0.0, 1.0)] * 3)
