@@ -23,11 +23,11 @@ def test_it_prints_as_a_table_with_a_note(tested):
     assert lines[1].startswith("b c")
     assert lines[-1] == (
         "15 interactions tested, linear main effects; p is adjusted for all of them, in steps of "
-        "0.05 (19 simulated targets)"
+        "0.05"
     )
     assert len(lines) == 6
     assert "<td>b c</td>" in tested._repr_html_()
-    assert "19 simulated targets" in tested._repr_html_()
+    assert "<p>15 interactions tested" in tested._repr_html_()
 
 
 def test_it_converts_to_a_table(tested):

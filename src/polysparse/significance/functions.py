@@ -126,14 +126,18 @@ def interaction_test(
     >>> import numpy as np
     >>> from polysparse import interaction_test
     >>> rng = np.random.default_rng(0)
-    >>> X = (rng.random((500, 30)) < 0.3).astype(float)
-    >>> odds = 2 * X[:, 4] - X[:, 7] + 3 * X[:, 4] * X[:, 7]
-    >>> y = rng.random(500) < 1 / (1 + np.exp(-odds))
+    >>> X = (rng.random((1000, 30)) < 0.3).astype(float)
+    >>> odds = X[:, 4] - X[:, 7] + 2 * X[:, 4] * X[:, 7]
+    >>> y = rng.random(1000) < 1 / (1 + np.exp(-odds))
     >>> tested = interaction_test(X, y, k=3, n_null=99, random_state=0)
     >>> tested
-    OUT
+    name        score  rows  bonferroni     p
+    x4 x7     3.76146    91   0.0734821  0.05
+    x1 x28   -3.43609    96    0.256722  0.15
+    x15 x20  -3.30972    84    0.406242  0.27
+    435 interactions tested, logistic main effects; p is adjusted for all of them, in steps of 0.01
     >>> tested.significant(0.05).names
-    OUT2
+    ['x4 x7']
     """
     return compute_test(
         X,
