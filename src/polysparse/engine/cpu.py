@@ -748,8 +748,8 @@ class ScoreTest:
     weights : ndarray of float64
         Weights of the rows in the information; empty if all are 1.
     least : tuple of float and int
-        The information that a column must have, over its largest squared value, and in how many
-        rows it must be, at least 2.
+        The information that a column must have, for which `search/residual_scorer.hpp` has units;
+        and in how many rows it must be, at least 2.
     n_threads : int
         Number of threads.
     """
