@@ -16,8 +16,10 @@ from checks import names_in  # noqa: E402
 from inside import lower, set_available_memory  # noqa: E402
 from polysparse import (  # noqa: E402
     PolynomialLogisticRegression,
+    PolynomialPoissonRegressor,
     PolynomialRidge,
     TableEncoder,
+    interaction_test,
     top_interactions,
 )
 from sample_files import INPUTS, X, Y, refused, run  # noqa: E402
@@ -79,6 +81,13 @@ def test_numbers_are_scored_by_residuals_of_a_linear_regression(data, capsys):
     assert raw == columns_of(top_of(y, 5))
 
 
+def test_counts_are_scored_by_residuals_of_a_poisson_regression(data, capsys):
+    counts = np.floor(2 * np.abs(NUMBERS))
+    residuals = counts - PolynomialPoissonRegressor(1 / 120, degree=1).fit(X, counts).predict(X)
+    table = found(capsys, data(counts), "--model", "poisson")
+    assert table == columns_of(top_of(residuals))
+
+
 def test_several_classes_each_have_scores(data, capsys):
     path = data(Y)
     model = PolynomialLogisticRegression(degree=1).fit(X, Y)
@@ -115,11 +124,11 @@ def test_fields_of_libffm_are_groups(tmp_path, capsys):
 def people():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
-        {"job": rng.choice(["cook", "pilot"], 300), "age": rng.integers(18, 60, 300)}
+        {"job": rng.choice(["cook", "pilot"], 800), "age": rng.integers(18, 60, 800)}
     )
-    table["town"] = rng.choice(["here", "there", "far"], 300)
+    table["town"] = rng.choice(["here", "there", "far"], 800)
     is_high = (table["job"] == "pilot") & (table["town"] == "far")
-    table["income"] = np.where(is_high, "high", "low")
+    table["income"] = np.where(is_high ^ (rng.random(800) < 0.15), "high", "low")
     table["amount"] = is_high + 0.001 * table["age"]
     return table
 
@@ -188,6 +197,35 @@ def test_names_of_features(data, tmp_path, capsys):
     assert "x0 is column 1" not in capsys.readouterr().err
 
 
+# ------------------------------------------------------------------------------------- p-values
+
+
+def test_a_test_is_that_of_the_function(data, capsys):
+    y = np.round(NUMBERS, 2)
+    path = data(y)
+    table = found(capsys, path, "--test", 19, "-k", 4, "--degree", 3)
+    assert table == columns_of(interaction_test(X, y, 4, degree=3, n_null=19, random_state=0))
+    assert list(table)[:5] == ["name", "score", "rows", "bonferroni", "p"]
+    assert (table["name"][0], table["p"][0]) == ("x2 x5", 0.05)
+    table = found(capsys, path, "--test", 9, "--seed", 7, "--min-count", 15)
+    how = {"n_null": 9, "random_state": 7, "min_count": 15}
+    assert table == columns_of(interaction_test(X, y, 20, **how))
+
+
+def test_classes_of_a_table_are_tested(tmp_path, capsys):
+    people().to_csv(tmp_path / "people.csv", index=False)
+    options = ["--target", "income", "--drop", "amount,age", "--test", 19, "-k", 2, "--quiet"]
+    run("top", tmp_path / "people.csv", *options)
+    lines = capsys.readouterr().out.splitlines()
+    assert re.match(r"job=\w+ town=far .* 0\.05$", lines[1])
+    assert "logistic main effects; p is adjusted for all of them, in steps of 0.05" in lines[-1]
+
+
+def test_more_than_two_classes_are_not_tested(data, capsys):
+    error = refused(capsys, 1, "top", data(Y), "--model", "logistic", "--test", 9, "--quiet")
+    assert "has 3 classes, and --test is for numbers or two classes" in error
+
+
 # --------------------------------------------------------------------------------------- outputs
 
 
@@ -250,6 +288,10 @@ def test_it_is_drawn(data, tmp_path):
         (["--degree", "3-2"], "--degree 3-2 has nothing to score"),
         (["--hierarchy", "weak"], "--among and --hierarchy only apply together"),
         (["--among", "1"], "--among and --hierarchy only apply together"),
+        (["--seed", "1"], "--seed only applies with --test"),
+        (["--test", "9", "--score", "dot"], "of its own, for all products: leave out --score"),
+        (["--test", "9", "--model", "none"], "leave out --model none"),
+        (["--test", "9", "--degree", "1-2"], "--test is for products of 2 to 5 features"),
         (["--groups", "3,3"], "groups have 6 features in all, but there are 9"),
         (["-o", "top.xls"], "unknown ending. Known are .csv, .parquet, .arrow and .feather"),
         (["--plot", "top.xls"], "unknown ending. Known are .png"),

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from polysparse.files.errors import FileFault
 from polysparse.files.source import Source
 from polysparse.search.arguments import class_indicators
+from polysparse.search.result import TopInteractions
 
-FIRST_MODELS = ("linear", "logistic", "none")
+FIRST_MODELS = ("linear", "logistic", "poisson", "none")
+KINDS = {"linear": "linear", "logistic": "logistic", "poisson": "Poisson"}
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Labels:
         The labels.
     classes : ndarray or None
         The classes in order; None if labels are numbers.
-    model : {"linear", "logistic", "none"}
+    model : {"linear", "logistic", "poisson", "none"}
         The model.
     """
 
@@ -51,10 +53,10 @@ def read_labels(values: NDArray[np.float64] | None, source: Source, model: str |
     if len(distinct) == 1:
         raise FileFault(f"all labels of {source.path} are the same: there is nothing to explain.")
     if source.classes is not None:
-        if model == "linear":
+        if model in ("linear", "poisson"):
             raise FileFault(
                 f"{source.path}: labels are classes such as {source.classes[0]!r}, but --model "
-                "linear is for numbers: leave it out."
+                f"{model} is for numbers: leave it out."
             )
         labels = source.classes[values.astype(np.int64)]
         return Labels(labels, np.unique(labels), model or "logistic")
@@ -63,40 +65,72 @@ def read_labels(values: NDArray[np.float64] | None, source: Source, model: str |
     return Labels(values, None, model or "linear")
 
 
+def require_one_target(labels: Labels, source: Source) -> None:
+    """Raise FileFault for more than two classes, which cannot be tested."""
+    if labels.n_targets > 1:
+        raise FileFault(
+            f"{source.path} has {labels.n_targets:,} classes, and --test is for numbers or two "
+            "classes: test each class against all others, in a file of its own."
+        )
+
+
 def bytes_to_fit(labels: Labels, n_features: int) -> int:
     """Return the memory that vectors of coefficients take in a fit of the first model."""
-    from polysparse.models.logistic import PolynomialLogisticRegression
-    from polysparse.models.ridge import PolynomialRidge
-
     if labels.model == "none":
         return 0
-    model = PolynomialRidge if labels.model == "linear" else PolynomialLogisticRegression
-    return 8 * model._n_vectors * n_features * labels.n_targets
+    n_vectors: int = _make_model(labels, None)._n_vectors
+    return 8 * n_vectors * n_features * labels.n_targets
+
+
+def bytes_of_draws(n_rows: int, n_features: int, n_stored: int, n_threads: int) -> int:
+    """Return the memory that a test takes, besides that of a search."""
+    from polysparse.significance.functions import BYTES_PER_VALUE, MOST_DRAWS, VECTORS_PER_DRAW
+
+    of_each_draw = VECTORS_PER_DRAW * (n_rows + n_features) + n_threads * n_features
+    return BYTES_PER_VALUE * n_stored + 8 * MOST_DRAWS * of_each_draw
 
 
 def residuals_of(X: Any, labels: Labels, n_jobs: int | None) -> tuple[NDArray[Any], str]:
     """Return what products are scored against, and a sentence about it."""
+    for_class = ""
+    target: NDArray[Any] = labels.values
+    if labels.classes is not None:
+        _, target = class_indicators(labels.values)
+        one = f", for class {_names(labels.classes)[1]}"
+        for_class = one if labels.n_targets == 1 else ", for each class"
+    if labels.model == "none":
+        return target, f"scores are against the labels{for_class}."
+    about = (
+        f"scores are against the residuals of a {KINDS[labels.model]} regression on single "
+        f"features{for_class}."
+    )
+    model = _make_model(labels, n_jobs).fit(X, labels.values)
+    if labels.classes is None:
+        return target - model.predict(X), about
+    return target - model.predict_proba(X)[:, -target.shape[1] :], about
+
+
+def _make_model(labels: Labels, n_jobs: int | None) -> Any:
+    """Return a model of single features, with a weak penalty."""
+    from polysparse.models.generalized import PolynomialPoissonRegressor
     from polysparse.models.logistic import PolynomialLogisticRegression
     from polysparse.models.ridge import PolynomialRidge
 
+    if labels.model == "logistic":
+        return PolynomialLogisticRegression(degree=1, n_jobs=n_jobs)
+    if labels.model == "poisson":
+        return PolynomialPoissonRegressor(1 / len(labels.values), degree=1, n_jobs=n_jobs)
+    return PolynomialRidge(degree=1, n_jobs=n_jobs)
+
+
+def test_labels(X: Any, labels: Labels, k: int, **how: Any) -> TopInteractions:
+    """Return the products with the largest statistics, and their p-values."""
+    from polysparse.significance.functions import compute_test
+
     if labels.classes is None:
-        target: NDArray[Any] = labels.values.astype(np.float64)
-        if labels.model == "none":
-            return target, "scores are against the labels."
-        linear = PolynomialRidge(degree=1, n_jobs=n_jobs).fit(X, target)
-        about = "scores are against the residuals of a linear regression on single features."
-        return target - linear.predict(X), about
-    _, target = class_indicators(labels.values)
-    classes = _names(labels.classes)
-    for_class = f"for class {classes[1]}" if labels.n_targets == 1 else "for each class"
-    if labels.model == "none":
-        return target, f"scores are against the labels, {for_class}."
-    logistic = PolynomialLogisticRegression(degree=1, n_jobs=n_jobs).fit(X, labels.values)
-    target -= logistic.predict_proba(X)[:, -target.shape[1] :]
-    return target, (
-        "scores are against the residuals of a logistic regression on single features, "
-        f"{for_class}."
-    )
+        return compute_test(X, labels.values, k, model=labels.model, **how)
+    is_second = labels.values == labels.classes[1]
+    return compute_test(X, is_second.astype(np.float64), k, model="logistic", **how)
 
 
 def _names(classes: NDArray[Any]) -> list[str]:

@@ -19,6 +19,7 @@ from polysparse.cli.options import (
     make_basis,
     parse_count,
     parse_degree,
+    parse_seed,
 )
 from polysparse.cli.pictures import draw_into, require_picture
 from polysparse.cli.progress_bar import ProgressBar
@@ -30,7 +31,16 @@ from polysparse.cli.request import (
     require_room,
     warnings_as_notes,
 )
-from polysparse.cli.residuals import FIRST_MODELS, Labels, bytes_to_fit, read_labels, residuals_of
+from polysparse.cli.residuals import (
+    FIRST_MODELS,
+    Labels,
+    bytes_of_draws,
+    bytes_to_fit,
+    read_labels,
+    require_one_target,
+    residuals_of,
+    test_labels,
+)
 from polysparse.cli.tables import parse_names
 from polysparse.files.results import require_known_ending, write_result
 from polysparse.files.source import Source
@@ -43,6 +53,7 @@ from polysparse.search.rows import working_bytes
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import bytes_of_whole, read_whole
 
+MOST_DEGREES = 5  # of a test
 WAY_OUT_OF_MEMORY = "Search fewer rows, or drop rare features."
 N_DRAWN = 30  # bars of a picture
 N_COPIES = 4  # of the targets: indicators, probabilities, residuals, and these scaled
@@ -78,14 +89,22 @@ def add_to(commands: Any) -> None:
     add(
         "--model",
         choices=FIRST_MODELS,
-        help="score against the residuals of a linear or logistic regression on single features "
-        "(default: logistic if labels are classes, which are texts or two different values, and "
-        "linear otherwise), or none: against the labels, or an indicator of each class",
+        help="score against the residuals of a linear, logistic or Poisson regression on single "
+        "features (default: logistic if labels are classes, which are texts or two different "
+        "values, and linear otherwise), or none: against the labels, or an indicator of each class",
     )
+    add(
+        "--test",
+        metavar="N",
+        type=parse_count,
+        help="test whether products are there by chance, against N simulated targets such as 199: "
+        "p-values are adjusted for all products that were searched. Of numbers, counts or two "
+        "classes; takes up to about N/4 times as long",
+    )
+    add("--seed", metavar="S", type=parse_seed, help="... of the simulated targets (default: 0)")
     add(
         "--score",
         choices=SCORES,
-        default="correlation",
         help="what is large, with z the product and r the target: correlation (default); "
         "normalized, sum(z * r) divided by the norm of z; or dot, sum(z * r), which depends on "
         "the units of features",
@@ -139,6 +158,8 @@ def run(options: argparse.Namespace) -> None:
         with ProgressBar(options.quiet, source.summary.n_rows) as progress:
             X, y = read_whole(source, Resources(options.max_memory, options.jobs, progress))
             labels = read_labels(y, source, options.model)
+            if options.test is not None:
+                require_one_target(labels, source)
             _require_room(options, source, labels)
             with warnings_as_notes(options):
                 progress.start(0, "searching")
@@ -160,6 +181,7 @@ def _require_sensible(options: argparse.Namespace) -> None:
     options.degree = low, high
     if (options.among is None) != (options.hierarchy is None):
         raise Misuse("--among and --hierarchy only apply together: give both or neither.")
+    _require_testable(options)
     files = {"--output": options.output, "--plot": options.plot}
     if options.output is not None:
         require_writable_file(options.output, force=options.force, sources=[options.input])
@@ -170,6 +192,26 @@ def _require_sensible(options: argparse.Namespace) -> None:
         require_picture(options.plot, force=options.force, sources=[options.input])
         if files["--output"] == files["--plot"]:
             raise Misuse("--plot and --output name the same file.")
+
+
+def _require_testable(options: argparse.Namespace) -> None:
+    """Raise Misuse for options that do not apply to a test, or only to one."""
+    if options.test is None:
+        if options.seed is not None:
+            raise Misuse("--seed only applies with --test.")
+        return
+    for flag, is_given in (
+        ("--score", options.score is not None),
+        ("--among", options.among is not None),
+        ("--model none", options.model == "none"),
+    ):
+        if is_given:
+            raise Misuse(f"--test has a statistic of its own, for all products: leave out {flag}.")
+    if options.degree[0] < 2 or options.degree[1] > MOST_DEGREES:
+        raise Misuse(
+            f"--test is for products of 2 to {MOST_DEGREES} features: give --degree K, or LOW-HIGH "
+            "from 2."
+        )
 
 
 def _feature_names(options: argparse.Namespace, source: Source) -> list[str] | None:
@@ -191,6 +233,8 @@ def _require_room(
         1 if labels is None else labels.n_targets,
     )
     searching = working_bytes(n_stored, min(n_features, n_stored), n_targets, n_threads)
+    if options.test is not None:
+        searching += bytes_of_draws(summary.n_rows, n_features, n_stored, n_threads)
     fitting = 0 if labels is None else bytes_to_fit(labels, n_features)
     targets = 8 * N_COPIES * summary.n_rows * n_targets
     require_room(
@@ -210,23 +254,29 @@ def _search(
     progress: ProgressBar,
 ) -> TopInteractions:
     """Return the products with the largest scores."""
+    how: dict[str, Any] = {
+        "degree": options.degree,
+        "interaction_only": options.interaction_only,
+        "min_count": min(options.min_count, X.shape[0]),
+        "groups": groups,
+        "feature_names": names,
+        "n_jobs": options.jobs,
+        "progress": partial(progress.set_fraction, text="searching"),
+    }
+    if options.test is not None:
+        seed = 0 if options.seed is None else options.seed
+        return test_labels(X, labels, options.k, n_null=options.test, random_state=seed, **how)
     target, about = residuals_of(X, labels, options.jobs)
     print_note(about, options)
     return search(
         X,
         target,
         options.k,
-        degree=options.degree,
-        interaction_only=options.interaction_only,
-        score=options.score,
-        min_count=min(options.min_count, X.shape[0]),
-        groups=groups,
+        score=options.score or "correlation",
         hierarchy=options.hierarchy,
         among=options.among and [_as_feature(each, names) for each in options.among],
-        feature_names=names,
         target_names=labels.target_names,
-        n_jobs=options.jobs,
-        progress=partial(progress.set_fraction, text="searching"),
+        **how,
     )
 
 
