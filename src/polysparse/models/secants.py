@@ -27,6 +27,7 @@ NOTHING_NEW = 1e-20  # the share of a squared norm that is a rounding error
 # curvature is not explained by later ones, a secant is left out.
 N_RECENT, MOST_DRIFT, CONSISTENT = 50, 0.3, 1e-2
 
+ROUNDED = 1e-9  # the share of a squared gradient that is never known to be explained by secants
 SINGULAR = 1e-12  # the ratio of eigenvalues that is a rounding error
 
 _CHUNK = 2**13  # columns that are rotated at a time
@@ -184,7 +185,7 @@ def least_gap(inner: Table, of_excesses: Table, along: Vector, square: float) ->
     white[np.diag_indices_from(white)] += 1
     parts = np.einsum("ij,j->i", whiten, along)[:, np.newaxis]
     divide_by_root(white, parts)
-    return max(square - float(np.einsum("ij,ij->", parts, parts)), 0.0) / 2
+    return max(square - float(np.einsum("ij,ij->", parts, parts)), ROUNDED * square) / 2
 
 
 def _dot(a: Vector, b: Vector) -> float:
