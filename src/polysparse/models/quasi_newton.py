@@ -39,12 +39,18 @@ HIDDEN = 16 * EPS  # rounding may hide a decrease of this fraction of the value
 
 
 def secants_of(at: Any) -> Secants | None:
-    """Return a model of the Hessian without secants; None if it is not worth its memory."""
+    """Return a model of the Hessian; None if it is not worth its memory.
+
+    It has the secants of the last fit along a path, or none.
+    """
+    factors, memory = at.penalty.factors, at.losses.memory
+    if memory is not None and memory.secants is not None:
+        known: Secants | None = memory.recall(1.0 if factors is None else factors)
+        return known
     n = at.w.size
     capacity = min(MOST_VECTORS, MOST_BYTES // (8 * max(n, 1)))
     if capacity < FEWEST_VECTORS:
         return None
-    factors = at.penalty.factors
     if at.losses.rows.describe()[0] < MANY_COLUMNS * n:
         return Secants(np.ones(n) if factors is None else factors, 1.0, capacity)
     penalty = 1.0 if factors is None else factors
@@ -76,6 +82,8 @@ def descend(at: Any, max_iter: int, report: Report) -> tuple[int, End | None]:
         if is_trusted and -slope / 2 <= at.tol * at.value and secants.gap() <= at.tol * at.value:
             if at.is_known(path):
                 is_done = is_small(secants.gap(), at.rounding, at.tol, at.value)
+                if at.losses.memory is not None and is_done:
+                    at.losses.memory.secants = secants
                 return _iterations(n_steps), "converged" if is_done else None
             at.refresh()
             path = np.abs(at.w)

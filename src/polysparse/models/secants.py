@@ -8,6 +8,8 @@ costs nothing. All sums are in a fixed order; BLAS is not used for long vectors,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
@@ -29,6 +31,7 @@ N_RECENT, MOST_DRIFT, CONSISTENT = 50, 0.3, 1e-2
 SINGULAR = 1e-12  # the ratio of eigenvalues that is a rounding error
 
 _CHUNK = 2**13  # columns that are rotated at a time
+_FEW = 2**9  # columns that fit a cache, with all vectors
 
 
 class Secants:
@@ -149,6 +152,31 @@ class Secants:
         divide_by_root(inner, parts)
         return max(_dot(x, x) - float(np.einsum("ij,ij->", parts, parts)), 0.0) / least / 2
 
+    def reweight(self, factor: float, penalty: Vector | float) -> None:
+        """Let the losses count `factor` times as much, beside the same penalty.
+
+        `penalty` is the diagonal of its Hessian. What it adds to a change of gradients is known,
+        but for a part outside of the vectors, which is ignored. Without it, changes and curvatures
+        are multiplied.
+        """
+        vectors, k, n = self.basis[: self.size], self.n_secants, len(self.known)
+        own = np.zeros((self.capacity, self.capacity))
+        scale = penalty / self.roots**2
+        for start in range(0, len(scale), _FEW):
+            part = vectors[:, start : start + _FEW]
+            weighted = part * scale[start : start + _FEW]
+            own[: self.size, : self.size] += np.einsum("ic,jc->ij", part, weighted)
+        along = np.diag(own)
+        self.known = factor * self.known - (factor - 1) * along[:n]
+        mean = float(along.sum()) / max(self.size, 1)
+        self.typical = factor * self.typical - (factor - 1) * mean
+        s = self.steps[:k]
+        self.changes[:k] = factor * self.changes[:k] - (factor - 1) * np.einsum("ij,jk->ik", s, own)
+        y = self.changes[:k]
+        self.products[:k, :k] = np.triu(np.einsum("ic,jc->ij", s, y))
+        self.of_changes[0, :k, :k] = np.einsum("ic,jc->ij", y[:, :n] / self.known, y[:, :n])
+        self.of_changes[1, :k, :k] = np.einsum("ic,jc->ij", y[:, n:], y[:, n:])
+
     def _restart(self) -> None:
         """Forget half of the vectors, where curvatures are closest to the typical one."""
         k = self.size
@@ -174,6 +202,29 @@ class Secants:
         )
         self.n_secants = 0
         self.steps[:], self.changes[:] = 0, 0
+
+
+@dataclass
+class Memory:
+    """What a fit leaves to the next one along a path of penalties, which starts where it ended.
+
+    Attributes
+    ----------
+    secants : Secants or None
+        The secants, or None if quasi-Newton steps did not reach the end.
+    factor : float
+        How many times as much the losses count in the next fit.
+    """
+
+    secants: Secants | None = None
+    factor: float = 1.0
+
+    def recall(self, penalty: Vector | float) -> Secants | None:
+        """Return the secants of the next fit, whose penalty has this diagonal; forget them here."""
+        secants, self.secants = self.secants, None
+        if secants is not None:
+            secants.reweight(self.factor, penalty)
+        return secants
 
 
 def _dot(a: Vector, b: Vector) -> float:
