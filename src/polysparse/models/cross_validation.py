@@ -35,8 +35,8 @@ from polysparse.models.secants import Memory
 from polysparse.models.solution import End
 from polysparse.models.splits import HeldOutScorer, Split, splits_of
 
-# The steps of a fit whose secants the next one takes, and the coordinates of vectors for each output
-# of a product with the expansion.
+# The steps of a fit whose secants the next one takes, and how many coordinates its vectors may have
+# for each output of a product with the expansion.
 MANY_SECANTS, SHORT = 20, 1.0
 
 OWN = {"cv": None, "scoring": None, "selection": "best", "refit": True}  # parameters, defaults
