@@ -38,7 +38,7 @@ from polysparse import (
     load_model,
 )
 from polysparse.models import cross_validation
-from polysparse.models.secants import Memory
+from polysparse.models.quasi_newton import Memory
 
 X = random_csr(90, 4, 0.6)
 NUMBERS = numbers_for(X)

@@ -64,7 +64,7 @@ def test_it_prints_as_a_table(top):
     assert lines[0].split() == ["name", "score", "rows"]
     assert len(lines) == 7
     assert lines[1].startswith(top.names[0])
-    assert f"<td>{top.names[0]}</td>" in top._repr_html_()
+    assert f">{top.names[0]}</td>" in top._repr_html_()
     table = top.to_table()
     assert list(table) == ["name", "score", "rows", "features", "column"]
     assert list(table["column"]) == top.columns.tolist()
@@ -77,6 +77,13 @@ def test_several_targets_are_named():
     one = top_interactions(X, Y, 4)
     np.testing.assert_array_equal(one.columns, top.columns)
     np.testing.assert_array_equal(one.scores * -2, top.scores)
+
+
+def test_targets_of_a_table_have_its_names():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    top = top_interactions(X, pd.DataFrame({"sales": Y, "visits": -2 * Y}), 4)
+    assert list(top.to_table()["target"]) == ["visits"] * 4
+    assert repr(top).splitlines()[1].split()[-3] == "visits"
 
 
 def test_it_can_be_pickled(top):

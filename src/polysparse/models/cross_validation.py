@@ -31,7 +31,7 @@ from polysparse.models.choosing import SELECTIONS, Choice, Penalties
 from polysparse.models.columns import require_memory_for
 from polysparse.models.fitting import fit, open_rows, prepare, set_solution, solve
 from polysparse.models.local_rows import LocalRows
-from polysparse.models.secants import Memory
+from polysparse.models.quasi_newton import Memory
 from polysparse.models.solution import End
 from polysparse.models.splits import HeldOutScorer, Split, splits_of
 
@@ -212,11 +212,10 @@ class _Path:
     the Hessian. Otherwise it starts further along the line through the last two solutions, as a
     function of the logarithm of the penalty.
 
-    With 10 values of C from 1e-4 to 3, fits to a split of a9a at degree 2 took 704 passes from 0,
-    532 from where the last two solutions lead, and 302 with the secants of the last. For 6,513
-    rows of agaricus, whose fits take 10 passes each, secants would take 127 passes instead of 95;
-    with 20,000 rows of 12 ones, 300 features and 45,450 columns 181 instead of 262, but half as
-    much time again.
+    With 10 values of C from 1e-4 to 3, fits to a split of a9a at degree 2 took 586 passes from 0,
+    430 from where the last two solutions lead, and 260 with the secants of the last. Where fits take
+    few steps, as on agaricus, secants did not help; nor did they save time where vectors are long:
+    with 20,000 rows of 12 ones, 300 features and 45,450 columns.
     """
 
     def __init__(self, name: str) -> None:
@@ -229,11 +228,11 @@ class _Path:
         names = ("coef_", "intercept_", "column_space_", "classes_")
         fitted = {name: getattr(model, name) for name in names if hasattr(model, name)}
         self.last = [*self.last[-1:], (getattr(model, self.name), fitted)]
-        secants = self.memory.secants
-        if secants is not None:
+        if self.memory.model is not None:
+            secants, _ = self.memory.model
             is_short = secants.basis.size <= SHORT * rows.n_outputs
             if secants.n_secants < MANY_SECANTS or not is_short:
-                self.memory.secants = None
+                self.memory.model = None
 
     def next_start(self, model: Any) -> dict[str, Any]:
         """Return fitted attributes to start from with the penalty of a model, and the memory.
@@ -246,10 +245,10 @@ class _Path:
         penalty, newer = self.last[-1]
         factor = getattr(model, self.name) / penalty if penalty else np.inf
         self.memory.factor = factor if self.name == "C" else 1 / factor if factor else np.inf
-        if self.memory.secants is not None and np.isfinite(self.memory.factor):
+        if self.memory.model is not None and np.isfinite(self.memory.factor):
             self.last = self.last[-1:]
             return newer | found
-        self.memory.secants = None
+        self.memory.model = None
         return self._further(model) | found
 
     def _further(self, model: Any) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class Losses(Objective):
         The losses at the current coefficients.
     intercept : float, or ndarray of float64 of shape (n_scores,)
         The intercept there.
-    memory : secants.Memory or None
+    memory : quasi_newton.Memory or None
         What the last fit along a path of penalties left to this one.
     """
 
