@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from polysparse.tables.columns import is_number
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import EncodingOptions
 from polysparse.tables.variables import CategoricalVariable
@@ -127,7 +128,7 @@ def doubts(encoding: TableEncoding, how: TableReading, n_rows: int) -> Iterator[
 def _doubts_of(name: str, levels: Sequence[str], n_rows: int) -> Iterator[str]:
     some = levels[:: -(-len(levels) // LOOKED_AT)]
     n_alike = sum(_LIKE_NUMBER.fullmatch(level) is not None for level in some)
-    cause = next((level for level in levels if not _is_number(level)), None)
+    cause = next((level for level in levels if not is_number(level)), None)
     if cause is not None and n_alike >= MOST_NUMBERS * len(some):
         yield (
             f"column {name!r} is text because of values such as {cause!r}, but most of its values "
@@ -139,11 +140,3 @@ def _doubts_of(name: str, levels: Sequence[str], n_rows: int) -> Iterator[str]:
             f"column {name!r} has {len(levels):,} levels in {n_rows:,} rows: if it names rows, "
             f'leave it out with drop="{name}".'
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
