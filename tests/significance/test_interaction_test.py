@@ -90,6 +90,10 @@ def test_it_is_what_dense_linear_algebra_gives(kind, model):
         )
         degrees = degree if isinstance(degree, tuple) else (2, degree)
         require_same(X, y, model, tested, **given | {"degree": degrees})
+        few = interaction_test(X, y, 1, n_null=9, model=model, random_state=0, **given)
+        np.testing.assert_allclose(few.null_maxima, tested.null_maxima, rtol=1e-7)
+        assert few.n_tested == tested.n_tested
+        np.testing.assert_array_equal(few.p_values, tested.p_values[:1])
 
 
 @loop_over("kind", ("binary", "signed"))
