@@ -189,8 +189,8 @@ def test_conjugate_gradients_project_as_a_factor_does(model, monkeypatch):
     other = interaction_test(X, y, 8, n_null=9, model=model, random_state=0)
     np.testing.assert_array_equal(exact.columns, other.columns)
     scale = exact.scores[0] / other.scores[0]
-    assert abs(scale - 1) < (0.02 if model == "linear" else 1e-7)  # the rank is estimated
-    np.testing.assert_allclose(exact.scores, scale * other.scores, rtol=1e-6)
+    assert abs(scale - 1) < (0.02 if model == "linear" else 1e-5)  # the rank is estimated
+    np.testing.assert_allclose(exact.scores, scale * other.scores, rtol=1e-5)
 
 
 @loop_over("model", MODELS)
