@@ -25,6 +25,7 @@ SCRIPTS = [
         "losses",
         "solvers",
         "bootstrap",
+        "online",
         "ridge",
         "cv",
         "sparse",

@@ -112,11 +112,9 @@ class Scaling:
             steps[b] = self.step
             begin = end
 
-    def _with_new(
-        self, indices: NDArray[Any], values: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _with_new(self, indices: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scale of each value: that of the first value, if the feature is new."""
-        largest = self.largest[indices]
+        largest: NDArray[np.float64] = self.largest[indices]
         is_new = np.flatnonzero(largest == 0)
         if len(is_new):
             features, first = np.unique(indices[is_new], return_index=True)
