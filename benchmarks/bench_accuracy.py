@@ -214,7 +214,8 @@ def main() -> None:
 NOTES = """\
 `a9a` is UCI Adult as 14 categorical variables (32,561 training and 16,281 test rows). `clicks` is
 generated: 8 variables with 553 levels; three pairs of variables matter. The two models of pairs
-have the C that cross-validation chose, which is not timed; the others have their defaults. Fits use one thread."""
+have the C that cross-validation chose, which is not timed; the others have their defaults. All fits
+use one thread."""
 
 
 if __name__ == "__main__":

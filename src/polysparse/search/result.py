@@ -20,9 +20,9 @@ from polysparse.display.tables import TermTable, as_table
 class TopInteractions:
     """Interactions with the largest scores, the largest first.
 
-    It prints as a table. Give it as `columns` to `expand`, `iter_expand`, `PolynomialOperator`,
-    `PolynomialFeatures` or a model to use these interactions only: their columns are then in the
-    order of the expansion, not in that of the scores.
+    It prints as a table. To use only these interactions, pass it as `columns` to `expand`,
+    `iter_expand`, `PolynomialOperator`, `PolynomialFeatures` or a model. Columns are then in the
+    order of the expansion, not of the scores.
 
     Attributes
     ----------
