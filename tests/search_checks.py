@@ -75,3 +75,13 @@ def random_rows(rng, n_rows, n_features, kind, density=0.4):
 
 def as_csr(X):
     return sparse.csr_array(X)
+
+
+def require_same(found, expected):
+    """Check that two results are the same, bit for bit."""
+    assert found.basis == expected.basis
+    np.testing.assert_array_equal(found.columns, expected.columns)
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    assert found.scores.tobytes() == expected.scores.tobytes()
+    np.testing.assert_array_equal(found.targets, expected.targets)
+    assert found.names == expected.names

@@ -27,6 +27,8 @@ PolynomialPoissonRegressor, PolynomialGammaRegressor, PolynomialTweedieRegressor
     Regression of counts and of amounts, with exposures.
 PolynomialLinearSVC, PolynomialLinearSVR
     Support vector machines with squared losses, for classes and for numbers.
+PolynomialFTRLClassifier, PolynomialFTRLRegressor
+    Models that learn from rows as they come.
 PolynomialRidgeCV, PolynomialLogisticRegressionCV
 PolynomialPoissonRegressorCV, PolynomialGammaRegressorCV, PolynomialTweedieRegressorCV
 PolynomialLinearSVCCV, PolynomialLinearSVRCV
@@ -46,6 +48,9 @@ load_model
     Read a fitted model that was saved.
 top_interactions
     Find the interactions with the largest scores against a target; returns TopInteractions.
+interaction_test
+    Find the interactions with the largest statistics and test whether they are chance; returns
+    TestedInteractions.
 groups_from
     Find the variable that each output of a fitted transformer comes from, as `groups`.
 
@@ -107,11 +112,17 @@ if TYPE_CHECKING:
     )
     from polysparse.models.loading import load_model
     from polysparse.models.logistic import PolynomialLogisticRegression
+    from polysparse.models.online.estimators import (
+        PolynomialFTRLClassifier,
+        PolynomialFTRLRegressor,
+    )
     from polysparse.models.ridge import PolynomialRidge
     from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
     from polysparse.operator.polynomial_operator import PolynomialOperator
     from polysparse.search.functions import top_interactions
     from polysparse.search.result import TopInteractions
+    from polysparse.significance.functions import interaction_test
+    from polysparse.significance.result import TestedInteractions
 
 __version__ = _version("polysparse")
 __all__ = [
@@ -121,6 +132,8 @@ __all__ = [
     "MonomialBasis",
     "ObservedPolynomialFeatures",
     "PolynomialElasticNet",
+    "PolynomialFTRLClassifier",
+    "PolynomialFTRLRegressor",
     "PolynomialFeatures",
     "PolynomialGammaRegressor",
     "PolynomialGammaRegressorCV",
@@ -140,9 +153,11 @@ __all__ = [
     "PolynomialTweedieRegressorCV",
     "SelectedPolynomialFeatures",
     "TableEncoder",
+    "TestedInteractions",
     "TopInteractions",
     "expand",
     "groups_from",
+    "interaction_test",
     "iter_expand",
     "iter_load",
     "load",
@@ -157,6 +172,8 @@ _LAZY = {
     "InteractionTransformer": "polysparse.estimators.interactions",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialElasticNet": "polysparse.models.elastic_net",
+    "PolynomialFTRLClassifier": "polysparse.models.online.estimators",
+    "PolynomialFTRLRegressor": "polysparse.models.online.estimators",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialGammaRegressor": "polysparse.models.generalized",
     "PolynomialGammaRegressorCV": "polysparse.models.cross_validated",
@@ -176,8 +193,10 @@ _LAZY = {
     "PolynomialTweedieRegressorCV": "polysparse.models.cross_validated",
     "SelectedPolynomialFeatures": "polysparse.estimators.selected",
     "TableEncoder": "polysparse.estimators.table_encoder",
+    "TestedInteractions": "polysparse.significance.result",
     "TopInteractions": "polysparse.search.result",
     "groups_from": "polysparse.estimators.grouping",
+    "interaction_test": "polysparse.significance.functions",
     "iter_load": "polysparse.files.store",
     "load": "polysparse.files.store",
     "load_model": "polysparse.models.loading",

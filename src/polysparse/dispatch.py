@@ -89,6 +89,12 @@ class Backend(Protocol):
         """Return a ColumnTally of the columns of a basis that occur in X."""
         ...
 
+    def top_interactions(
+        self, X: Any, target: Any, k: int, *, degree: Any, n_jobs: int | None, **how: Any
+    ) -> Any:
+        """Return a TopInteractions of single features and pairs."""
+        ...
+
     def open_rows(
         self, model: Any, X: Any, y: Any, sample_weight: Any, offset: Any = None
     ) -> AbstractContextManager[Any]:
@@ -158,6 +164,17 @@ def require_in_memory(X: Any) -> None:
     if container is not None:
         raise TypeError(
             f"X is {container.is_what}; this function needs it in memory. Call {container.way_out}."
+        )
+
+
+def require_degree(X: Any, degree: tuple[int, int], highest: int) -> None:
+    """Raise ValueError if a degree that is searched row by row is given for X out of memory."""
+    container = _container_of(X)
+    if container is not None and degree[1] > highest:
+        raise ValueError(
+            f"degree={degree!r} is searched prefix by prefix, which needs X in memory, but X is "
+            f"{container.is_what}. Search up to degree={highest} there, and higher degrees among "
+            f"the features of the best; or call {container.way_out}."
         )
 
 

@@ -79,6 +79,13 @@ def test_several_targets_are_named():
     np.testing.assert_array_equal(one.scores * -2, top.scores)
 
 
+def test_targets_of_a_table_have_its_names():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    top = top_interactions(X, pd.DataFrame({"sales": Y, "visits": -2 * Y}), 4)
+    assert list(top.to_table()["target"]) == ["visits"] * 4
+    assert repr(top).splitlines()[1].split()[-3] == "visits"
+
+
 def test_it_can_be_pickled(top):
     other = pickle.loads(pickle.dumps(top))
     assert repr(other) == repr(top)

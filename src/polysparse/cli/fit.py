@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +43,11 @@ from polysparse.cli.request import (
     open_input,
     open_like,
     print_dropped,
-    print_note,
     print_notes,
     read_vocabulary,
+    require_labels,
+    require_room,
+    warnings_as_notes,
 )
 from polysparse.cli.tables import table_reading
 from polysparse.files.errors import FileFault
@@ -57,7 +57,7 @@ from polysparse.files.source import Source
 from polysparse.files.table_reading import TableReading
 from polysparse.files.targets import require_not_held, require_writable_file
 from polysparse.files.vocabulary import BASE, Vocabulary
-from polysparse.machine import format_bytes, require_memory, require_within
+from polysparse.machine import format_bytes
 from polysparse.stream.resources import Resources
 from polysparse.stream.scores import score_classes, score_regression
 from polysparse.stream.whole import bytes_of_whole, read_whole
@@ -67,6 +67,9 @@ from polysparse.tables.variables import CategoricalVariable
 KINDS = ["logistic", "ridge", "lasso", "elastic-net", "poisson", "gamma", "tweedie", "svc", "svr"]
 WITH_CLASSES = ("logistic", "svc")
 WITH_EXPOSURE = ("poisson", "gamma", "tweedie")
+WAY_OUT_OF_MEMORY = (
+    "Fit to fewer rows, or to fewer columns: --observed, --hashed, a lower --degree."
+)
 
 # Options that only some models have: flag, name, models.
 OWN_OPTIONS = (
@@ -181,7 +184,7 @@ def run(options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         source = open_input(options, vocabulary)
         stack.callback(source.close)
-        _require_labels(source, "fit a model to")
+        require_labels(source, "fit a model to")
         offsets = offsets_of(options, source)
         test, names = None, None
         if options.test is not None:
@@ -226,20 +229,6 @@ def _draw(path: Path, file: ModelFile, model: Any) -> None:
     draw({name: list(names[name]) for name in names}, path, by_group=by_group)
 
 
-def _require_labels(source: Source, what_for: str) -> None:
-    if source.summary.n_rows == 0:
-        raise FileFault(f"{source.path} has no rows to {what_for}.")
-    if not source.summary.has_labels:
-        if source.is_table:
-            raise Misuse(
-                f"{source.path} is a table: give the column with its labels, --target NAME."
-            )
-        raise FileFault(
-            f"{source.path} has no labels to {what_for}: they are the first number of a line of "
-            "svmlight text, or the column 'label' of Parquet."
-        )
-
-
 def _open_test(options: argparse.Namespace, source: Source) -> Source:
     """Open the test data, before anything takes long."""
     n_features = source.summary.n_features
@@ -249,7 +238,7 @@ def _open_test(options: argparse.Namespace, source: Source) -> Source:
     like = options.test, options, source.path, n_features, zero_based, str(source.path)
     test = open_like(*like, fields, source.table, has_classes)
     try:
-        _require_labels(test, "test a model on")
+        require_labels(test, "test a model on")
     except BaseException:
         test.close()
         raise
@@ -270,7 +259,8 @@ def _fit(
     from polysparse.models.saving import as_file
 
     n_bytes = bytes_of_whole(source)
-    _require_room(options, n_bytes, f"{source.path}, all of which a fit keeps in memory,")
+    whole = f"{source.path}, all of which a fit keeps in memory,"
+    require_room(options, n_bytes, whole, WAY_OUT_OF_MEMORY)
     basis = basis_arguments(options, source.groups, feature_names)
     if vocabulary is None:
         _require_basis(options, source, feature_names)
@@ -286,9 +276,10 @@ def _fit(
     what, n_copies = f"IN and {n_vectors} vectors of {n_columns:,} coefficients", 1
     if options.cv is not None:
         what, n_copies = f"IN, a copy of its rows for --cv, and {what[7:]}", 2
-    _require_room(options, n_copies * n_bytes + 8 * n_vectors * n_columns, what)
+    needed = n_copies * n_bytes + 8 * n_vectors * n_columns
+    require_room(options, needed, what, WAY_OUT_OF_MEMORY)
     more = {} if offsets is None else {"offset": offsets.take(X.shape[0])}
-    with _solver_output(options):
+    with warnings_as_notes(options), redirect_stdout(sys.stderr):
         model.fit(X, labels, **more)
     if source.table is not None:
         model.set_params(categorical_features=_categorical_features(options, source.table))
@@ -308,14 +299,6 @@ def _require_basis(
         names=feature_names,
         is_indexed=options.hashed is None,
     )
-
-
-def _require_room(options: argparse.Namespace, needed: int, what: str) -> None:
-    """Raise MemoryError if so many bytes are more than --max-memory, or than are available."""
-    way_out = "Fit to fewer rows, or to fewer columns: --observed, --hashed, a lower --degree."
-    require_within(options.max_memory, needed, f"{what} would need", way_out)
-    if options.max_memory is None:
-        require_memory(needed, what, way_out)
 
 
 def _as_labels(
@@ -414,16 +397,6 @@ def _columns(
     limits = {"min_count": options.min_count or 1, "max_columns": options.max_columns}
     poly = ObservedPolynomialFeatures(**basis, **limits).fit(X)
     return poly, poly.n_output_features_
-
-
-@contextmanager
-def _solver_output(options: argparse.Namespace) -> Iterator[None]:
-    """Print the output of a solver on standard error, and its warnings as notes."""
-    with warnings.catch_warnings(record=True) as caught, redirect_stdout(sys.stderr):
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        print_note(" ".join(str(warning.message).split()), options)
 
 
 # ------------------------------------------------------------------------------------- messages

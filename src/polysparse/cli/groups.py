@@ -14,7 +14,7 @@ _FORMS = (
 )
 
 
-def add_groups(parser: argparse.ArgumentParser) -> None:
+def add_groups(parser: argparse.ArgumentParser, *, has_terms: bool = True) -> None:
     """Add the options on groups of columns and on terms."""
     add = parser.add_argument_group(
         "groups",
@@ -28,6 +28,9 @@ def add_groups(parser: argparse.ArgumentParser) -> None:
         "user=1000,item=500, or a file with a label per line, one for each column; an empty line "
         "is a column that is not in a group",
     )
+    if not has_terms:
+        parser.set_defaults(terms=None)
+        return
     add(
         "--terms",
         metavar="TERM",

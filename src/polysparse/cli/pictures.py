@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,15 @@ def require_picture(path: Path, *, force: bool, sources: Sequence[str]) -> None:
 
 def draw(table: dict[str, list[Any]], path: Path, *, by_group: bool) -> None:
     """Draw a table of groups as a heat map, or one of terms as bars."""
-    from polysparse.display.plotting import draw_importance, draw_terms, require_matplotlib
+    from polysparse.display.plotting import draw_importance, draw_terms
 
-    draw_table = draw_importance if by_group else draw_terms
-    figure = draw_table(table, make_figure=require_matplotlib("matplotlib.figure").Figure).figure
+    draw_into(path, partial(draw_importance if by_group else draw_terms, table))
+
+
+def draw_into(path: Path, draw_axes: Callable[..., Any]) -> None:
+    """Write what `draw_axes(make_figure=...)` draws, which returns axes, into a picture."""
+    from polysparse.display.plotting import require_matplotlib
+
+    figure = draw_axes(make_figure=require_matplotlib("matplotlib.figure").Figure).figure
     with replacing(path) as file:
         figure.savefig(file, format=path.suffix[1:], dpi=160)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
-from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms
+from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms, top
 from polysparse.cli.options import Misuse
 from polysparse.cli.parser import Parser
 from polysparse.cli.streams import usable_streams
@@ -47,6 +47,8 @@ examples:
       any number of products in 4,194,304 columns, with nothing to learn
   polysparse names train --columns 17,4711
       which products are in two of its columns
+  polysparse top train.svmlight --degree 3 -k 50 --min-count 20 --plot top.svg
+      the 50 products of up to 3 features that matter most beyond the features alone
   polysparse fit train.svmlight -o model.npz --model logistic -C 0.1 --test test.svmlight
       a model on all products, without storing them
   polysparse fit train.svmlight -o pairs.npz --groups user=1000,item=500 --terms user:item
@@ -137,6 +139,6 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=version("polysparse"))
     commands = parser.commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (plan, expand, names, rank, fit, predict, terms, paper):
+    for command in (plan, expand, names, rank, top, fit, predict, terms, paper):
         command.add_to(commands)
     return parser

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ from polysparse.files.opening import is_table, open_source
 from polysparse.files.source import Source
 from polysparse.files.table_reading import TableReading
 from polysparse.files.vocabulary import Vocabulary
+from polysparse.machine import require_memory, require_within
 from polysparse.stream.learn import learn_vocabulary, plan_own_rows
 from polysparse.stream.memory import bytes_to_read
 from polysparse.stream.resources import MEMORY, Resources
@@ -187,6 +191,28 @@ def _require_reader(table: Source) -> None:
         raise
 
 
+def require_labels(source: Source, what_for: str) -> None:
+    """Raise FileFault or Misuse if a file has no rows or no labels."""
+    if source.summary.n_rows == 0:
+        raise FileFault(f"{source.path} has no rows to {what_for}.")
+    if not source.summary.has_labels:
+        if source.is_table:
+            raise Misuse(
+                f"{source.path} is a table: give the column with its labels, --target NAME."
+            )
+        raise FileFault(
+            f"{source.path} has no labels to {what_for}: they are the first number of a line of "
+            "svmlight text, or the column 'label' of Parquet."
+        )
+
+
+def require_room(options: argparse.Namespace, needed: int, what: str, way_out: str) -> None:
+    """Raise MemoryError if so many bytes are more than --max-memory, or than are available."""
+    require_within(options.max_memory, needed, f"{what} would need", way_out)
+    if options.max_memory is None:
+        require_memory(needed, what, way_out)
+
+
 def plan_output(
     options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None, resources: Resources
 ) -> tuple[ExpansionPlan, Vocabulary | None]:
@@ -228,6 +254,17 @@ def print_dropped(source: Source, owner: Path, options: argparse.Namespace) -> N
             f"{source.n_features:,} and above, 0-based).",
             options,
         )
+
+
+@contextmanager
+def warnings_as_notes(options: argparse.Namespace) -> Iterator[None]:
+    """Print warnings as notes, at once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_, **__: print_note(
+            " ".join(str(message).split()), options
+        )
+        yield
 
 
 def print_note(note: str, options: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from polysparse.dask.counting import count
 from polysparse.dask.expansion import expand, iter_expand
 from polysparse.dask.models import open_rows, predict
 from polysparse.dask.refusals import operator, plan
+from polysparse.dask.searching import top_interactions
 from polysparse.dask.transformers import transform
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "plan",
     "predict",
     "sample_of",
+    "top_interactions",
     "transform",
 ]
 

@@ -72,6 +72,8 @@ __all__ = [
     "SVMLIGHT_BYTES_PER_VALUE",
     "CsrFault",
     "Expansion",
+    "OnlineLearner",
+    "ScoreTest",
     "SvmlightFault",
     "SvmlightText",
     "Tally",
@@ -539,6 +541,105 @@ def row_norms(columns: Columns, x: CsrRows, out: NDArray[Any], n_threads: int) -
     _kernels.fill_row_norms(basis, x.indptr, x.indices, x.data, out, n_threads)
 
 
+# ------------------------------------------------------------------------------ online learning
+
+
+class OnlineLearner:
+    """Learns from rows with FTRL-proximal, or scores them. It can be pickled; the state is kept by
+    the caller.
+
+    Parameters
+    ----------
+    columns : Columns
+        Hashed columns have x expanded here. With others, x is expanded already.
+    n_slots : int
+        Number of columns that have a state: all hashed ones, or those of the expanded x.
+    n_scores : int
+        Number of scores for each row.
+    how : tuple of bool, str, float and float
+        Whether there are intercepts, the name of the loss, l1 and l2.
+    """
+
+    LOSSES = "two_classes", "classes", "squared", "poisson"
+
+    def __init__(
+        self, columns: Columns, n_slots: int, n_scores: int, how: tuple[bool, str, float, float]
+    ) -> None:
+        self._arguments = columns, n_slots, n_scores, how
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnlineLearner, self._arguments
+
+    @cached_property
+    def _native(self) -> _kernels.OnlineLearner:
+        columns, n_slots, n_scores, (has_intercept, loss, *penalty) = self._arguments
+        number = self.LOSSES.index(loss)
+        native = _kernels.OnlineLearner(n_slots, n_scores, has_intercept, number, *penalty)
+        if columns.kind == "hashed":
+            native.set_hasher(_sizing_basis(columns), _hasher(columns))  # type: ignore[arg-type]
+        return native
+
+    def learn(
+        self,
+        x: CsrRows,
+        targets: tuple[NDArray[np.float64], NDArray[np.float64]],
+        blocks: tuple[Int64s, NDArray[np.float32], NDArray[np.float32]],
+        learners: tuple[list[NDArray[np.float32]], NDArray[np.float64]],
+        out: tuple[NDArray[np.float64], NDArray[np.float64], Int64s],
+        n_threads: int,
+    ) -> None:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        x : CsrRows
+            Rows, whose values are float32.
+        targets : tuple of ndarray
+            Targets and weights of the rows.
+        blocks : tuple of ndarray
+            Where blocks end; for each block the rates of all learners, and beta.
+        learners : tuple of list and ndarray
+            The state of each learner, of shape (n_slots + 1, n_scores, 2), and the sum of its
+            losses so far. They change.
+        out : tuple of ndarray
+            The loss and the scores of each row by the leader, before they are learnt from, and the
+            number of blocks that are done, which is less than all if a signal handler raises.
+        n_threads : int
+            Number of threads.
+        """
+        states, losses = learners
+        ends, rates, betas = blocks
+        row_losses, scores, n_done = out
+        self._native.learn(
+            x.indptr,
+            x.indices,
+            x.data,
+            *targets,
+            ends,
+            [state.reshape(-1) for state in states],
+            rates.reshape(-1),
+            betas,
+            losses,
+            row_losses,
+            scores.reshape(-1),
+            n_done,
+            n_threads,
+        )
+
+    def score(
+        self,
+        x: CsrRows,
+        state: NDArray[np.float32],
+        rate: float,
+        beta: float,
+        out: NDArray[np.float64],
+        n_threads: int,
+    ) -> None:
+        """Write the scores of rows."""
+        arrays = x.indptr, x.indices, x.data
+        self._native.score(*arrays, state.reshape(-1), rate, beta, out.reshape(-1), n_threads)
+
+
 # ---------------------------------------------------------------------------------- observation
 
 
@@ -621,8 +722,84 @@ def search(
         progress,
     ):
         return None
+    return _arrays_of(found)
+
+
+def _arrays_of(found: _kernels.Found) -> tuple[Int64s, Int64s, Int64s, NDArray[np.float64]]:
+    """Return columns, numbers of rows, targets and scores."""
     n = found.size
     numbers = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     scores = np.empty(n)
     found.write(*numbers, scores)
     return *numbers, scores
+
+
+class ScoreTest:
+    """Score tests of the columns of a basis, for as many draws of residuals as are needed.
+
+    Parameters
+    ----------
+    basis : Basis
+        Has no terms, and at most `most_members` degrees.
+    rows : tuple of ndarray
+        indptr, indices and data; data are empty if all are 1. They are copied.
+    features : ndarray of int64
+        The feature of each column of the rows.
+    weights : ndarray of float64
+        Weights of the rows in the information; empty if all are 1.
+    least : tuple of float and int
+        The information that a column must have, for which `search/residual_scorer.hpp` has units;
+        and in how many rows it must be, at least 2.
+    n_threads : int
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        basis: Basis,
+        rows: CsrArrays,
+        features: Int64s,
+        weights: NDArray[np.float64],
+        least: tuple[float, int],
+        n_threads: int,
+    ) -> None:
+        uses = np.ones(len(features), np.uint8)
+        self._test = _kernels.ScoreTest(
+            _native_basis(basis), *rows, features, uses, weights, *least, n_threads
+        )
+        self._n_threads = n_threads
+
+    def find_leaders(
+        self,
+        residuals: NDArray[np.float64],
+        limits: tuple[int, int],
+        progress: Callable[[float], object],
+    ) -> tuple[int, Int64s, Int64s, NDArray[np.float64]] | None:
+        """Return how many columns are tested, and those with the largest statistics.
+
+        These are columns, their numbers of rows and signed roots of their statistics; `limits` are
+        how many to find, and how many more may be held that tie with them but for rounding. None if
+        that are too many, or memory ran out.
+        """
+        found = _kernels.Found()
+        table = residuals.reshape(-1, 1)
+        n_tested = self._test.find_leaders(table, *limits, self._n_threads, progress, found)
+        if n_tested < 0:
+            return None
+        columns, counts, _, scores = _arrays_of(found)
+        return n_tested, columns, counts, scores
+
+    def find_maxima(
+        self,
+        residuals: NDArray[np.float64],
+        excluded: Int64s,
+        progress: Callable[[float], object],
+    ) -> NDArray[np.float64]:
+        """Return the largest statistic of each draw, a column of the residuals.
+
+        Excluded columns, which are in increasing order, are left out.
+        """
+        maxima = np.empty(residuals.shape[1])
+        if not self._test.find_maxima(residuals, excluded, self._n_threads, progress, maxima):
+            raise MemoryError("Memory ran out while simulated targets were scored.")
+        return maxima

@@ -15,7 +15,7 @@ from polysparse.columns.spaces import ChosenColumns
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin, read_sparse
 from polysparse.estimators.tabular import encoded_names, groups_of
 from polysparse.matrix.output import as_csr
-from polysparse.search.arguments import SCORES, as_choice
+from polysparse.search.arguments import SCORES, as_choice, class_indicators
 from polysparse.search.functions import search
 from polysparse.search.result import TopInteractions
 
@@ -182,7 +182,7 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             self.target == "auto"
             and (y.dtype.kind not in "iuf" or (self.estimator and is_classifier(self.estimator)))
         )
-        targets: NDArray[Any] = _indicators(y) if has_classes else y.astype(np.float64)
+        targets: NDArray[Any] = class_indicators(y)[1] if has_classes else y.astype(np.float64)
         if self.estimator is None:
             return targets
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -232,15 +232,3 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _indicators(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a column for each class, in their order; of two classes, that of the last."""
-    if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}, but classes must have one dimension.")
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y has only one class, {classes[0]!r}: at least 2 classes are needed.")
-    first = 1 if len(classes) == 2 else 0
-    indicators: NDArray[np.float64] = np.equal.outer(codes, np.arange(first, len(classes))) * 1.0
-    return indicators

@@ -16,6 +16,7 @@ except ImportError as error:
 from polysparse.gpu.expansion import expand, iter_expand, plan
 from polysparse.gpu.operators import operator
 from polysparse.gpu.row_store import open_rows, predict
+from polysparse.gpu.searching import top_interactions
 from polysparse.gpu.transformers import count, sample_of, transform
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "plan",
     "predict",
     "sample_of",
+    "top_interactions",
     "transform",
 ]
 

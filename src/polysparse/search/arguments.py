@@ -62,6 +62,17 @@ def names_of_columns(X: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
+def class_indicators(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the classes in order, and a column for each; of two classes, only for the last."""
+    if y.ndim != 1:
+        raise ValueError(f"y has shape {y.shape}, but classes must have one dimension.")
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has only one class, {classes[0]!r}: at least 2 classes are needed.")
+    first = 1 if len(classes) == 2 else 0
+    return classes, np.equal.outer(codes, np.arange(first, len(classes))) * 1.0
+
+
 @dataclass(frozen=True)
 class Targets:
     """Targets of rows with weights, scaled so that a score is a quotient of sums.
@@ -90,13 +101,13 @@ class Targets:
 
 def as_targets(target: Any, sample_weight: Any, n_rows: int, score: str) -> Targets:
     """Read the target, a column or several, and the weights of rows."""
-    values = _as_numbers(target, "target", n_rows, (1, 2))
+    values = as_numbers(target, "target", n_rows, (1, 2))
     values = values[:, np.newaxis] if values.ndim == 1 else values
     if values.shape[1] == 0:
         raise ValueError("target has no column: at least one is needed.")
     weights, kept = np.empty(0), None
     if sample_weight is not None:
-        weights = _as_numbers(sample_weight, "sample_weight", n_rows, (1,))
+        weights = as_numbers(sample_weight, "sample_weight", n_rows, (1,))
         if (weights < 0).any():
             first = int(np.argmax(weights < 0))
             raise ValueError(
@@ -115,7 +126,7 @@ def as_targets(target: Any, sample_weight: Any, n_rows: int, score: str) -> Targ
     return Targets(np.ascontiguousarray(values), np.ascontiguousarray(weights), kept)
 
 
-def _as_numbers(
+def as_numbers(
     values: Any, name: str, n_rows: int, dimensions: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """Read finite numbers, one or a row of them for each row of X."""
@@ -156,15 +167,15 @@ def _standardized(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
     return values / norms
 
 
-def require_products(x: CanonicalCsr, targets: Targets, degree: int) -> None:
-    """Raise ValueError if a score could overflow."""
+def require_products(largest: float, targets: Targets, degree: int) -> None:
+    """Raise ValueError if a score could overflow; `largest` is the largest size of a value."""
     with np.errstate(over="ignore"):
-        largest = np.max(np.abs(x.data), initial=1.0) ** degree
-        total = max(largest, 1.0) * np.abs(targets.values).sum()
-        is_finite = np.isfinite(total) and np.isfinite(largest * largest * len(targets.values))
+        product = np.float64(max(largest, 1.0)) ** degree
+        total = product * np.abs(targets.values).sum()
+        is_finite = np.isfinite(total) and np.isfinite(product * product * len(targets.values))
     if not is_finite:
         raise ValueError(
-            f"X has values up to {np.abs(x.data).max():g}, whose products of degree {degree} "
+            f"X has values up to {largest:g}, whose products of degree {degree} "
             "cannot be summed: scale X, for example with MaxAbsScaler."
         )
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.basis.names import as_feature_names
-from polysparse.engine import cpu
-from polysparse.machine import require_memory, threads_for
-from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.dispatch import dispatch
 from polysparse.search.arguments import (
     HIERARCHIES,
     SCORES,
-    Restriction,
-    Targets,
     as_choice,
     as_count,
     as_degrees,
@@ -30,12 +23,10 @@ from polysparse.search.arguments import (
 )
 from polysparse.search.progress import LongSearch
 from polysparse.search.result import TopInteractions
-
-MOST_STORED = 2**31  # values, rows and columns that the kernels search are fewer
-MOST_TIES = 2**22  # columns beyond k whose scores are the same but for rounding
-BYTES_PER_VALUE = 52  # of working memory, besides X
+from polysparse.search.rows import Question, RowsInMemory, SearchedRows
 
 
+@dispatch("top_interactions")
 def top_interactions(
     X: Any,
     target: Any,
@@ -61,10 +52,11 @@ def top_interactions(
     Parameters
     ----------
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
-        The features. Values must be finite.
+        The features. Values must be finite. At degrees up to 2, X may be a Dask array or on a GPU.
     target : array-like of shape (n_rows,) or (n_rows, n_targets)
         What to score against: a response, the residuals of a model, a gradient. With several
         columns, for example one for each class, the score of an interaction is the largest one.
+        The result has the names of the columns of a DataFrame.
     k : int, default=100
         How many to find. If there are fewer, all that occur are returned.
     degree : int or tuple (min_degree, max_degree), default=2
@@ -158,6 +150,35 @@ def search(
     target: Any,
     k: int,
     *,
+    feature_names: Any = None,
+    n_jobs: int | None = None,
+    progress: Callable[[float], object] | None = None,
+    **how: Any,
+) -> TopInteractions:
+    """Do what `top_interactions` does; `progress` is called with the share that is done."""
+    require_choices(k, **how)
+    rows = RowsInMemory(as_rows(X, n_jobs), n_jobs, LongSearch(progress))
+    if feature_names is None:
+        feature_names = names_of_columns(X)
+    return search_rows(rows, target, k, feature_names=feature_names, **how)
+
+
+def require_choices(
+    k: int, *, degree: Degree, score: str, min_count: int, hierarchy: str | None = None, **_: Any
+) -> None:
+    """Raise ValueError for arguments that are wrong whatever X is, before it is read."""
+    as_count(k, "k")
+    as_count(min_count, "min_count")
+    as_choice(score, "score", SCORES)
+    as_choice(hierarchy, "hierarchy", HIERARCHIES)
+    as_degrees(degree)
+
+
+def search_rows(
+    rows: SearchedRows,
+    target: Any,
+    k: int,
+    *,
     degree: Degree,
     interaction_only: bool,
     score: str,
@@ -167,89 +188,32 @@ def search(
     among: Any = None,
     sample_weight: Any = None,
     feature_names: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[float], object] | None = None,
+    target_names: Sequence[str] | None = None,
 ) -> TopInteractions:
-    """Do what `top_interactions` does; `progress` is called with the share that is done."""
-    k, min_count = as_count(k, "k"), as_count(min_count, "min_count")
-    as_choice(score, "score", SCORES)
-    as_choice(hierarchy, "hierarchy", HIERARCHIES)
-    degrees = as_degrees(degree)
-    x = as_rows(X, n_jobs)
+    """Do what `top_interactions` does, with rows wherever they are, after `require_choices`."""
+    n_rows, n_features = rows.shape
     basis = MonomialBasis(
-        x.shape[1], degrees, interaction_only=interaction_only, include_bias=False, groups=groups
+        n_features,
+        as_degrees(degree),
+        interaction_only=interaction_only,
+        include_bias=False,
+        groups=groups,
     )
     basis.require_indexable()
-    names = as_feature_names(feature_names, basis.n_features) or names_of_columns(X)
-    targets = as_targets(target, sample_weight, x.shape[0], score)
+    names = as_feature_names(feature_names, n_features)
+    targets = as_targets(target, sample_weight, n_rows, score)
     restriction = as_restriction(basis, among, hierarchy, names)
-    if targets.kept is not None:
-        x = _some_rows(x, targets.kept)
-    require_products(x, targets, max(basis.highest, 1))
-    columns, counts, which, scores = _search_rows(
-        x, basis, targets, k, (score, min_count), restriction, LongSearch(progress), n_jobs
-    )
+    require_products(rows.value_range().largest_size, targets, max(basis.highest, 1))
+    k, min_count = as_count(k, "k"), as_count(min_count, "min_count")
+    found = rows.best(Question(basis, targets, k, score, min_count, restriction))
     has_several = targets.values.shape[1] > 1
     return TopInteractions(
-        basis, columns, scores, counts, which if has_several else None, score, names
-    )
-
-
-def _some_rows(x: CanonicalCsr, rows: NDArray[np.int64]) -> CanonicalCsr:
-    """Return some of the rows."""
-    from scipy.sparse import csr_array
-
-    kept = csr_array((x.data, x.indices, x.indptr), shape=x.shape)[rows]
-    return CanonicalCsr(kept.shape, kept.indptr, kept.indices, kept.data, x.is_array)
-
-
-def _stored_features(x: CanonicalCsr) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return features, and indices into them: all, unless far more exist than values are stored."""
-    if x.shape[1] <= max(2**20, 4 * len(x.data)):
-        return np.arange(x.shape[1]), x.indices
-    features, indices = np.unique(x.indices, return_inverse=True)
-    return features.astype(np.int64), indices.astype(x.indices.dtype)
-
-
-def _search_rows(
-    x: CanonicalCsr,
-    basis: MonomialBasis,
-    targets: Targets,
-    k: int,
-    how: tuple[str, int],
-    restriction: Restriction,
-    progress: LongSearch,
-    n_jobs: int | None,
-) -> tuple[NDArray[Any], ...]:
-    """Return columns, counts, targets and scores; `how` is the score and min_count."""
-    x = x.sorted_by_group(basis)
-    n_stored = len(x.data)
-    if max(n_stored, x.shape[0]) >= MOST_STORED:
-        raise ValueError(
-            f"X has {x.shape[0]:,} rows and {n_stored:,} stored values; fewer than "
-            f"{MOST_STORED:,} can be searched. Search a part of the rows, or drop rare features."
-        )
-    features, indices = _stored_features(x)
-    n_targets = targets.values.shape[1]
-    n_threads = threads_for(n_jobs, n_stored * 2 ** min(basis.highest, 10))
-    require_memory(
-        n_stored * BYTES_PER_VALUE + n_threads * len(features) * (8 + 24 * (n_targets + 2)),
-        "the search",
-        "Drop rare features, use fewer columns of the target, or fewer threads.",
-    )
-    is_unit = bool((x.data == 1).all())
-    found = cpu.search(
         basis,
-        (x.indptr, indices, np.empty(0) if is_unit else x.data),
-        (features, restriction.uses_of(features)),
-        (targets.values, targets.weights, targets.total_and_largest),
-        (SCORES.index(how[0]), bool((x.data < 0).any()), restriction.needs_among),
-        (k, how[1], MOST_TIES, n_threads),
-        progress,
+        found.columns,
+        found.scores,
+        found.counts,
+        found.targets if has_several else None,
+        score,
+        names,
+        target_names=names_of_columns(target) if target_names is None else target_names,
     )
-    if found is None:
-        raise MemoryError(
-            f"More than {MOST_TIES:,} interactions cannot be told from the k-th best, or memory "
-            "ran out: raise min_count, or lower k."
-        )
-    return found

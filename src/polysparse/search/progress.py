@@ -37,5 +37,5 @@ class LongSearch:
             f"The search may take {hours}: after {elapsed:.0f} seconds, {share:.2%} is done. To "
             "shorten it, interrupt it and raise min_count, lower the degree, or restrict features "
             "with among and hierarchy.",
-            stacklevel=6,
+            stacklevel=8,
         )

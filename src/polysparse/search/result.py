@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class TopInteractions:
         Which score it is.
     feature_names : list of str or None
         Names of the features.
+    target_names : list of str or None
+        Names of the columns of the target, which tables and plots then have instead of numbers.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class TopInteractions:
     targets: NDArray[np.int64] | None
     score: str
     feature_names: Sequence[str] | None
+    target_names: Sequence[str] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         """Return the number of interactions."""
@@ -96,7 +99,9 @@ class TopInteractions:
         """Return the columns of the table that is printed."""
         table: dict[str, list[Any]] = {"name": self.names}
         if self.targets is not None:
-            table["target"] = self.targets.tolist()
+            names = self.target_names
+            targets = self.targets.tolist()
+            table["target"] = targets if names is None else [names[i] for i in targets]
         return table | {"score": self.scores.tolist(), "rows": self.counts.tolist()}
 
     def to_table(self) -> Any:
@@ -108,7 +113,7 @@ class TopInteractions:
             A row for each interaction. Its columns:
 
             - `name`, the product of features;
-            - `target`, the column of the target, only if there are several;
+            - `target`, the column of the target or its name, only if there are several;
             - `score`, with its sign;
             - `rows`, in how many rows it occurs;
             - `features`, the names of its features as a tuple;
@@ -121,8 +126,11 @@ class TopInteractions:
         >>> list(top.to_table()["score"])
         [7.0, 4.0]
         """
-        more = {"features": self.features, "column": self.columns.tolist()}
-        return as_table(self._printed() | more)
+        return as_table(self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """Return all columns of the table."""
+        return self._printed() | {"features": self.features, "column": self.columns.tolist()}
 
     def column_space(self, n_features: int) -> ChosenColumns:
         """Return the columns in the form that polysparse's functions use, in increasing order.

@@ -1,0 +1,40 @@
+// Rows that are ready to be searched: ordered, and by column.
+#pragma once
+
+#include <cstdint>
+
+#include "basis/basis.hpp"
+#include "matrix/csr_view.hpp"
+#include "observe/transposed.hpp"
+#include "search/ordered_rows.hpp"
+
+namespace polysparse {
+
+/// Rows to be searched. Values are null if all are 1.
+struct SearchedRows {
+    int64_t n;
+    Indices row_offsets;
+    Indices columns;
+    const double* values;
+};
+
+/// Columns that may be used and are in at least `least` rows.
+struct PreparedRows {
+    OrderedRows rows;
+    Transposed<uint32_t> by_column;
+
+    /// Needs: rows inspected and increasing, fewer than 2^31 stored values and columns; no terms.
+    /// Throws bad_alloc.
+    PreparedRows(const Basis& basis, const SearchedColumns& columns, const SearchedRows& x,
+                 int64_t least, int64_t n_threads)
+        : rows(order_rows(basis, columns, x.n, x.row_offsets, x.columns, x.values, least,
+                          n_threads)) {
+        if (rows.row_offsets.back() == 0) return;
+        const Indices row_offsets(rows.row_offsets.data());
+        by_column = transpose<int32_t>(row_offsets, x.n, rows.numbers.data(), rows.n_columns(),
+                                       nullptr, n_threads);
+        if (basis.groups) list_followers(by_column, rows.groups, row_offsets, x.n, n_threads);
+    }
+};
+
+}  // namespace polysparse

@@ -1,0 +1,360 @@
+"""interaction_test: which interactions are there, and not by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+from sklearn.utils import check_random_state
+
+from polysparse.basis.degrees import Degree
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.basis.names import as_feature_names
+from polysparse.columns.spaces import ChosenColumns
+from polysparse.engine import cpu
+from polysparse.machine import require_memory, threads_for
+from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.search.arguments import (
+    as_choice,
+    as_count,
+    as_degrees,
+    as_rows,
+    names_of_columns,
+)
+from polysparse.search.progress import LongSearch
+from polysparse.search.rows import MOST_TIES, require_searchable, stored_features
+from polysparse.significance.adjusted import bonferroni, step_down
+from polysparse.significance.exact import ExactStatistics
+from polysparse.significance.main_effects import (
+    MODELS,
+    MainEffects,
+    as_target,
+    fit_main_effects,
+)
+from polysparse.significance.projection import Projection
+from polysparse.significance.result import TestedInteractions
+
+MOST_DEGREES = 5
+MOST_DRAWS, FEWEST_DRAWS = 64, 16  # side by side
+BYTES_OF_SUMS = 2**18  # of a thread, for draws side by side
+BYTES_PER_VALUE, VECTORS_PER_DRAW = 64, 4  # of working memory
+
+
+def interaction_test(
+    X: Any,
+    y: Any,
+    k: int = 20,
+    *,
+    degree: Degree = 2,
+    n_null: int = 199,
+    model: str = "auto",
+    interaction_only: bool = True,
+    min_count: int = 10,
+    groups: Any = None,
+    feature_names: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> TestedInteractions:
+    """Find the k interactions with the largest statistics, and test whether they are chance.
+
+    The null hypothesis is that features have effects by themselves only. Such a model is fitted,
+    and the statistic of an interaction is a score test of its coefficient. The largest statistics
+    are compared with those of targets that are simulated from the fitted model, so that p-values
+    are adjusted for the number of interactions that were searched. All interactions are tested
+    without building them, and nothing is fitted again.
+
+    Parameters
+    ----------
+    X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
+        The features. Values must be finite.
+    y : array-like of shape (n_rows,)
+        The target: numbers, counts, or two classes.
+    k : int, default=20
+        How many interactions to return. Their p-values do not depend on it.
+    degree : int or tuple (min_degree, max_degree), default=2
+        How many features are multiplied, from 2 to 5. An int tests from 2 up to it.
+    n_null : int, default=199
+        How many targets are simulated. Adjusted p-values are multiples of ``1 / (n_null + 1)``.
+    model : {"auto", "linear", "logistic", "poisson"}, default="auto"
+        The model of main effects: normal errors of equal variance, two classes, or counts. "auto"
+        is "logistic" if y has two values or is not numeric, and otherwise "linear".
+    interaction_only : bool, default=True
+        If False, powers of features are included.
+    min_count : int, default=10
+        Only interactions that occur in at least so many rows, at least 2.
+    groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
+        Groups of features of which an interaction uses at most one, as in `MonomialBasis`.
+    feature_names : sequence of str, optional
+        Names of the features; by default those of the columns of X, or "x0", "x1", ...
+    random_state : int, RandomState instance or None, default=None
+        Seed of the simulated targets, for reproducible results.
+    n_jobs : int, optional
+        Number of threads. By default every core that this process may use, but at most
+        OMP_NUM_THREADS. Results do not depend on it.
+
+    Returns
+    -------
+    TestedInteractions
+        The interactions, the largest statistic first, with p-values.
+
+    Warns
+    -----
+    UserWarning
+        If features tell two classes apart completely; or after a second, if the test may take
+        hours.
+
+    See Also
+    --------
+    top_interactions : The largest scores against any target, without a test.
+
+    Notes
+    -----
+    With z the column of an interaction, r the residuals of the fitted model from which main effects
+    were projected, and w the variances of the rows by that model (1 for linear models, whose r is
+    divided by its standard deviation), the statistic is ``sum(z * r) / sqrt(v)``. Its variance v is
+    what a regression of z on its own features, weighted by w, leaves: the least of
+    ``sum(w * (z - a0 - a1 * x1 - a2 * x2)**2)``. Of classes and counts, interactions are left out
+    that too few events tell about: those of z in {0, 1} with v < 3, and others with
+    ``sum(w * z**2)**2 < 3 * sum(w * z**4)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import interaction_test
+    >>> rng = np.random.default_rng(0)
+    >>> X = (rng.random((1000, 30)) < 0.3).astype(float)
+    >>> odds = X[:, 4] - X[:, 7] + 2 * X[:, 4] * X[:, 7]
+    >>> y = rng.random(1000) < 1 / (1 + np.exp(-odds))
+    >>> tested = interaction_test(X, y, k=3, n_null=99, random_state=0)
+    >>> tested
+    name        score  rows  bonferroni     p
+    x4 x7     3.76146    91   0.0734821  0.05
+    x1 x28   -3.43609    96    0.256722  0.15
+    x15 x20  -3.30972    84    0.406242  0.27
+    435 interactions tested, logistic main effects; p is adjusted for all of them, in steps of 0.01
+    >>> tested.significant(0.05).names
+    ['x4 x7']
+    """
+    return compute_test(
+        X,
+        y,
+        k,
+        degree=degree,
+        n_null=n_null,
+        model=model,
+        interaction_only=interaction_only,
+        min_count=min_count,
+        groups=groups,
+        feature_names=feature_names,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+
+
+def compute_test(
+    X: Any,
+    y: Any,
+    k: int,
+    *,
+    degree: Degree,
+    n_null: int,
+    model: str,
+    interaction_only: bool,
+    min_count: int,
+    groups: Any = None,
+    feature_names: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> TestedInteractions:
+    """Do what `interaction_test` does; `progress` is called with the share that is done."""
+    k, n_null = as_count(k, "k"), as_count(n_null, "n_null")
+    min_count = _as_min_count(min_count)
+    as_choice(model, "model", MODELS)
+    degrees = _as_degrees(degree)
+    x = as_rows(X, n_jobs)
+    basis = MonomialBasis(
+        x.shape[1], degrees, interaction_only=interaction_only, include_bias=False, groups=groups
+    )
+    basis.require_indexable()
+    names = as_feature_names(feature_names, basis.n_features) or names_of_columns(X)
+    y, model = as_target(y, x.shape[0], model)
+    rng = check_random_state(random_state)
+    x, features, main = _scaled(x)
+    effects = fit_main_effects(main, y, model, n_jobs)
+    projection = Projection(main, effects.weights, n_jobs)
+    make_exact = partial(ExactStatistics, x, features, main, effects.weights, n_jobs)
+    report = LongSearch(progress)
+    search = _Search(x, basis, effects, projection, make_exact, min_count, n_null, n_jobs, report)
+    residuals = search.prepare(effects.residuals[:, np.newaxis].copy())
+    n_tested, columns, counts, exact = search.find_leaders(residuals, k)
+    observed = exact.of(residuals)[:, 0]
+    order = np.argsort(-np.round(np.abs(observed) / np.abs(observed).max(), 9), kind="stable")[:k]
+    columns = columns[order]
+    simulated, others = search.simulate(columns, n_null, rng)
+    return TestedInteractions(
+        basis,
+        columns,
+        observed[order],
+        counts[order],
+        None,
+        "statistic",
+        names,
+        bonferroni(observed[order], n_tested),
+        step_down(np.abs(observed[order]), simulated, others),
+        np.maximum(others, simulated.max(axis=0)),
+        n_tested,
+        model,
+    )
+
+
+# ------------------------------------------------------------------------------------- arguments
+
+
+def _as_degrees(degree: Degree) -> tuple[int, int]:
+    low, high = as_degrees(degree)
+    if low < 2:
+        raise ValueError(
+            f"degree={degree!r} includes single features, but main effects are what interactions "
+            "are tested against: give an int from 2, or a pair (min_degree, max_degree) from "
+            "(2, 2)."
+        )
+    if high > MOST_DEGREES:
+        raise ValueError(f"degree must be at most {MOST_DEGREES}; got {degree!r}.")
+    return low, high
+
+
+def _as_min_count(min_count: Any) -> int:
+    least: int = as_count(min_count, "min_count")
+    if least < 2:
+        raise ValueError(
+            "min_count must be at least 2, because one row cannot tell an interaction from chance; "
+            f"got {min_count}."
+        )
+    return least
+
+
+def _scaled(x: CanonicalCsr) -> tuple[CanonicalCsr, NDArray[np.int64], csr_array]:
+    """Return the features divided by their largest sizes, which changes no statistic.
+
+    The second matrix has only some of them, which are returned, too: all that are ever stored.
+    """
+    features, indices = stored_features(x)
+    shape = x.shape[0], len(features)
+    sizes = csc_array(csr_array((np.abs(x.data), indices, x.indptr), shape=shape))
+    is_stored = np.diff(sizes.indptr) > 0
+    largest = np.ones(len(features))
+    largest[is_stored] = np.maximum.reduceat(sizes.data, sizes.indptr[:-1][is_stored])
+    data = x.data / largest[indices]
+    main = csr_array((data, indices, x.indptr), shape=shape)
+    return CanonicalCsr(x.shape, x.indptr, x.indices, data, is_array=True), features, main
+
+
+# ---------------------------------------------------------------------------------------- search
+
+
+class _Search:
+    """Tests of all interactions, for the observed target and simulated ones."""
+
+    def __init__(
+        self,
+        x: CanonicalCsr,
+        basis: MonomialBasis,
+        effects: MainEffects,
+        projection: Projection,
+        exact: Callable[[ChosenColumns], ExactStatistics],
+        min_count: int,
+        n_null: int,
+        n_jobs: int | None,
+        report: LongSearch,
+    ) -> None:
+        self.basis, self.effects, self.projection = basis, effects, projection
+        self._exact, self.report = exact, report
+        x = x.sorted_by_group(basis)
+        require_searchable(x)
+        features, indices = stored_features(x)
+        n_threads = threads_for(n_jobs, len(x.data) * 2**basis.highest)
+        n_draws = BYTES_OF_SUMS // (8 * max(len(features), 1)) // FEWEST_DRAWS * FEWEST_DRAWS
+        self.n_draws = min(max(n_draws, FEWEST_DRAWS), MOST_DRAWS)
+        self.n_walks = 1 + -(-n_null // self.n_draws)
+        require_memory(
+            len(x.data) * BYTES_PER_VALUE
+            + n_threads * len(features) * 8 * (self.n_draws + basis.highest + 8)
+            + self.n_draws * 8 * VECTORS_PER_DRAW * (x.shape[0] + len(features)),
+            "the test",
+            "Drop rare features, use fewer rows, or fewer threads.",
+        )
+        is_unit = bool((x.data == 1).all())
+        self.test = cpu.ScoreTest(
+            basis,
+            (x.indptr, indices, np.empty(0) if is_unit else x.data),
+            features,
+            effects.weights,
+            (effects.least_information, min_count),
+            n_threads,
+        )
+
+    def prepare(self, residuals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Project main effects from a table of residuals, in place; return it."""
+        self.projection.apply(residuals)
+        self.effects.standardize(residuals, self.projection)
+        return residuals
+
+    def progress(self, walk: int) -> Callable[[float], object]:
+        """Return what is called with the share of a walk that is done."""
+        return lambda share: self.report((walk + share) / self.n_walks)
+
+    def find_leaders(
+        self, residuals: NDArray[np.float64], k: int
+    ) -> tuple[int, NDArray[np.int64], NDArray[np.int64], ExactStatistics]:
+        """Return how many interactions are tested, the columns and counts of the best, and how to
+        compute their statistics; columns are in increasing order.
+        """
+        found = self.test.find_leaders(residuals, (k, MOST_TIES), self.progress(0))
+        if found is None:
+            raise MemoryError(
+                f"More than {MOST_TIES:,} interactions cannot be told from the k-th best, or "
+                "memory ran out: raise min_count, or lower k."
+            )
+        n_tested, columns, counts, _ = found
+        if n_tested == 0:
+            raise ValueError(
+                "There is no interaction to test: none occurs in min_count rows that tell its "
+                "effect from those of its features. Use more rows; lower min_count; or take "
+                "logarithms of features that few rows dominate."
+            )
+        order = np.argsort(columns)
+        return n_tested, columns[order], counts[order], self.exact(columns[order])
+
+    def exact(self, columns: NDArray[np.int64]) -> ExactStatistics:
+        """Return the statistics of some columns, which are in increasing order."""
+        return self._exact(ChosenColumns(self.basis, columns))
+
+    def simulate(
+        self, columns: NDArray[np.int64], n_null: int, rng: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return, of each simulated target, statistics of some columns, and the largest other."""
+        order = np.argsort(columns)
+        exact = self.exact(columns[order])
+        simulated, others = np.empty((len(columns), n_null)), np.empty(n_null)
+        for walk, (draws, residuals) in enumerate(self._draw(n_null, rng), 1):
+            simulated[order, draws] = np.abs(exact.of(residuals))
+            maxima = self.test.find_maxima(residuals, columns[order], self.progress(walk))
+            others[draws] = np.sqrt(maxima)
+        return simulated, others
+
+    def _draw(self, n_null: int, rng: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield residuals of simulated targets, some at a time; each has a seed of its own."""
+        entropy = rng.randint(0, 2**31, size=4).tolist()
+        for begin in range(0, n_null, self.n_draws):
+            draws = range(begin, min(begin + self.n_draws, n_null))
+            seeds = (np.random.SeedSequence(entropy, spawn_key=(draw,)) for draw in draws)
+            rows = [self.effects.draw(np.random.default_rng(seed)) for seed in seeds]
+            yield (
+                slice(draws.start, draws.stop),
+                self.prepare(np.ascontiguousarray(np.array(rows).T)),
+            )
