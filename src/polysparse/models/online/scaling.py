@@ -112,9 +112,7 @@ class Scaling:
             steps[b] = self.step
             begin = end
 
-    def _with_new(
-        self, indices: NDArray[Any], values: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _with_new(self, indices: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scale of each value: that of the first value, if the feature is new."""
         largest = self.largest[indices]
         is_new = np.flatnonzero(largest == 0)
