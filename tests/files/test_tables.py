@@ -1,6 +1,7 @@
 """Tables as files: CSV, Parquet and Arrow, and what is wrong with some of them."""
 
 import gzip
+import re
 
 import numpy as np
 import pytest
@@ -125,9 +126,9 @@ def test_unusual_csv(name, tmp_path):
 
 
 BAD = {
-    "few cells": (HEAD + b"1,x,0\n1,x\n", r"row 3: Expected 3 columns, got 2"),
-    "many cells": (HEAD + b"1,x,0\n1,x,0,0\n", r"row 3: Expected 3 columns, got 4"),
-    "few cells, late": (LONG + b"1,x\n", r"row 300002: Expected 3 columns, got 2"),
+    "few cells": (HEAD + b"1,x,0\n1,x\n", r"row 3 .* has 2 cells, but 3 are expected: 1,x"),
+    "many cells": (HEAD + b"1,x,0\n1,x,0,0\n", r"row 3 .* has 4 cells, but 3 .*Correct the row"),
+    "few cells, late": (LONG + b"1,x\n", r"row 300002 .* has 2 cells"),
     "latin-1": (HEAD + b"1,x,0\n1,\xe9,0\n", r"column 'b', row 3 .*: the text is not UTF-8"),
     "latin-1 names": (b"a,\xe9\n1,2\n", "names of its columns are not UTF-8"),
     "empty": (b"", "is empty: its first row must have the names of columns"),
@@ -163,6 +164,58 @@ def test_malformed_csv(name, tmp_path):
     path = written(tmp_path, "t.csv", content)
     with pytest.raises(FileFault, match=rf"t\.csv: .*{message}"):
         read(path, table=TableReading("y"))
+
+
+UNNAMED = {
+    "a misspelled name": ("ages,b\n1,2\n", "age", "Did you mean 'ages'"),
+    "another delimiter": ("a|y\n1|2\n", "y", "separated by commas, semicolons or tabs"),
+    "no heading": ("39,x\n40,x\n", "y", "The first row must have the names of columns"),
+}
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_a_column_that_is_missing_has_a_hint(name, tmp_path):
+    text, target, hint = UNNAMED[name]
+    path = written(tmp_path, "t.csv", text.encode())
+    with pytest.raises(FileFault, match=rf"there is no column '{target}'.*{hint}"):
+        read(path, table=TableReading(target))
+
+
+def test_a_target_of_dates(tmp_path):
+    path = written(tmp_path, "t.csv", b"a,y\n1,2020-01-01\n")
+    with pytest.raises(FileFault, match=r"'y', the target, is date32.*Convert it"):
+        read(path, table=TableReading("y"))
+
+
+DOUBTS = {
+    "a word among numbers": (
+        [*range(99), "?"],
+        r"of values such as '\?'.*categorical=\"a\"",
+    ),
+    "percents": ([f"{i}%" for i in range(100)], "such as '0%', but most .* look like numbers"),
+    "thousands": ([f"{i},000" for i in range(100)], "such as '0,000', but"),
+    "names of rows": ([f"user {i}" for i in range(100)], r"100 levels in 100 rows.*drop=\"a\""),
+    "words": (["p", "q"] * 50, None),
+    "ranges": ([f"{i % 20}-{i % 20 + 1}" for i in range(100)], None),
+    "numbers": (range(100), None),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTS)
+def test_columns_that_are_perhaps_not_categorical_are_told(name, tmp_path):
+    values, note = DOUBTS[name]
+    table = pd.DataFrame({"a": list(map(str, values)), "y": 0})
+    path = write(tmp_path / "t.csv", table)
+    _, *notes = open_source(str(path), table=TableReading("y")).notes
+    assert len(notes) == (note is not None)
+    assert note is None or re.search(note, notes[0])
+    (_,) = open_source(str(path), table=TableReading("y", categorical=("a",))).notes
+
+
+def test_categories_that_are_numbers_are_not_doubted(tmp_path):
+    table = pd.DataFrame({"a": list(map(str, range(30))) * 3, "y": 0})
+    write(tmp_path / "t.parquet", table.astype({"a": "category"}))
+    (_,) = open_source(str(tmp_path / "t.parquet"), table=TableReading("y")).notes
 
 
 def test_a_word_in_test_data(tmp_path):
@@ -210,7 +263,7 @@ def test_the_heading_has_the_delimiter(delimiter, tmp_path):
 
 def test_a_quote_that_is_not_closed(tmp_path):
     path = written(tmp_path, "t.csv", HEAD + b'1,"x,0\n' + b"1,x,0\n" * 10)
-    with pytest.raises(FileFault, match=r"row 2: Expected 3 columns, got 2"):
+    with pytest.raises(FileFault, match=r"row 2 .* has 2 cells, but 3"):
         read(path, table=TableReading("y"))
 
 

@@ -37,6 +37,8 @@ from polysparse import (
     TableEncoder,
     load_model,
 )
+from polysparse.models import cross_validation
+from polysparse.models.quasi_newton import Memory
 
 X = random_csr(90, 4, 0.6)
 NUMBERS = numbers_for(X)
@@ -354,6 +356,55 @@ def test_the_result_does_not_depend_on_threads(n_jobs, small_tasks):
     assert one.coef_.tobytes() == many.coef_.tobytes()
 
 
+@pytest.fixture
+def always_secants(monkeypatch):
+    """Every fit of a path knows the secants of the last; their number is counted."""
+    monkeypatch.setattr(cross_validation, "MANY_SECANTS", 0)
+    monkeypatch.setattr(cross_validation, "SHORT", np.inf)
+    recall, recalled = Memory.recall, []
+    monkeypatch.setattr(
+        Memory, "recall", lambda self, penalty: recalled.append(1) or recall(self, penalty)
+    )
+    return recalled
+
+
+WIDE = random_csr(200, 45, 0.1)  # 1,080 columns: enough for quasi-Newton steps
+
+
+@pytest.mark.parametrize("how", [{}, {"penalty_factors": {1: 0.5, 2: 2.0}}], ids=str)
+def test_secants_along_the_path_change_no_score(always_secants, how):
+    y, how = classes_for(WIDE, 2), {"scoring": "neg_log_loss", "cv": 2, **how, **EXACT}
+    fitted = logistic([1.0, 0.1, np.inf, 0.01], refit=False, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted.fit(WIDE, y)
+    assert len(always_secants) == 2 * 2  # neither for the first nor without a penalty
+    found = search(logistic, [1.0, 0.1, 0.01], **how).fit(WIDE, y)
+    np.testing.assert_allclose(fitted.scores_[:, [0, 1, 3]], scores_of(found), rtol=0, atol=1e-6)
+
+
+def test_secants_of_means_and_of_several_classes(always_secants):
+    amounts = np.round(np.exp(numbers_for(WIDE) / 4))
+    fitted = PolynomialPoissonRegressorCV([1.0, 0.01, 0.1], cv=2, **EXACT).fit(WIDE, amounts)
+    found = search(PolynomialPoissonRegressorCV, [1.0, 0.01, 0.1], cv=2, **EXACT)
+    assert_same_search(fitted, found.fit(WIDE, amounts))
+    assert len(always_secants) == 2 * 2
+    y, how = classes_for(WIDE, 3), {"scoring": "neg_log_loss", "cv": 2, **EXACT}
+    fitted = logistic([0.01, 0.1], **how).fit(WIDE, y)
+    assert_same_search(fitted, search(logistic, [0.01, 0.1], **how).fit(WIDE, y))
+    assert len(always_secants) == 2 * 2 + 2
+
+
+@pytest.mark.usefixtures("always_secants", "small_tasks")
+def test_with_secants_the_result_does_not_depend_on_threads():
+    y = classes_for(WIDE, 2)
+    one, many = (
+        logistic([0.01, 0.1, 1.0], cv=2, scoring="neg_log_loss", n_jobs=n).fit(WIDE, y)
+        for n in (1, 3)
+    )
+    assert one.scores_.tobytes() == many.scores_.tobytes()
+
+
 @every_model
 def test_with_little_memory_rows_are_weighted_instead_of_copied(model, monkeypatch):
     cv = [*KFold(3).split(X), (np.arange(90) // 2, np.arange(10))]  # rows that are repeated
@@ -497,6 +548,18 @@ def test_fits_that_did_not_converge_are_counted():
     (warning,) = caught
     assert str(warning.message).startswith("8 of 8 fits of cross-validation did not converge")
     assert warning.filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        ([1.0, 2.0], r"offset has shape \(2,\); one number for each"),
+        (np.full(90, np.nan), "offset contains NaN"),
+    ],
+)
+def test_offsets_that_are_not_valid(offset, message):
+    with pytest.raises(ValueError, match=message):
+        PolynomialPoissonRegressorCV([1.0]).fit(X, np.round(AMOUNTS), offset=offset)
 
 
 def test_a_fit_that_fails_leaves_nothing_of_the_last_one():

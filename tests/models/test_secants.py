@@ -88,6 +88,18 @@ def test_secants_of_a_hessian_that_has_changed_are_left_out():
     assert bound < own.gradient @ own.gradient / 2
 
 
+def test_the_bound_of_losses_that_count_more():
+    """As if the steps had been taken with the new objective."""
+    own, other = Quadratic(3), Quadratic(3)
+    recent = RecentSecants(None, N, 8, 1)
+    observe_random_steps(own, recent, np.ones(N))
+    recent.reweight(5.0)
+    other.hessian = 5 * (own.hessian - np.eye(N)) + np.eye(N)
+    bound = observe_random_steps(other, RecentSecants(None, N, 8, 1), np.ones(N))
+    recent.observe(other.gradient, np.zeros(N), None, 0.0)
+    assert recent.gap() == pytest.approx(bound, rel=1e-6)
+
+
 def test_few_eigenvalues_take_few_steps():
     """As with conjugate gradients: one step for each eigenvalue, and one for all that are 1."""
     own = Quadratic(0, rank=8)
@@ -127,6 +139,37 @@ def test_secants_of_a_hessian_that_has_changed_do_not_count():
     assert steady.gap == drifting.gap
     assert without == pytest.approx(drifting.gradient @ drifting.gradient / 2)
     assert bound < without / 2
+
+
+@pytest.mark.parametrize("is_metric", [True, False])
+@pytest.mark.parametrize("capacity", [N + 5, 24])
+def test_losses_that_count_more(capacity, is_metric):
+    """The Hessian is that of the losses, times a factor, plus the penalty."""
+    own = Quadratic(0, rank=12)
+    penalty = np.ones(N) if is_metric else np.linspace(0.5, 1, N)
+    secants = Secants(np.ones(N), capacity)
+    list(own.descend(secants, 9))
+    own.hessian = 9 * (own.hessian - np.diag(penalty)) + np.diag(penalty)
+    own.solution = own.solution + np.linspace(0, 0.1, N)
+    cold = Quadratic(0)
+    cold.hessian, cold.w, cold.solution = own.hessian, own.w, own.solution
+    secants.reweight(9.0, penalty)
+    warm = [gap for gap, _ in own.descend(secants, 6)]
+    fresh = Secants(np.ones(N), capacity)
+    assert warm[-1] < 0.1 * [gap for gap, _ in cold.descend(fresh, 6)][-1]
+
+
+def test_secants_of_losses_that_count_more_are_exact_in_the_metric_of_the_penalty():
+    own = Quadratic(1)
+    secants = Secants(np.ones(N), N + 5)
+    list(own.descend(secants, 8))
+    secants.reweight(5.0, 1.0)
+    hessian = 5 * (own.hessian - np.eye(N)) + np.eye(N)
+    vectors, k = secants.basis[: secants.size], secants.n_secants
+    steps, changes = (t[:k, : secants.size] @ vectors for t in (secants.steps, secants.changes))
+    np.testing.assert_allclose(steps @ hessian, changes, rtol=1e-6, atol=1e-6 * abs(changes).max())
+    products = np.triu(steps @ changes.T)
+    np.testing.assert_allclose(secants.products[:k, :k], products, rtol=1e-6, atol=1e-6)
 
 
 def test_a_gradient_of_0():

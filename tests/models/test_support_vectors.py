@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.svm import LinearSVC, LinearSVR
 
 from csr_zoo import random_csr
@@ -82,6 +83,22 @@ def test_svr_reaches_liblinears_optimum(epsilon, intercept):
     assert model.objective_ == pytest.approx(tube_objective(model, A, NUMBERS, WEIGHTS), rel=1e-12)
     assert model.objective_ == pytest.approx(tube_objective(best, A, NUMBERS, WEIGHTS), rel=1e-6)
     np.testing.assert_allclose(model.predict(X), best.predict(A), atol=0.02)
+
+
+def test_nasty_columns():
+    """Empty, equal and constant columns, and one that tells the classes apart."""
+    dense = X.toarray()
+    dense[:, 1], dense[:, 2], dense[:, 3] = 0.0, dense[:, 0], 3.0
+    dense[:, 4] = CLASSES[2]
+    model = PolynomialLinearSVC().fit(dense, CLASSES[2], WEIGHTS)
+    A = as_built(model, csr_array(dense)).toarray()
+    best = liblinear(LinearSVC, A, CLASSES[2], WEIGHTS)
+    least = hinge_objective(best, A, CLASSES[2], WEIGHTS)
+    assert model.objective_ == pytest.approx(least, rel=1e-6)
+    model = PolynomialLinearSVR(epsilon=0.1).fit(dense, NUMBERS, WEIGHTS)
+    how = {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}
+    best = liblinear(LinearSVR, A, NUMBERS, WEIGHTS, **how)
+    assert model.objective_ == pytest.approx(tube_objective(best, A, NUMBERS, WEIGHTS), rel=1e-6)
 
 
 def test_an_intercept_without_a_penalty():

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from polysparse import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
+    PolynomialFeatures,
     PolynomialLogisticRegression,
     PolynomialRidge,
     TableEncoder,
@@ -142,8 +143,24 @@ def test_refusals_name_what_is_wrong():
         PolynomialRidge().fit(FRAME, Y[:5])
     with pytest.raises(ValueError, match="groups only applies to X without categories"):
         PolynomialRidge(groups=[0, 1, 2, 3]).fit(FRAME, Y)
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match=r"convert string to float.*X has text: set"):
         PolynomialRidge(categorical_features=None).fit(FRAME, Y)
+    with pytest.raises(ValueError, match="X has text: set categorical_features"):
+        PolynomialFeatures().fit(FRAME)
+    with pytest.raises(ValueError, match=r"'hours' is NaN.*TableEncoder\(missing=\"indicator\"\)"):
+        model.predict(FRAME.assign(hours=np.nan))
+
+
+@pytest.mark.parametrize("X", [FRAME, FRAME[["hours"]], FRAME[["hours"]].to_numpy()])
+def test_targets_that_are_words_or_missing_are_refused_with_a_way_out(X):
+    words = CLASSES.astype(object)
+    with pytest.raises(ValueError, match=r"string to float: '(yes|no)'\. y must be numbers"):
+        PolynomialRidge().fit(X, words)
+    words[2] = None
+    with pytest.raises(ValueError, match="y contains NaN, or a missing value, in row 2"):
+        PolynomialLogisticRegression().fit(X, words)
+    with pytest.raises(ValueError, match="y contains NaN, or a missing value, in row 1"):
+        PolynomialRidge().fit(X, np.where(np.arange(len(Y)) == 1, np.nan, Y))
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,10 @@ def test_it_is_what_dense_linear_algebra_gives(kind, model):
         )
         degrees = degree if isinstance(degree, tuple) else (2, degree)
         require_same(X, y, model, tested, **given | {"degree": degrees})
+        few = interaction_test(X, y, 1, n_null=9, model=model, random_state=0, **given)
+        np.testing.assert_allclose(few.null_maxima, tested.null_maxima, rtol=1e-7)
+        assert few.n_tested == tested.n_tested
+        np.testing.assert_array_equal(few.p_values, tested.p_values[:1])
 
 
 @loop_over("kind", ("binary", "signed"))
@@ -185,8 +189,8 @@ def test_conjugate_gradients_project_as_a_factor_does(model, monkeypatch):
     other = interaction_test(X, y, 8, n_null=9, model=model, random_state=0)
     np.testing.assert_array_equal(exact.columns, other.columns)
     scale = exact.scores[0] / other.scores[0]
-    assert abs(scale - 1) < (0.02 if model == "linear" else 1e-7)  # the rank is estimated
-    np.testing.assert_allclose(exact.scores, scale * other.scores, rtol=1e-6)
+    assert abs(scale - 1) < (0.02 if model == "linear" else 1e-5)  # the rank is estimated
+    np.testing.assert_allclose(exact.scores, scale * other.scores, rtol=1e-5)
 
 
 @loop_over("model", MODELS)

@@ -29,6 +29,7 @@ REFUSED = [
     ({"y": ["a"] * 60}, "y is constant: all rows are of class"),
     ({"y": list("abc") * 20}, "needs a y of two classes; got 3. Test each class against"),
     ({"y": np.arange(60) % 3, "model": "logistic"}, "needs a y of two classes; got 3"),
+    ({"y": np.array(["a", None] * 30, object)}, "y has values of several types, or missing ones"),
     ({"y": list("ab") * 30, "model": "linear"}, 'model="linear" needs numbers'),
     ({"y": Y, "model": "poisson"}, 'model="poisson" needs counts'),
     ({"y": np.zeros(60), "model": "poisson"}, 'model="poisson" needs counts'),

@@ -222,7 +222,7 @@ def test_text_among_numbers_names_column_and_row():
     table = pd.DataFrame({"a": pd.Series([1, "two"], dtype=object), "b": ["x", "y"]})
     with pytest.raises(ValueError, match="column 'a' has 'two' in row 1, but numbers are needed"):
         encoder.transform(table)
-    with pytest.raises(ValueError, match="column 'a' is text, but numbers are needed"):
+    with pytest.raises(ValueError, match="'a' is text, such as 'two' in row 1, but numbers"):
         encoder.transform(pl.DataFrame({"a": ["1", "two"], "b": ["x", "y"]}))
 
 

@@ -146,7 +146,8 @@ def _require_sensible(path: str, options: argparse.Namespace) -> None:
         given = given_options(options)
         if given and path == options.input:
             raise Misuse(
-                f"{given[0]} only applies to tables, but {path} has numbered columns: leave it out."
+                f"{given[0]} only applies to tables, but {path} has numbered columns: leave it "
+                "out, or let the name of a table in text end in .csv."
             )
         return
     for flag, value in (

@@ -20,7 +20,7 @@ FLAGS = {
     'columns="hashed"': "--hashed N",
     "importance()": "--by group",
     "within=": "--within=",
-    'missing="indicator"': "--missing indicator",
+    'categorical_features=TableEncoder(missing="indicator")': "--missing indicator",
     'handle_unknown="ignore" would store nothing for it': (
         'without --strict (in Python: handle_unknown="error"), nothing is stored for it'
     ),

@@ -21,7 +21,14 @@ from polysparse.estimators.shared import (
     read_faultless,
     require_fitted,
 )
-from polysparse.estimators.tabular import ENCODER, encoder_for, encoder_of, n_encoded, sample_for
+from polysparse.estimators.tabular import (
+    ENCODER,
+    encoder_for,
+    encoder_of,
+    explained,
+    n_encoded,
+    sample_for,
+)
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory
 from polysparse.matrix.canonical import Canonical, as_canonical
@@ -153,12 +160,13 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             self._read_sparse(sample, reset=True)
             return self._set_basis()
         sample = as_checked(sample, self.n_jobs)
-        if not self._is_grouped:
+        with explained(sample, None):
+            if self._is_grouped:
+                validate_data(self, sample, accept_sparse=True)
+                return self._set_basis()
             super().fit(sample, y)
-            self.basis_ = self._make_basis(self.n_features_in_)
-            return self
-        validate_data(self, sample, accept_sparse=True)
-        return self._set_basis()
+        self.basis_ = self._make_basis(self.n_features_in_)
+        return self
 
     def _set_basis(self) -> PolynomialFeatures:
         basis = self._make_basis(n_encoded(self))

@@ -32,6 +32,7 @@ from polysparse.estimators.tabular import (
     encoded_names,
     encoder_for,
     encoder_of,
+    explained,
     groups_of,
     n_encoded,
     read_table,
@@ -243,11 +244,12 @@ def read_sparse(estimator: Any, X: Any, *, reset: bool, **more: Any) -> Any:
             return x
     X = as_checked(X, estimator.n_jobs)
     wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", **more}
-    if reset or hasattr(estimator, "n_features_in_"):
-        _require_no_more_features(estimator, X, reset)
-        found = validate_data(estimator, X, reset=reset, **wanted)
-    else:  # not fitted: there is nothing to compare X with
-        found = check_array(X, estimator=estimator, **wanted)
+    with explained(X, more.get("y")):
+        if reset or hasattr(estimator, "n_features_in_"):
+            _require_no_more_features(estimator, X, reset)
+            found = validate_data(estimator, X, reset=reset, **wanted)
+        else:  # not fitted: there is nothing to compare X with
+            found = check_array(X, estimator=estimator, **wanted)
     if "y" in more:
         return as_canonical(found[0], estimator.n_jobs).as_sparse(), found[1]
     return as_canonical(found, estimator.n_jobs).as_sparse()

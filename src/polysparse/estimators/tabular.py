@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -16,6 +18,7 @@ from polysparse.dispatch import sample_of
 from polysparse.estimators.table_encoder import TableEncoder
 from polysparse.files.description import TABLE
 from polysparse.matrix.canonical import as_canonical
+from polysparse.tables.columns import require_targets
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import find_categorical, require_from_dtype
 from polysparse.tables.reading import is_table, open_table
@@ -94,14 +97,45 @@ def read_table(estimator: Any, encoder: TableEncoder, X: Any, *, reset: bool, **
         encoded = encoder.fit_transform(X)
     wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "estimator": estimator, **more}
     y = wanted.pop("y", None)
-    if "y" in more:
-        encoded, y = check_X_y(encoded, y, **wanted)
-    else:
-        encoded = check_array(encoded, **wanted)
+    with explained(encoded, y):
+        if "y" in more:
+            encoded, y = check_X_y(encoded, y, **wanted)
+        else:
+            encoded = check_array(encoded, **wanted)
     x = as_canonical(encoded, estimator.n_jobs).as_sparse()
     if reset:
         set_encoder(estimator, encoder)
     return (x, y) if "y" in more else x
+
+
+@contextmanager
+def explained(X: Any, y: Any) -> Iterator[None]:
+    """Add what to do to what scikit-learn says about text, and about targets that are missing."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        if text.startswith(("Input contains NaN", "Input y contains NaN")) and y is not None:
+            require_targets(y)
+        if "could not convert string to float" not in text:
+            raise
+        if sparse.issparse(X) or not _has_text(X):
+            raise ValueError(
+                f"{text}. y must be numbers: convert it, or fit a classifier to its classes."
+            ) from None
+        raise ValueError(
+            f'{text}. X has text: set categorical_features, to "from_dtype" for a table or to '
+            "the columns with text, or encode X with a TableEncoder."
+        ) from None
+
+
+def _has_text(X: Any) -> bool:
+    """Return whether an array or table cannot be converted to numbers."""
+    try:
+        np.asarray(X, dtype=np.float64)
+    except ValueError:
+        return True
+    return False
 
 
 def require_known_levels(estimator: Any, X: Any) -> None:

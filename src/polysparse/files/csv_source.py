@@ -43,6 +43,7 @@ _CONVERSION = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (.+?): (.*)", re.DOTALL
 )
 _ROW = re.compile(r"Row #(\d+)")
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)(.*)", re.DOTALL)
 
 
 def pyarrow_csv() -> Any:
@@ -74,6 +75,14 @@ class CsvSource(TableSource):
         heading = self._read_beginning().partition(b"\n")[0]
         found = [each for each in (",", ";", "\t") if each.encode() in heading]
         return found[0] if found else ","
+
+    @property
+    def hint_on_names(self) -> str:
+        if len(self.names) == 1:
+            return " Columns are separated by commas, semicolons or tabs."
+        if any(name[:1].isdigit() for name in self.names):
+            return " The first row must have the names of columns."
+        return ""
 
     def _read_beginning(self) -> bytes:
         """Return the first bytes of the text."""
@@ -214,6 +223,12 @@ class CsvSource(TableSource):
                     raise ValueError(NO_ROWS) from None
                 raise ValueError(
                     "is empty: its first row must have the names of columns."
+                ) from None
+            if ragged := _RAGGED.search(text):
+                row, expected, n_cells, cells = ragged.groups()
+                raise ValueError(
+                    f"row {row}{self.row_note} has {n_cells} cells, but {expected} are expected"
+                    f"{cells[:150]}. Correct the row; a cell with {self.delimiter!r} needs quotes."
                 ) from None
             text = text.removeprefix("CSV parse error: ").replace("Row #", "row ")
             raise ValueError(f"{text[:200]}{self.row_note}") from None

@@ -48,7 +48,10 @@ def format_to_read(path: str) -> Format:
         ending = unpacked if format.may_be_gzipped else plain
         if format.is_directory if is_directory else ending in format.endings:
             return format
-    raise UnknownExtension(f"{path}: unknown ending. Known are {readable_formats()}.")
+    raise UnknownExtension(
+        f"{path}: unknown ending. Known are {readable_formats()}. Rename the file; a table in text "
+        "must end in .csv."
+    )
 
 
 def format_to_write(path: Path) -> Format:

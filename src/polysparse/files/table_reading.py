@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
+from polysparse.tables.columns import is_number
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import EncodingOptions
 from polysparse.tables.variables import CategoricalVariable
 
 SHOWN = 5  # names in a list of columns
+
+# With so many levels, a column is told of if this share of them look like numbers, or if there is
+# more than one for every two rows. At most so many levels are looked at.
+MANY_LEVELS, LOOKED_AT = 10, 1_000
+MOST_NUMBERS, MOST_LEVELS = 0.9, 0.5
+_LIKE_NUMBER = re.compile(r"\s*[-+]?[$€£]?\s?\d[\d., ']*(e[-+]?\d+)?\s?[%$€£]?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,13 @@ def columns_are(names: Sequence[str]) -> str:
     return f"Its columns are {', '.join(map(repr, names[:20]))}{more}."
 
 
+def no_column(name: str, names: Sequence[str]) -> str:
+    """Return what is wrong if a column is not among those with these names, for messages."""
+    close = get_close_matches(name[:100], names, n=3)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" * bool(close)
+    return f"there is no column {name!r}.{hint} {columns_are(names)}"
+
+
 def columns_of(encoding: TableEncoding, names: list[str]) -> dict[str, bool | None]:
     """Return the columns of an encoding's variables, and whether they are categorical."""
     variables = encoding.variables
@@ -98,3 +114,29 @@ def described(encoding: TableEncoding) -> str:
         noun = f" column{'s' * (len(names) != 1)}" * (not parts)
         parts.append(f"{len(names)} {kind}{noun}" + f" ({shown})" * bool(names))
     return ", ".join(parts)
+
+
+def doubts(encoding: TableEncoding, how: TableReading, n_rows: int) -> Iterator[str]:
+    """Yield a sentence for each column that is categorical only by its type, and looks odd."""
+    for variable in encoding.variables:
+        if isinstance(variable, CategoricalVariable) and variable.name not in how.categorical:
+            levels = [*variable.levels, *variable.rare]
+            if len(levels) >= MANY_LEVELS:
+                yield from _doubts_of(variable.name, levels, n_rows)
+
+
+def _doubts_of(name: str, levels: Sequence[str], n_rows: int) -> Iterator[str]:
+    some = levels[:: -(-len(levels) // LOOKED_AT)]
+    n_alike = sum(_LIKE_NUMBER.fullmatch(level) is not None for level in some)
+    cause = next((level for level in levels if not is_number(level)), None)
+    if cause is not None and n_alike >= MOST_NUMBERS * len(some):
+        yield (
+            f"column {name!r} is text because of values such as {cause!r}, but most of its values "
+            f"look like numbers: correct those that are not, or confirm it with "
+            f'categorical="{name}".'
+        )
+    elif len(levels) > MOST_LEVELS * n_rows:
+        yield (
+            f"column {name!r} has {len(levels):,} levels in {n_rows:,} rows: if it names rows, "
+            f'leave it out with drop="{name}".'
+        )

@@ -22,6 +22,8 @@ from polysparse.files.table_reading import (
     columns_are,
     columns_of,
     described,
+    doubts,
+    no_column,
     require_distinct,
 )
 from polysparse.machine import require_within
@@ -85,6 +87,11 @@ class TableSource(Source):
         """How messages explain the numbers of rows, if that is needed."""
         return ""
 
+    @property
+    def hint_on_names(self) -> str:
+        """What messages add if a column is missing: why names may not be those of columns."""
+        return ""
+
     # ------------------------------------------------------------------------------- columns
 
     @property
@@ -106,7 +113,7 @@ class TableSource(Source):
         encoding = how.encoding
         for name in how.listed:
             if name not in names and (encoding is None or name == how.target):
-                raise ValueError(f"there is no column {name!r}. {columns_are(names)}")
+                raise ValueError(no_column(name, names) + self.hint_on_names)
         if encoding is not None:
             return columns_of(encoding, [name for name in names if name != how.target])
         left = [name for name in names if name not in (how.target, *how.drop)]
@@ -167,7 +174,7 @@ class TableSource(Source):
         """Yield the numbers of a column, some rows at a time; only that column is read."""
         with faults_of(self.path):
             if name not in self.names:
-                raise ValueError(f"there is no column {name!r}. {columns_are(self.names)}")
+                raise ValueError(no_column(name, self.names) + self.hint_on_names)
             n_rows = 0
             for batch in self.batches(self.types({name: False}), block_bytes):
                 table = self._numbered(batch.select([name]), n_rows)
@@ -227,7 +234,7 @@ class TableSource(Source):
         kind = arrow_kind(self._types[target])
         if kind not in (*CATEGORICAL_KINDS, "number"):
             raise ValueError(
-                f"column {target!r}, the target, is {kind}: it must be text or numbers."
+                f"column {target!r}, the target, is {kind}: it must be text or numbers. Convert it."
             )
         return kind != "number"
 
@@ -320,7 +327,8 @@ class TableSource(Source):
     def notes(self) -> list[str]:
         notes = list(super().notes)
         if self.how.encoding is None:
-            notes.append(f"{self.path}: {described(self.table)}.")
+            found = doubts(self.table, self.how, self._learned[1].n_rows)
+            notes += [f"{self.path}: {each}" for each in (f"{described(self.table)}.", *found)]
         return notes
 
     def identity(self) -> dict[str, Any]:

@@ -154,10 +154,11 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Solution:
         """Minimize the loss plus half the squared norm of the coefficients.
 
-        `last` has the attributes of the last fit.
+        `last` has the attributes of the last fit; along a path of penalties also its "memory".
         """
         intercept = loss.intercept(rows, is_free=bool(self.fit_intercept))
         losses = rows.losses(loss, intercept, self.n_jobs)
+        losses.memory = last.get("memory")
         solution = newton.minimize(
             losses,
             *self._start(columns, loss, last),

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polysparse.tables.columns import require_targets
+
 MAX_SPREAD = 2**10  # of integers that are counted instead of sorted
 EXACT = 2**53  # up to here, every integer is a float64
 
@@ -56,6 +58,8 @@ def find_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
         found = _find_texts(y) if y.dtype == np.dtype(object) else _count_classes(y)
         if found is not None:
             return found
+    if y.dtype == np.dtype(object):
+        require_targets(y)  # which cannot be compared with texts
     require_classes(y)
     classes, numbers = np.unique(y, return_inverse=True)
     return classes, numbers

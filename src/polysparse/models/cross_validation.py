@@ -31,8 +31,13 @@ from polysparse.models.choosing import SELECTIONS, Choice, Penalties
 from polysparse.models.columns import require_memory_for
 from polysparse.models.fitting import fit, open_rows, prepare, set_solution, solve
 from polysparse.models.local_rows import LocalRows
+from polysparse.models.quasi_newton import Memory
 from polysparse.models.solution import End
 from polysparse.models.splits import HeldOutScorer, Split, splits_of
+
+# The steps of a fit whose secants the next one takes, and how many coordinates its vectors may have
+# for each output of a product with the expansion.
+MANY_SECANTS, SHORT = 20, 1.0
 
 OWN = {"cv": None, "scoring": None, "selection": "best", "refit": True}  # parameters, defaults
 
@@ -125,7 +130,7 @@ class CrossValidated(PolynomialModel):
             loss = model._make_loss(rows)
             solution = solve(model, columns, rows, loss, path.next_start(model))
             set_solution(model, columns, loss, solution)
-            path.add(model)
+            path.add(model, rows)
             yield model, solution.end
             model._forget()
 
@@ -200,31 +205,59 @@ def _known_rows(model: Any, known: dict[str, Any], rows: LocalRows) -> Iterator[
 
 
 class _Path:
-    """The last two solutions along a path of penalties, and where the next fit starts.
+    """The last solutions along a path of penalties, and where the next fit starts.
 
-    `name` is the penalty. On a9a at degree 2, fits to a split with 6 values of C from 1e-3 to 100
-    took 2,091 passes from 0, 1,726 from the last solution, and 1,436 from the last two,
-    extrapolated along the logarithm of C; from the solutions of the split before 2,212, and 1,665
-    with the last step along its path.
+    `name` is the penalty. If the last fit took many steps, and the vectors that it kept are not
+    longer than a pass over the data, the next one starts where it ended, and knows its secants of
+    the Hessian. Otherwise it starts further along the line through the last two solutions, as a
+    function of the logarithm of the penalty.
+
+    With 10 values of C from 1e-4 to 3, fits to a split of a9a at degree 2 took 586 passes from 0,
+    430 from where the last two solutions lead, and 260 with the secants of the last. Where fits take
+    few steps, as on agaricus, secants did not help; nor did they save time where vectors are long:
+    with 20,000 rows of 12 ones, 300 features and 45,450 columns.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.last: list[tuple[float, dict[str, Any]]] = []  # penalties and fitted attributes
+        self.memory = Memory()
 
-    def add(self, model: Any) -> None:
+    def add(self, model: Any, rows: LocalRows) -> None:
         """Add a fitted model."""
         names = ("coef_", "intercept_", "column_space_", "classes_")
         fitted = {name: getattr(model, name) for name in names if hasattr(model, name)}
         self.last = [*self.last[-1:], (getattr(model, self.name), fitted)]
+        if self.memory.model is not None:
+            secants, _ = self.memory.model
+            is_short = secants.basis.size <= SHORT * rows.n_outputs
+            if secants.n_secants < MANY_SECANTS or not is_short:
+                self.memory.model = None
 
     def next_start(self, model: Any) -> dict[str, Any]:
-        """Return fitted attributes to start from with the penalty of a model.
+        """Return fitted attributes to start from with the penalty of a model, and the memory.
 
-        The older solution is dropped: its coefficients become those of the start.
+        Where the older solution is not needed any more, it is dropped.
+        """
+        found = {"memory": self.memory}
+        if not self.last:
+            return found
+        penalty, newer = self.last[-1]
+        factor = getattr(model, self.name) / penalty if penalty else np.inf
+        self.memory.factor = factor if self.name == "C" else 1 / factor if factor else np.inf
+        if self.memory.model is not None and np.isfinite(self.memory.factor):
+            self.last = self.last[-1:]
+            return newer | found
+        self.memory.model = None
+        return self._further(model) | found
+
+    def _further(self, model: Any) -> dict[str, Any]:
+        """Return attributes along the line through the last two solutions.
+
+        The older one is dropped: its coefficients become those of the start.
         """
         if len(self.last) < 2:
-            return self.last[0][1] if self.last else {}
+            return self.last[0][1]
         (first, older), (second, newer) = self.last
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log([first, second, getattr(model, self.name)])

@@ -32,7 +32,7 @@ Vector = NDArray[np.float64]
 MOST_BYTES, FEWEST_VECTORS = 2**28, 16
 # Orthogonalizing a vector takes longer than a pass after some hundreds of steps.
 MOST_VECTORS = 1024
-_PART_BYTES = 2**22  # that are allocated at a time
+_PART_BYTES = 2**25  # that are allocated at a time, and occupied as they are written
 
 _ORTHOGONAL = math.sqrt(EPS)  # inner products up to this change T by less than rounding errors
 _CANCELLED = 0.7  # a vector that shrinks by more is orthogonalized again
@@ -221,6 +221,10 @@ class KrylovSpace:
             return self.alphas
         more = beside * (beside / self._last_pivot) - beside * (beside / self._pivots)
         return self.alphas + np.maximum(more, 0.0)
+
+    def is_closed(self, i: int, tol: float) -> bool:
+        """Whether the gap is below tol times the value, far above rounding errors."""
+        return bool(self.gaps[i] <= tol * self.values[i]) and self.is_reliable(i)
 
     def is_reliable(self, i: int) -> bool:
         """Whether rounding errors are far below the least eigenvalue that was found."""

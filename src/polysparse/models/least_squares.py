@@ -65,25 +65,47 @@ def minimize_path(
 ) -> Iterator[tuple[int, Solution]]:
     """Minimize for each alpha, from the largest to the smallest, as `minimize` does.
 
+    If one Krylov space serves several, the weakest penalty is verified first: its solution takes
+    all vectors and rounds most. If it holds, the others are not computed from their coefficients
+    again: that took a third of the time of 20 penalties on 80,000 rows of 20 ones.
+
     Yields
     ------
     int
         The position in alphas.
     Solution
-        The solution. Until the next one, `errors.residuals` are those of its coefficients, if the
-        rows are in one place.
+        The solution.
     """
     order = sorted(range(len(alphas)), key=lambda i: -alphas[i])
-    value, diagonal = errors.start()
+    value, diagonal, means = errors.start()
     require_finite(diagonal, errors.n_jobs)
     own = np.array([float(alphas[i]) for i in order if alphas[i] > 0])
     space = _open_space(errors, value, own, len(diagonal))
     is_complete = space is not None and space.grow(
         tol, min(max_iter, most_vectors(len(diagonal))), report
     )
-    w = np.zeros(len(diagonal))
+
+    def solver_for(place: int) -> _Solver:
+        alpha = alphas[order[place]]
+        return _Solver(errors, alpha, diagonal, value, tol, max_iter, report)
+
+    w, last = np.zeros(len(diagonal)), len(own) - 1
+    verified: Solution | None = None
+    if len(own) > 1 and is_complete and space is not None:
+        mean, weakest = errors.intercept, solver_for(last)
+        weakest.project(space, last)
+        if weakest.verify() == "converged":
+            verified = weakest.run("converged")
+        del weakest
     for place, i in enumerate(order):
-        solver = _Solver(errors, alphas[i], diagonal, value, tol, max_iter, report)
+        if verified is not None and place == last:
+            space, w = None, verified.coefficients
+            yield i, verified
+            continue
+        solver = solver_for(place)
+        if verified is not None and space is not None and space.is_closed(place, tol):
+            yield i, solver.trust(space, place, mean, means)
+            continue
         solver.has_room = is_complete and place < len(own)
         end: End | None = None
         if space is not None and place < len(own):
@@ -156,6 +178,18 @@ class _Solver:
                 self.descend()
             end = self.verify()
         return Solution(self.w, self.errors.intercept, self.value, self.gap, self.iteration, end)
+
+    def trust(self, space: KrylovSpace, place: int, mean: float, means: Vector | None) -> Solution:
+        """Return the best point of a Krylov space, with the value and the gap that are known there.
+
+        `mean` is that of the targets, and `means` those of columns if there is an intercept.
+        """
+        self.project(space, place)
+        self.value = float(space.values[place])
+        self.errors.intercept = 0.0 if means is None else mean - dot(means, self.w, self.n_jobs)
+        self.gap += self._rounding()
+        intercept = self.errors.intercept
+        return Solution(self.w, intercept, self.value, self.gap, self.iteration, "converged")
 
     def _search_krylov_space(self) -> None:
         """Go to the best point of a new Krylov space."""

@@ -114,6 +114,11 @@ class LocalRows:
             self._design = Design(columns, self.x, self.n_jobs)
         self.block = Block(self._design, *encoded)
 
+    @property
+    def n_outputs(self) -> int:
+        """How many outputs a product with the expansion multiplies."""
+        return self.block.design.products.n_outputs  # type: ignore[no-any-return]
+
     def take(self, numbers: NDArray[np.intp]) -> LocalRows:
         """Return copies of rows, by their numbers."""
         offset = None if self.offset is None else self.offset[numbers]

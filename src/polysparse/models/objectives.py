@@ -115,9 +115,12 @@ class Losses(Objective):
         The losses at the current coefficients.
     intercept : float, or ndarray of float64 of shape (n_scores,)
         The intercept there.
+    memory : quasi_newton.Memory or None
+        What the last fit along a path of penalties left to this one.
     """
 
     has_cheap_sums = False
+    memory: Any = None
 
     def __init__(
         self, rows: RowStore, loss: Loss, intercept_search: Any, n_jobs: int | None = 1
@@ -350,18 +353,30 @@ class SquaredErrors(Objective):
         self.has_intercept = has_intercept
         self.zero: float
 
-    def start(self) -> tuple[float, Vector]:
-        """Set the coefficients to 0; return the squared errors and half the Hessian's diagonal."""
+    def start(self) -> tuple[float, Vector, Vector | None]:
+        """Set the coefficients to 0.
+
+        Returns
+        -------
+        float
+            The squared errors.
+        ndarray of float64 of shape (n_columns,)
+            Half the diagonal of the Hessian.
+        ndarray of float64 of shape (n_columns,), or None
+            The weighted means of columns, if there is an intercept.
+        """
         squares, sums, self._total = self.rows.total(
             contributions.column_sums, is_centered=self.has_intercept
         )
         self.n_products += 2 if self.has_intercept else 1
+        self._squares = squares.copy()
         if self.has_intercept:
             center(squares, sums, self._total, self.n_jobs)
-        self._use_means(sums if self.has_intercept else None)
+        means = sums if self.has_intercept else None
+        self._use_means(means)
         value = self._set_residuals(self.rows.keep(contributions.targets))
         self.zero = ROUNDING * (value + self._total * self.intercept * self.intercept)
-        return value, squares
+        return value, squares, means
 
     def _rounding_of_scores(self, coefficients: Vector) -> float:
         return float(super()._rounding_of_scores(coefficients) + self.zero)

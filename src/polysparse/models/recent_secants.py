@@ -71,6 +71,13 @@ class RecentSecants:
         self.of_excesses[i, :used] = dots(self.excesses[:used], e, n_jobs)
         self.of_excesses[:used, i] = self.of_excesses[i, :used]
 
+    def reweight(self, factor: float) -> None:
+        """Let the losses count `factor` times as much: the excess over the penalty is theirs."""
+        self.curvatures += (factor - 1) * np.diag(self.inner)
+        self.excesses[: min(self.n_seen, self.capacity)] *= factor
+        self.inner *= factor
+        self.of_excesses *= factor**2
+
     def gap(self) -> float:
         """Return a bound of how much lower the quadratic model is at its minimum."""
         n_used = min(self.n_seen, self.capacity)

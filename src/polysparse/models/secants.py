@@ -27,9 +27,11 @@ NOTHING_NEW = 1e-20  # the share of a squared norm that is a rounding error
 # curvature is not explained by later ones, a secant is left out.
 N_RECENT, MOST_DRIFT, CONSISTENT = 50, 0.3, 1e-2
 
+ROUNDED = 1e-9  # the share of a squared gradient that is never known to be explained by secants
 SINGULAR = 1e-12  # the ratio of eigenvalues that is a rounding error
 
 _CHUNK = 2**13  # columns that are rotated at a time
+_FEW = 2**9  # columns that fit a cache, with all vectors
 
 
 class Secants:
@@ -143,6 +145,31 @@ class Secants:
             _dot(self.gradient, self.gradient),
         )
 
+    def reweight(self, factor: float, penalty: Vector | float) -> None:
+        """Let the losses count `factor` times as much, beside the same penalty.
+
+        `penalty` is the diagonal of its Hessian. What it adds to a change of gradients is known,
+        but for a part outside of the vectors, which is ignored. Without it, changes and curvatures
+        are multiplied.
+        """
+        vectors, k, n = self.basis[: self.size], self.n_secants, len(self.known)
+        own = np.zeros((self.capacity, self.capacity))
+        scale = penalty / self.roots**2
+        for start in range(0, len(scale), _FEW):
+            part = vectors[:, start : start + _FEW]
+            weighted = part * scale[start : start + _FEW]
+            own[: self.size, : self.size] += np.einsum("ic,jc->ij", part, weighted)
+        along = np.diag(own)
+        self.known = factor * self.known - (factor - 1) * along[:n]
+        mean = float(along.sum()) / max(self.size, 1)
+        self.typical = factor * self.typical - (factor - 1) * mean
+        s = self.steps[:k]
+        self.changes[:k] = factor * self.changes[:k] - (factor - 1) * np.einsum("ij,jk->ik", s, own)
+        y = self.changes[:k]
+        self.products[:k, :k] = np.triu(np.einsum("ic,jc->ij", s, y))
+        self.of_changes[0, :k, :k] = np.einsum("ic,jc->ij", y[:, :n] / self.known, y[:, :n])
+        self.of_changes[1, :k, :k] = np.einsum("ic,jc->ij", y[:, n:], y[:, n:])
+
     def _restart(self) -> None:
         """Forget half of the vectors, where curvatures are closest to the typical one."""
         k = self.size
@@ -184,7 +211,7 @@ def least_gap(inner: Table, of_excesses: Table, along: Vector, square: float) ->
     white[np.diag_indices_from(white)] += 1
     parts = np.einsum("ij,j->i", whiten, along)[:, np.newaxis]
     divide_by_root(white, parts)
-    return max(square - float(np.einsum("ij,ij->", parts, parts)), 0.0) / 2
+    return max(square - float(np.einsum("ij,ij->", parts, parts)), ROUNDED * square) / 2
 
 
 def _dot(a: Vector, b: Vector) -> float:

@@ -44,11 +44,6 @@ class UpdatedResiduals(SquaredErrors):
 
     drift = np.inf
 
-    @property
-    def residuals(self) -> Any:
-        """Targets less scores and intercept of all rows, those without weight included."""
-        return self._residuals
-
     def refresh(self, coefficients: Vector) -> float:
         old = self._residuals
         value = super().refresh(coefficients)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import hstack
+from scipy.sparse import csc_array, csr_array
 
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.expansion.whole import expand_columns
 from polysparse.matrix.canonical import CanonicalCsr
 
+Table = NDArray[np.float64]
+
 LEAST = 1e-11  # of what a pivot was at first
+AT_ONCE = 1000  # interactions whose members are copied
 
 
 class ExactStatistics:
@@ -38,47 +42,56 @@ class ExactStatistics:
         self,
         x: CanonicalCsr,
         features: NDArray[np.int64],
-        main: Any,
+        main: csr_array,
         weights: NDArray[np.float64],
         n_jobs: int | None,
         columns: ChosenColumns,
     ) -> None:
         built = expand_columns(columns, x, n_jobs=n_jobs, max_bytes=None).tocsc()
         weights = weights if len(weights) else np.ones(x.shape[0])
-        by_column = main.tocsc()
-
-        def members_of(row: NDArray[np.int64]) -> Any:
-            return by_column[:, np.searchsorted(features, np.unique(row[row >= 0]))]
-
-        information = [
-            _information(members_of(row), built[:, [i]], weights)
-            for i, row in enumerate(columns.basis.unrank(columns.ranks))
-        ]
+        tuples = columns.basis.unrank(columns.ranks)
+        members = np.searchsorted(features, tuples)
+        is_repeated = tuples[:, 1:] == tuples[:, :-1]  # in a power
+        members[tuples < 0] = members[:, 1:][is_repeated] = len(features)
+        padded = csc_array(main)
+        padded.resize(x.shape[0], len(features) + 1)  # a last feature without values
+        parts = [slice(i, i + AT_ONCE) for i in range(0, len(members), AT_ONCE)]
+        found = [_information(padded, members[p], built[:, p], weights) for p in parts]
         self._transposed = built.T.tocsr()
-        self._scale = 1 / np.sqrt(information)[:, np.newaxis]
+        self._scale = 1 / np.sqrt(np.concatenate(found))[:, np.newaxis]
 
-    def of(self, residuals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def take(self, places: NDArray[np.intp]) -> ExactStatistics:
+        """Return the statistics of some of the interactions."""
+        some = copy(self)
+        some._transposed, some._scale = self._transposed[places], self._scale[places]
+        return some
+
+    def of(self, residuals: Table) -> Table:
         """Return a row for each interaction, a column for each draw of residuals."""
-        found: NDArray[np.float64] = self._transposed @ residuals
+        found: Table = self._transposed @ residuals
         found *= self._scale
         return found
 
 
-def _information(members: Any, z: Any, weights: NDArray[np.float64]) -> float:
-    """Return what a weighted regression of an interaction on its members leaves of it.
+def _information(x: Any, members: NDArray[np.int64], z: Any, weights: Any) -> Table:
+    """Return what weighted regressions of interactions on their members leave of them.
 
     `search/information.hpp` explains it, and computes the same.
     """
-    columns = hstack([members, z]).tocsc()
-    weighted = columns.multiply(weights[:, np.newaxis]).tocsc()
-    n = columns.shape[1] + 1
-    matrix = np.empty((n, n))
-    matrix[0, 0] = weights.sum()
-    matrix[1:, 0] = matrix[0, 1:] = weighted.sum(axis=0)
-    matrix[1:, 1:] = (columns.T @ weighted).toarray()
-    before = np.diag(matrix).copy()
+    columns = [*(x[:, own] for own in members.T), z]
+    n = len(columns) + 1
+    matrix = np.zeros((z.shape[1], n, n))
+    matrix[:, 0, 0] = weights.sum()
+    for i, one in enumerate(columns, 1):
+        matrix[:, i, 0] = one.T @ weights
+        for j, other in enumerate(columns[:i], 1):
+            matrix[:, i, j] = one.multiply(other).T @ weights
+    before = np.diagonal(matrix, axis1=1, axis2=2).copy()
     for k in range(n - 1):
-        if matrix[k, k] > LEAST * before[k]:
-            factors = matrix[k + 1 :, k] / matrix[k, k]
-            matrix[k + 1 :, k + 1 :] -= np.multiply.outer(factors, matrix[k, k + 1 :])
-    return float(matrix[-1, -1])
+        pivot = matrix[:, k, k]
+        is_own = pivot > LEAST * before[:, k]  # does not depend on those before it
+        below = matrix[:, k + 1 :, k]
+        factors = below * np.where(is_own, 1 / np.where(is_own, pivot, 1), 0)[:, np.newaxis]
+        matrix[:, k + 1 :, k + 1 :] -= factors[:, :, np.newaxis] * below[:, np.newaxis]
+    left: Table = matrix[:, -1, -1]
+    return left

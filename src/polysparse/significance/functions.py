@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -187,29 +186,37 @@ def compute_test(
     x, features, main = _scaled(x)
     effects = fit_main_effects(main, y, model, n_jobs)
     projection = Projection(main, effects.weights, n_jobs)
-    make_exact = partial(ExactStatistics, x, features, main, effects.weights, n_jobs)
     report = LongSearch(progress)
-    search = _Search(x, basis, effects, projection, make_exact, min_count, n_null, n_jobs, report)
+    search = _Search(x, basis, effects, projection, min_count, n_null, n_jobs, report)
     residuals = search.prepare(effects.residuals[:, np.newaxis].copy())
-    n_tested, columns, counts, exact = search.find_leaders(residuals, k)
-    observed = exact.of(residuals)[:, 0]
-    order = np.argsort(-np.round(np.abs(observed) / np.abs(observed).max(), 9), kind="stable")[:k]
-    columns = columns[order]
-    simulated, others = search.simulate(columns, n_null, rng)
+    n_tested, columns, counts = search.find_leaders(residuals, k)
+    chosen = ChosenColumns(basis, columns)
+    exact = ExactStatistics(x, features, main, effects.weights, n_jobs, chosen)
+    scores = exact.of(residuals)[:, 0]
+    best = _largest(scores, k)
+    columns, scores = columns[best], scores[best]
+    simulated, others = search.simulate(columns, exact.take(best), n_null, rng)
     return TestedInteractions(
         basis,
         columns,
-        observed[order],
-        counts[order],
+        scores,
+        counts[best],
         None,
         "statistic",
         names,
-        bonferroni(observed[order], n_tested),
-        step_down(np.abs(observed[order]), simulated, others),
+        bonferroni(scores, n_tested),
+        step_down(np.abs(scores), simulated, others),
         np.maximum(others, simulated.max(axis=0)),
         n_tested,
         model,
     )
+
+
+def _largest(scores: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """Return the places of the k largest sizes, in order; ties but for rounding stay in order."""
+    sizes = np.abs(scores)
+    largest = max(sizes.max(), np.finfo(np.float64).tiny)
+    return np.argsort(-np.round(sizes / largest, 9), kind="stable")[:k]
 
 
 # ------------------------------------------------------------------------------------- arguments
@@ -266,14 +273,13 @@ class _Search:
         basis: MonomialBasis,
         effects: MainEffects,
         projection: Projection,
-        exact: Callable[[ChosenColumns], ExactStatistics],
         min_count: int,
         n_null: int,
         n_jobs: int | None,
         report: LongSearch,
     ) -> None:
         self.basis, self.effects, self.projection = basis, effects, projection
-        self._exact, self.report = exact, report
+        self.report = report
         x = x.sorted_by_group(basis)
         require_searchable(x)
         features, indices = stored_features(x)
@@ -310,9 +316,10 @@ class _Search:
 
     def find_leaders(
         self, residuals: NDArray[np.float64], k: int
-    ) -> tuple[int, NDArray[np.int64], NDArray[np.int64], ExactStatistics]:
-        """Return how many interactions are tested, the columns and counts of the best, and how to
-        compute their statistics; columns are in increasing order.
+    ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+        """Return how many interactions are tested, and the columns and counts of the best.
+
+        Columns are in increasing order, and may be more than k if some tie.
         """
         found = self.test.find_leaders(residuals, (k, MOST_TIES), self.progress(0))
         if found is None:
@@ -328,22 +335,17 @@ class _Search:
                 "logarithms of features that few rows dominate."
             )
         order = np.argsort(columns)
-        return n_tested, columns[order], counts[order], self.exact(columns[order])
-
-    def exact(self, columns: NDArray[np.int64]) -> ExactStatistics:
-        """Return the statistics of some columns, which are in increasing order."""
-        return self._exact(ChosenColumns(self.basis, columns))
+        return n_tested, columns[order], counts[order]
 
     def simulate(
-        self, columns: NDArray[np.int64], n_null: int, rng: Any
+        self, columns: NDArray[np.int64], exact: ExactStatistics, n_null: int, rng: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return, of each simulated target, statistics of some columns, and the largest other."""
-        order = np.argsort(columns)
-        exact = self.exact(columns[order])
+        excluded = np.sort(columns)
         simulated, others = np.empty((len(columns), n_null)), np.empty(n_null)
         for walk, (draws, residuals) in enumerate(self._draw(n_null, rng), 1):
-            simulated[order, draws] = np.abs(exact.of(residuals))
-            maxima = self.test.find_maxima(residuals, columns[order], self.progress(walk))
+            simulated[:, draws] = np.abs(exact.of(residuals))
+            maxima = self.test.find_maxima(residuals, excluded, self.progress(walk))
             others[draws] = np.sqrt(maxima)
         return simulated, others
 

@@ -132,7 +132,7 @@ def as_target(y: Any, n_rows: int, model: str) -> tuple[NDArray[Any], str]:
         )
     if is_numeric:
         y = as_numbers(y, "y", n_rows, (1,))
-    classes = np.unique(y) if model in ("auto", "logistic") or not is_numeric else y[:0]
+    classes = _distinct(y) if model in ("auto", "logistic") or not is_numeric else y[:0]
     if model == "auto":
         model = "linear" if is_numeric and len(classes) > 2 else "logistic"
     if model == "logistic":
@@ -147,6 +147,13 @@ def as_target(y: Any, n_rows: int, model: str) -> tuple[NDArray[Any], str]:
             'model="poisson" needs counts: y must have whole numbers from 0, not all of them 0.'
         )
     return y, model
+
+
+def _distinct(y: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return np.unique(y)
+    except TypeError as error:
+        raise ValueError("y has values of several types, or missing ones: drop them.") from error
 
 
 def _as_classes(y: NDArray[Any], classes: NDArray[Any]) -> Vector:

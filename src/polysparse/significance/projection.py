@@ -15,8 +15,8 @@ from polysparse.operator.polynomial_operator import PolynomialOperator
 
 Table = NDArray[np.float64]
 
-MOST_FACTORED = 1024  # columns; with more, conjugate gradients are faster
-TOLERANCE, MAX_STEPS = 1e-10, 1000  # of conjugate gradients
+MOST_FACTORED = 512  # columns; with more, conjugate gradients are faster
+TOLERANCE, MAX_STEPS = 1e-7, 1000  # of conjugate gradients
 DRAWS_FOR_RANK = 32
 
 

@@ -54,7 +54,8 @@ class NumberColumn:
             row = int(np.argmax(self.missing))
             raise ValueError(
                 f"{where} is NaN or missing in {where.row(row)}: fill in missing numbers, or fit "
-                'with missing="indicator" for a feature that tells where they are.'
+                'with categorical_features=TableEncoder(missing="indicator") for a feature that '
+                "tells where they are."
             )
         infinite = np.isinf(self.values)
         if infinite.any():
@@ -128,13 +129,13 @@ def objects_as_numbers(values: Iterable[Any], where: Where) -> NumberColumn:
 
 
 def _as_number(row: int, value: Any, where: Where) -> float:
-    if _is_missing(value):
+    if is_missing(value):
         return math.nan
     if isinstance(value, Real | Decimal | np.bool_):
         return float(value)
     raise ValueError(
-        f"{where} has {value!r} in {where.row(row)}, but numbers are needed: list it in "
-        "categorical_features, convert it, or drop it."
+        f"{where} has {value!r} in {where.row(row)}, but numbers are needed: convert it, or fit "
+        "with it in categorical_features."
     )
 
 
@@ -142,7 +143,7 @@ def _as_level(value: Any, where: Where) -> str | None:
     """Return the text of a level, or None if it is missing."""
     if isinstance(value, str):
         return str(value)
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
@@ -154,11 +155,31 @@ def _as_level(value: Any, where: Where) -> str | None:
     raise _not_a_level(value, where)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, or pandas.NaT or pandas.NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, Real | Decimal) and bool(value != value)
+
+
+def is_number(level: str) -> bool:
+    """Return whether a level is the text of a number."""
+    try:
+        float(level)
+    except ValueError:
+        return False
+    return True
+
+
+def require_targets(y: Any) -> None:
+    """Raise ValueError if a target is missing."""
+    targets = np.asarray(y, dtype=object).reshape(-1)
+    row = next((i for i, each in enumerate(targets) if is_missing(each)), None)
+    if row is not None:
+        raise ValueError(
+            f"Input y contains NaN, or a missing value, in row {row}: fill it in, or leave out the "
+            "rows without a target."
+        )
 
 
 def _not_a_level(value: Any, where: Where) -> TypeError:

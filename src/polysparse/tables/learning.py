@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.tables.columns import CodedColumn, NumberColumn, sort_levels
+from polysparse.tables.columns import CodedColumn, NumberColumn, is_number, sort_levels
 from polysparse.tables.reading import CATEGORICAL_KINDS, NUMERIC_KINDS, Table
 from polysparse.tables.variables import CategoricalVariable, NumericVariable, Variable
 
@@ -201,10 +201,20 @@ def read_column(table: Table, j: int, *, is_categorical: bool) -> Column:
         return table.coded(j)
     if kind not in NUMERIC_KINDS:
         raise ValueError(
-            f"{table.where(j)} is {kind}, but numbers are needed: list it in categorical_features, "
-            "convert it, or drop it."
+            f"{table.where(j)} is {kind}{_example(table, j)}, but numbers are needed: convert it, "
+            "or fit with it in categorical_features."
         )
     return table.numbers(j)
+
+
+def _example(table: Table, j: int) -> str:
+    """Return the first value of a categorical column that is not a number, for messages."""
+    column = table.coded(j)
+    are_words = np.array([*(not is_number(level) for level in column.levels), False])
+    rows = np.flatnonzero(are_words[column.codes])
+    if len(rows) == 0:
+        return ""
+    return f", such as {column.levels[column.codes[rows[0]]]!r} in {table.where(j).row(rows[0])}"
 
 
 def find_categorical(table: Table, categorical_features: Any) -> list[bool]:
