@@ -7,7 +7,7 @@ PolynomialFeatures
 ObservedPolynomialFeatures
     Only the columns that occur in the data.
 HashedPolynomialFeatures
-    A fixed number of columns, and nothing to learn.
+    A fixed number of hashed columns; nothing is learned.
 SelectedPolynomialFeatures
     Only the columns with the largest scores against y.
 InteractionTransformer
@@ -15,7 +15,7 @@ InteractionTransformer
 TableEncoder
     Encode a table of categories and numbers as a sparse matrix.
 
-Models for scikit-learn, on expansions that are never built:
+Models for scikit-learn, which never build the expansion:
 
 PolynomialRidge
     Ridge regression.

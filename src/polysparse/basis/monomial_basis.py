@@ -37,8 +37,8 @@ class MonomialBasis:
 
     The order is scikit-learn's: first the bias, then all monomials of degree 1, of degree 2, and so
     on; within a degree, tuples of input columns are in lexicographic order. Going from a tuple to
-    its column (`rank`) and back (`unrank`) uses closed forms in K-simplex numbers. Nothing here is
-    therefore ever as large as the expansion, unless all of its columns are requested.
+    its column (`rank`) and back (`unrank`) uses closed forms in K-simplex numbers, so memory does
+    not depend on the number of columns, unless you request all of them.
 
     Parameters
     ----------

@@ -11,15 +11,17 @@ from polysparse.display.tables import TermTable, as_cell
 BAR = 16  # characters of the longest bar
 
 
-def print_table(columns: dict[str, list[Any]], bar: str | None = None) -> None:
-    """Print a table; `bar` is a column of numbers that a terminal shows as bars, too."""
+def print_table(columns: dict[str, list[Any]], bar: str | None = None, note: str = "") -> None:
+    """Print a table, and a note below it; a terminal also shows the column `bar` as bars."""
     table = _rich_table(columns, bar) if sys.stdout.isatty() else None
     if table is None:
         print(TermTable(columns))
-        return
-    from rich.console import Console
+    else:
+        from rich.console import Console
 
-    Console(file=sys.stdout).print(table)
+        Console(file=sys.stdout).print(table)
+    if note:
+        print(note)
 
 
 def _rich_table(columns: dict[str, list[Any]], bar: str | None) -> Any:

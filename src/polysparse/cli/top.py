@@ -22,6 +22,7 @@ from polysparse.cli.options import (
     parse_seed,
 )
 from polysparse.cli.pictures import draw_into, require_picture
+from polysparse.cli.printing import print_table
 from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import (
     open_input,
@@ -294,7 +295,7 @@ def _show(options: argparse.Namespace, top: TopInteractions, labels: Labels) -> 
     elif options.json:
         print(json.dumps(top._columns()))
     else:
-        print(top)
+        print_table(top._printed(), "score", top._note())
     if options.plot is not None:
         draw_into(options.plot, partial(top._draw, N_DRAWN, "bars"))
 

@@ -33,10 +33,10 @@ class HashedPolynomialFeatures(
 ):
     """Generate polynomial and interaction features, hashed to a fixed number of columns.
 
-    Nothing is learned, and any number of input features and any degree are supported. Every product
-    of input features goes to one of `n_columns` columns, by a hash of those features alone. The
-    same product therefore goes to the same column in every data set, however many features it has.
-    Different products may share a column; within a row, their values are summed.
+    A hash function of its features assigns each interaction to one of `n_columns` columns, so
+    nothing is learned, and an interaction has the same column in every data set. Any number of
+    features and any degree are supported. If interactions share a column, their values in a row are
+    summed.
 
     Parameters
     ----------

@@ -29,9 +29,9 @@ _KINDS = {
 class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode variables and generate their interactions.
 
-    A ColumnTransformer whose outputs interact: categories become indicators, numbers become splines
-    or stay as they are, and then variables are multiplied with each other. Features of the same
-    variable, such as two levels, do not interact. The result is sparse.
+    Like ColumnTransformer, but outputs of different variables are also multiplied: one-hot encode
+    categories, expand numbers into splines or keep them, and get their interactions. Features of
+    the same variable, such as two levels, do not interact. The result is sparse.
 
     Parameters
     ----------

@@ -35,13 +35,12 @@ from polysparse.observation.tally import LOCK, ColumnTally
 class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignore[misc]
     """Generate the polynomial and interaction features that occur in the data.
 
-    With 100,000 features there are 5 billion products of two. A model can neither index nor hold
-    them, but most of them never occur. This transformer learns which products do, and renumbers
-    them in their order. The result has int32 indices, and no columns without anything to learn
-    from. A product that was not seen in `fit` is dropped in `transform`, as CountVectorizer drops
-    unknown words.
+    100,000 features have 5 billion pairs, too many columns for a model, but most pairs never occur.
+    `fit` learns which interactions occur in the data, and `transform` numbers only those, in
+    their order, with int32 indices. Like CountVectorizer, `transform` drops what did not occur in
+    `fit`.
 
-    The expansion is not computed for learning, which takes about 24 bytes per distinct column.
+    `fit` does not compute the expansion. It takes about 24 bytes per distinct column.
 
     Parameters
     ----------

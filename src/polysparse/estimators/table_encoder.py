@@ -32,15 +32,14 @@ FORMAT = ArchiveFormat(
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a table of categories and numbers as a sparse matrix.
 
-    Categorical columns become indicators, one for each level that occurs in `fit`; numeric columns
-    stay as they are. Columns are those of OneHotEncoder, for tables of pandas, polars and pyarrow
-    alike, and several times as fast: categories and Arrow dictionaries are used by their codes, and
-    strings are encoded by pyarrow where it is installed. `groups_` has the variable of each
-    feature, so that interactions of two levels of the same variable are left out.
+    Categorical columns are one-hot encoded, numeric columns stay as they are. The columns are those
+    of OneHotEncoder, for tables of pandas, polars and pyarrow. It is several times faster than
+    OneHotEncoder: it uses the codes of categories and Arrow dictionaries, and encodes strings with
+    pyarrow if that is installed. Pass `groups_`, the variable of each feature, as `groups`, so that
+    two levels of the same variable do not interact.
 
-    Levels are texts: 1, 1.0 and "1" are the same level. The transformers and models of polysparse
-    encode tables in this way by themselves; pass them a TableEncoder as `categorical_features` to
-    change how.
+    Levels are compared as text: 1, 1.0 and "1" are the same level. Models encode tables in this way
+    by default; to change the settings, pass a TableEncoder as `categorical_features`.
 
     Parameters
     ----------

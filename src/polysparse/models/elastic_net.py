@@ -22,10 +22,10 @@ from polysparse.models.sparse_penalty import SparsePenaltyMixin, path_of
 
 @documented
 class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):  # type: ignore[misc]
-    """Linear regression with an elastic-net penalty on polynomial features that are never built.
+    """Linear regression with an elastic-net penalty on polynomial features, without building them.
 
-    The model is that of scikit-learn's ElasticNet on the features of PolynomialFeatures. Most
-    coefficients are exactly 0; only columns that may have another one are built, from X itself.
+    Equivalent to scikit-learn's ElasticNet on the output of PolynomialFeatures, which is never
+    built. Most coefficients are exactly 0, and only a working set of columns is computed from X.
 
     The weighted mean of ``(y - prediction)**2 / 2`` plus `alpha` times the sum of
     ``l1_ratio * abs(w) + (1 - l1_ratio) * w**2 / 2`` over all coefficients w is minimized, in
@@ -222,10 +222,10 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
 
 @documented
 class PolynomialLasso(PolynomialElasticNet):
-    """Linear regression with an L1 penalty on polynomial features that are never built.
+    """Linear regression with an L1 penalty on polynomial features, without building them.
 
-    The model is that of scikit-learn's Lasso on the features of PolynomialFeatures. Most
-    coefficients are exactly 0; only columns that may have another one are built, from X itself.
+    Equivalent to scikit-learn's Lasso on the output of PolynomialFeatures, which is never built.
+    Most coefficients are exactly 0, and only a working set of columns is computed from X.
 
     The weighted mean of ``(y - prediction)**2 / 2`` plus `alpha` times the sum of absolute
     coefficients is minimized, in float64, whatever the dtype of X is. The intercept is not

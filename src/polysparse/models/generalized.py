@@ -214,12 +214,11 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
 
 @documented
 class PolynomialPoissonRegressor(GeneralizedLinearModel):
-    """Poisson regression on polynomial features that are never built, for counts.
+    """Poisson regression on polynomial features, for counts.
 
-    The model is that of scikit-learn's PoissonRegressor on the features of PolynomialFeatures: the
-    logarithm of the mean is linear in these features. It is fitted to X itself: products of the
-    expansion with vectors are computed from X, so a fit needs memory for X and seven vectors of
-    coefficients.
+    Equivalent to scikit-learn's PoissonRegressor on the output of PolynomialFeatures, which is
+    never built: matrix-vector products with it are computed from X. The logarithm of the mean is
+    linear in these features. A fit needs memory for X and seven vectors of coefficients.
 
     Half the weighted mean of the Poisson deviance plus `alpha` / 2 times the sum of squared
     coefficients is minimized, by Newton's method with preconditioned conjugate gradients in
@@ -276,12 +275,11 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
 
 @documented
 class PolynomialGammaRegressor(GeneralizedLinearModel):
-    """Gamma regression on polynomial features that are never built, for positive amounts.
+    """Gamma regression on polynomial features, for positive amounts.
 
-    The model is that of scikit-learn's GammaRegressor on the features of PolynomialFeatures: the
-    logarithm of the mean is linear in these features. It is fitted to X itself: products of the
-    expansion with vectors are computed from X, so a fit needs memory for X and seven vectors of
-    coefficients.
+    Equivalent to scikit-learn's GammaRegressor on the output of PolynomialFeatures, which is never
+    built: matrix-vector products with it are computed from X. The logarithm of the mean is linear
+    in these features. A fit needs memory for X and seven vectors of coefficients.
 
     Half the weighted mean of the Gamma deviance plus `alpha` / 2 times the sum of squared
     coefficients is minimized, by Newton's method with preconditioned conjugate gradients in
@@ -333,11 +331,11 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
 
 @documented
 class PolynomialTweedieRegressor(GeneralizedLinearModel):
-    """Regression with a Tweedie deviance on polynomial features that are never built.
+    """Regression with a Tweedie deviance on polynomial features, without building them.
 
-    The model is that of scikit-learn's TweedieRegressor on the features of PolynomialFeatures. It
-    is fitted to X itself: products of the expansion with vectors are computed from X, so a fit
-    needs memory for X and seven vectors of coefficients.
+    Equivalent to scikit-learn's TweedieRegressor on the output of PolynomialFeatures, which is
+    never built: matrix-vector products with it are computed from X. A fit needs memory for X and
+    seven vectors of coefficients.
 
     Half the weighted mean of the deviance plus `alpha` / 2 times the sum of squared coefficients is
     minimized, by Newton's method with preconditioned conjugate gradients in float64. The intercept

@@ -24,11 +24,11 @@ from polysparse.models.sparse_penalty import SparsePenaltyMixin, path_of
 
 @documented
 class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
-    """Logistic regression on polynomial features that are never built.
+    """Logistic regression on polynomial features, without building them.
 
-    The model is that of scikit-learn's LogisticRegression on the features of PolynomialFeatures. It
-    is fitted to X itself: products of the expansion with vectors are computed from X, so a
-    fit needs memory for X and seven vectors of coefficients.
+    Equivalent to scikit-learn's LogisticRegression on the output of PolynomialFeatures, which is
+    never built: matrix-vector products with it are computed from X. A fit needs memory for X and
+    seven vectors of coefficients.
 
     `C` times the weighted sum of the log losses, plus half the sum of squared coefficients, is
     minimized, by Newton's method with preconditioned conjugate gradients in float64, whatever the

@@ -23,11 +23,11 @@ from polysparse.models.solution import Solution
 
 @documented
 class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
-    """Ridge regression on polynomial features that are never built.
+    """Ridge regression on polynomial features, without building them.
 
-    The model is that of scikit-learn's Ridge on the features of PolynomialFeatures. It is fitted to
-    X itself: products of the expansion with vectors are computed from X, so a fit needs
-    memory for X, a few vectors of coefficients, and up to 256 MB for the solver.
+    Equivalent to scikit-learn's Ridge on the output of PolynomialFeatures, which is never built:
+    matrix-vector products with it are computed from X. A fit needs memory for X, a few vectors of
+    coefficients, and up to 256 MB for the solver.
 
     The sum of ``sample_weight * (y - prediction) ** 2`` plus `alpha` times the sum of squared
     coefficients is minimized in float64, whatever the dtype of X is: in a Krylov space whose

@@ -31,11 +31,11 @@ def _strengths(model: Any) -> tuple[float, float]:
 
 @documented
 class PolynomialLinearSVC(PolynomialClassifier):
-    """Linear support vector classification on polynomial features that are never built.
+    """Linear support vector classification on polynomial features, without building them.
 
-    The model is that of scikit-learn's LinearSVC with its default loss, the squared hinge, on the
-    features of PolynomialFeatures. It is fitted to X itself: products of the expansion with vectors
-    are computed from X, so a fit needs memory for X and seven vectors of coefficients.
+    Equivalent to scikit-learn's LinearSVC with its default loss, the squared hinge on the output of
+    PolynomialFeatures, which is never built: matrix-vector products with it are computed from X. A
+    fit needs memory for X and seven vectors of coefficients.
 
     `C` times the weighted sum of ``max(0, 1 - score)**2`` (``1 + score`` for rows of the first
     class), plus half the sum of squared coefficients, is minimized by Newton's method with
@@ -160,11 +160,11 @@ class PolynomialLinearSVC(PolynomialClassifier):
 
 @documented
 class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc]
-    """Linear support vector regression on polynomial features that are never built.
+    """Linear support vector regression on polynomial features, without building them.
 
-    The model is that of scikit-learn's LinearSVR with ``loss="squared_epsilon_insensitive"`` on the
-    features of PolynomialFeatures. It is fitted to X itself: products of the expansion with vectors
-    are computed from X, so a fit needs memory for X and seven vectors of coefficients.
+    Equivalent to scikit-learn's LinearSVR with ``loss="squared_epsilon_insensitive"`` on the output
+    of PolynomialFeatures, which is never built: matrix-vector products with it are computed from X.
+    A fit needs memory for X and seven vectors of coefficients.
 
     `C` times the weighted sum of ``max(0, abs(y - prediction) - epsilon)**2`` plus half the sum of
     squared coefficients is minimized, by Newton's method with preconditioned conjugate gradients in

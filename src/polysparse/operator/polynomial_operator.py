@@ -48,8 +48,8 @@ class PolynomialOperator(PlainVectorOperator):
     """The polynomial features of a matrix as a linear operator, which is never built.
 
     Matrix-vector products with the expanded matrix and with its transpose are computed from X: only
-    X and the vectors are in memory. Solvers of SciPy that take a LinearOperator (``lsqr``,
-    ``lsmr``, ``svds``, ``cg``) run on it.
+    X and the vectors are in memory. Use it with SciPy's solvers for a LinearOperator (``lsqr``,
+    ``lsmr``, ``svds``, ``cg``).
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from polysparse.display.tables import TermTable, as_table
 class TopInteractions:
     """Interactions with the largest scores, the largest first.
 
-    It prints as a table. Give it as `columns` to `expand`, `iter_expand`, `PolynomialOperator`,
-    `PolynomialFeatures` or a model to use these interactions only: their columns are then in the
-    order of the expansion, not in that of the scores.
+    It prints as a table. To use only these interactions, pass it as `columns` to `expand`,
+    `iter_expand`, `PolynomialOperator`, `PolynomialFeatures` or a model. Columns are then in the
+    order of the expansion, not of the scores.
 
     Attributes
     ----------
@@ -75,10 +76,15 @@ class TopInteractions:
         return len(self.columns)
 
     def __repr__(self) -> str:
-        return repr(TermTable(self._printed()))
+        return "\n".join(filter(None, [repr(TermTable(self._printed())), self._note()]))
 
     def _repr_html_(self) -> str:
-        return TermTable(self._printed())._repr_html_()
+        note = f"<p>{escape(self._note())}</p>" if self._note() else ""
+        return f"{TermTable(self._printed())._repr_html_()}{note}"
+
+    def _note(self) -> str:
+        """Return what is printed below the table."""
+        return ""
 
     @property
     def tuples(self) -> NDArray[np.int64]:

@@ -115,12 +115,6 @@ class TestedInteractions(TopInteractions):
             self.model,
         )
 
-    def __repr__(self) -> str:
-        return f"{super().__repr__()}\n{self._note()}"
-
-    def _repr_html_(self) -> str:
-        return f"{super()._repr_html_()}<p>{self._note()}</p>"
-
     def _note(self) -> str:
         """Return what the p-values are from."""
         return (
