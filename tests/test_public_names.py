@@ -16,8 +16,9 @@ X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 
 NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
-ObservedPolynomialFeatures PolynomialElasticNet PolynomialFeatures PolynomialGammaRegressor
-PolynomialGammaRegressorCV PolynomialLasso PolynomialLinearSVC PolynomialLinearSVCCV
+ObservedPolynomialFeatures PolynomialElasticNet PolynomialElasticNetCV PolynomialFeatures
+PolynomialGammaRegressor PolynomialGammaRegressorCV PolynomialLasso PolynomialLassoCV
+PolynomialLinearSVC PolynomialLinearSVCCV
 PolynomialLinearSVR PolynomialLinearSVRCV PolynomialLogisticRegression
 PolynomialLogisticRegressionCV PolynomialOperator PolynomialPoissonRegressor
 PolynomialPoissonRegressorCV PolynomialRidge PolynomialRidgeCV PolynomialTweedieRegressor

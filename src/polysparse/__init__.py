@@ -29,7 +29,7 @@ PolynomialLinearSVC, PolynomialLinearSVR
     Support vector machines with squared losses, for classes and for numbers.
 PolynomialRidgeCV, PolynomialLogisticRegressionCV
 PolynomialPoissonRegressorCV, PolynomialGammaRegressorCV, PolynomialTweedieRegressorCV
-PolynomialLinearSVCCV, PolynomialLinearSVRCV
+PolynomialLinearSVCCV, PolynomialLinearSVRCV, PolynomialLassoCV, PolynomialElasticNetCV
     The same with the penalty chosen by cross-validation.
 
 Functions:
@@ -94,7 +94,9 @@ if TYPE_CHECKING:
     from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.files.store import iter_load, load
     from polysparse.models.cross_validated import (
+        PolynomialElasticNetCV,
         PolynomialGammaRegressorCV,
+        PolynomialLassoCV,
         PolynomialLinearSVCCV,
         PolynomialLinearSVRCV,
         PolynomialLogisticRegressionCV,
@@ -126,10 +128,12 @@ __all__ = [
     "MonomialBasis",
     "ObservedPolynomialFeatures",
     "PolynomialElasticNet",
+    "PolynomialElasticNetCV",
     "PolynomialFeatures",
     "PolynomialGammaRegressor",
     "PolynomialGammaRegressorCV",
     "PolynomialLasso",
+    "PolynomialLassoCV",
     "PolynomialLinearSVC",
     "PolynomialLinearSVCCV",
     "PolynomialLinearSVR",
@@ -164,10 +168,12 @@ _LAZY = {
     "InteractionTransformer": "polysparse.estimators.interactions",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialElasticNet": "polysparse.models.elastic_net",
+    "PolynomialElasticNetCV": "polysparse.models.cross_validated",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialGammaRegressor": "polysparse.models.generalized",
     "PolynomialGammaRegressorCV": "polysparse.models.cross_validated",
     "PolynomialLasso": "polysparse.models.elastic_net",
+    "PolynomialLassoCV": "polysparse.models.cross_validated",
     "PolynomialLinearSVC": "polysparse.models.support_vectors",
     "PolynomialLinearSVCCV": "polysparse.models.cross_validated",
     "PolynomialLinearSVR": "polysparse.models.support_vectors",
