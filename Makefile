@@ -117,7 +117,7 @@ SPHINX = $(BIN)/python -m sphinx -W --keep-going -q -d build/docs/doctrees
 
 docs: $(VENV)/.docs  ## Build the site into build/docs/html, run its examples, look for dead links
 	$(SPHINX) docs build/docs/html
-	$(BIN)/python -m pytest tests/docs
+	BROWSER_REQUIRED=1 $(BIN)/python -m pytest tests/docs
 
 docs-light: $(VENV)/.docs  ## The same, but without running the examples
 	$(SPHINX) -D plot_gallery=0 docs build/docs/html

@@ -72,7 +72,9 @@ def end_to_end(folder: Path, repeats: int) -> list[str]:
 
     best = in_turn(
         {
-            "ours": lambda: command_line("expand", text, folder / "ours", "--force", "--quiet"),
+            "ours": lambda: command_line(
+                "expand", text, folder / "ours", "--force", "--quiet", "--yes"
+            ),
             "theirs": theirs,
             "theirs, uncompressed": theirs_plain,
         },
@@ -102,7 +104,7 @@ def streaming_overhead(folder: Path, repeats: int) -> list[str]:
     from polysparse.cli import main
 
     def stream() -> None:
-        arguments = ["expand", folder / "in.npz", folder / "ours", "--force", "--quiet"]
+        arguments = ["expand", folder / "in.npz", folder / "ours", "--force", "--quiet", "--yes"]
         if main([str(a) for a in arguments]) != 0:
             raise AssertionError("the stream failed")
 
@@ -127,7 +129,7 @@ def open_a_store(folder: Path) -> list[str]:
     rng = np.random.default_rng(0)
     X = random_csr(rng, np.full(200_000, 40), 10_000)
     sparse.save_npz(folder / "in.npz", X, compressed=False)
-    command_line("expand", folder / "in.npz", folder / "ours", "--force", "--quiet")
+    command_line("expand", folder / "in.npz", folder / "ours", "--force", "--quiet", "--yes")
     nbytes = sum(file.stat().st_size for file in (folder / "ours").iterdir())
     best = in_turn({"load": lambda: polysparse.load(folder / "ours", verify=False)}, 5)
     return [f"load of {nbytes / 1e9:.1f} GB", "under 50 ms", f"{best['load'] * 1e3:.1f} ms"]
@@ -145,7 +147,16 @@ def peak_memory(folder: Path) -> list[str]:
         "print(next(line.split()[1] for line in open('/proc/self/status') if 'VmHWM' in line)); "
         "sys.exit(code)"
     )
-    arguments = ["expand", text, folder / "ours", "--force", "--quiet", "--max-memory", "256MiB"]
+    arguments = [
+        "expand",
+        text,
+        folder / "ours",
+        "--force",
+        "--quiet",
+        "--yes",
+        "--max-memory",
+        "256MiB",
+    ]
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
         check=True,

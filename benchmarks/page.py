@@ -1,4 +1,7 @@
-"""Run benchmarks, and put what each of them prints into its section of docs/speed.md."""
+"""Run benchmarks, and put what each of them prints into its section of docs/speed.md.
+
+The table of bench_accuracy.py goes into README.md, too.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "speed.md"
+README = HERE.parent / "README.md"
+IN_README = "bench_accuracy.py"
 SCRIPTS = [
     f"bench_{name}.py"
     for name in (
@@ -28,6 +33,7 @@ SCRIPTS = [
         "ridge",
         "cv",
         "sparse",
+        "accuracy",
         "files",
     )
 ]
@@ -41,15 +47,23 @@ def main() -> None:
         command = [sys.executable, HERE / script, "--markdown"]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         print(done.stdout, flush=True)
-        PAGE.write_text(with_section(PAGE.read_text(), script, done.stdout, date.today()))
+        write_into(PAGE, script, done.stdout)
+        if script == IN_README:
+            write_into(README, script, done.stdout[done.stdout.index("|") :])  # without versions
+
+
+def write_into(page: Path, script: str, output: str) -> None:
+    """Put the output of a script into its section of a page."""
+    page.write_text(with_section(page.read_text(), script, output, date.today()))
 
 
 def with_section(page: str, script: str, output: str, day: date) -> str:
     """Return the page with this output, and its day, between the marks of the script."""
     section = rf"(<!-- {re.escape(script)} -->\n).*?(<!-- end -->\n)"
     if len(re.findall(section, page, re.DOTALL)) != 1:
-        raise ValueError(f"{PAGE} has no place for {script}: <!-- {script} --> ... <!-- end -->")
-    text = f"\nMeasured on {day}. {output.strip()}\n\n"
+        raise ValueError(f"There is no place for {script}: <!-- {script} --> ... <!-- end -->")
+    start = "\n\n" if output.startswith("|") else " "
+    text = f"\nMeasured on {day}.{start}{output.strip()}\n\n"
     return re.sub(section, lambda marks: f"{marks[1]}{text}{marks[2]}", page, flags=re.DOTALL)
 
 

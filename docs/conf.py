@@ -8,6 +8,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 import polysparse
@@ -57,6 +58,7 @@ html_math_renderer = "mathml"
 html_context = {"default_mode": "auto"}
 toc_object_entries_show_parents = "hide"
 html_theme_options = {
+    "logo": {"text": "polysparse"},
     "navbar_align": "left",
     "navigation_with_keys": True,
     "show_toc_level": 2,
@@ -141,6 +143,8 @@ def visit_math(self: Any, node: nodes.math) -> None:
 
 # ------------------------------------------------------------------------------------------ setup
 
+LINKED = nodes.paragraph, nodes.strong, nodes.emphasis  # in which names are links
+
 
 def trim_code(_app: Sphinx, doctree: nodes.document) -> None:
     """Leave out the empty line that doctest needs at the end of a block in Markdown."""
@@ -149,7 +153,20 @@ def trim_code(_app: Sphinx, doctree: nodes.document) -> None:
         block[:] = [nodes.Text(block.rawsource)]
 
 
+def link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Link every public name that stands in a text as code to its page of the reference."""
+    for literal in list(doctree.findall(nodes.literal)):
+        name = literal.astext().partition("(")[0]
+        if name not in polysparse.__all__ or not isinstance(literal.parent, LINKED):
+            continue
+        link = addnodes.pending_xref("", refdomain="py", reftype="obj", refexplicit=True)
+        link["reftarget"], link["refdoc"] = f"polysparse.{name}", app.env.docname
+        literal.replace_self(link)
+        link += literal
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("doctree-read", link_names)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("doctree-read", trim_code)
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))

@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from command_line import GOOD
 from inside import lower
 from polysparse.machine import usable_cores
 from polysparse.matrix import output
+
+settings.register_profile("untimed", deadline=None)  # no test depends on how fast a machine is
+settings.load_profile("untimed")
 
 
 @pytest.hookimpl(optionalhook=True)

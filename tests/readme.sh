@@ -17,8 +17,8 @@ PATH=$out/venv/bin:$PATH
 wheel=$(echo "$out"/*.whl)
 
 python -m pip install --quiet "$wheel"
-tables="README.md docs/categorical.md"
-for page in $(grep -l '>>> ' docs/*.md | grep -v -e scaling.md -e categorical.md); do
+tables="README.md docs/index.md docs/categorical.md docs/counts.md"
+for page in $(grep -l '>>> ' docs/*.md | grep -v -e scaling.md -e categorical.md -e index.md -e counts.md); do
     echo "$page"
     python -m doctest "$root/$page"
 done
@@ -28,7 +28,8 @@ for page in $tables; do
     echo "$page"
     python -m doctest "$root/$page"
 done
-for page in README.md docs/files.md docs/models.md docs/categorical.md; do
+commands="files models categorical penalty counts larger"
+for page in README.md $(printf 'docs/%s.md ' $commands); do
     echo "$page: commands"
     mkdir -p "$out/$page"
     cd "$out/$page"
@@ -46,6 +47,9 @@ people = pd.DataFrame({name: rng.choice(each, 300) for name, each in levels.item
 people["hours"] = rng.integers(20, 60, 300)
 people["income"] = np.where(people["hours"] + 20 * rng.random(300) > 50, "high", "low")
 people.to_csv("people.csv", index=False)
+claims = pd.DataFrame({"car": rng.choice(["small", "sports"], 300), "years": rng.random(300) + 0.1})
+claims["claims"] = rng.poisson(claims["years"])
+claims.to_csv("claims.csv", index=False)
 with open("labels.txt", "w") as labels:
     labels.write("user\n" * 50 + "item\n" * 30 + "hour\n" * 20)
 END

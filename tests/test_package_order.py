@@ -15,6 +15,7 @@ PACKAGES = """
 thresholds    numbers that tests lower
 extras        how to install optional libraries
 machine       memory and cores of this process
+notebook      results as HTML
 dispatch      which backend computes, by the type of X
 engine        the compiled kernels: count, fill, observe
 basis         which monomials, in which order
@@ -149,6 +150,7 @@ def test_kernels_include_only_from_their_folder_and_those_above():
         "search",
         "apply",
         "losses",
+        "online",
         "text",
         "bindings",
     ]
@@ -158,7 +160,8 @@ def test_kernels_include_only_from_their_folder_and_those_above():
         "search": {"select"},
         "apply": {"observe", "search"},
         "losses": {"select", "observe", "search", "apply"},
-        "text": {"select", "observe", "search", "apply", "losses"},
+        "online": {"observe", "search"},
+        "text": {"select", "observe", "search", "apply", "losses", "online"},
     }
     for path in (ROOT / "src" / "kernels").rglob("*.?pp"):
         folder = path.relative_to(ROOT / "src" / "kernels").parts[0]

@@ -16,8 +16,9 @@ X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 
 NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
-ObservedPolynomialFeatures PolynomialElasticNet PolynomialElasticNetCV PolynomialFeatures
-PolynomialGammaRegressor PolynomialGammaRegressorCV PolynomialLasso PolynomialLassoCV
+ObservedPolynomialFeatures PolynomialElasticNet PolynomialElasticNetCV
+PolynomialFTRLClassifier PolynomialFTRLRegressor PolynomialFeatures PolynomialGammaRegressor
+PolynomialGammaRegressorCV PolynomialLasso PolynomialLassoCV
 PolynomialLinearSVC PolynomialLinearSVCCV
 PolynomialLinearSVR PolynomialLinearSVRCV PolynomialLogisticRegression
 PolynomialLogisticRegressionCV PolynomialOperator PolynomialPoissonRegressor
@@ -45,6 +46,16 @@ top_terms
 
 # Of models that choose their penalty.
 CHOOSING = "cv plot_scores refit scores_ scoring selection"
+
+# Of models that learn from rows as they come.
+ONLINE = """
+beta calibration_ categorical_features coef_ column_counts_ column_space_ columns degree
+feature_names fit_intercept groups interaction_only intercept_ l1 l2 learner_ learning_rate
+learning_rate_ n_columns n_features_in_ n_jobs n_passes n_samples_pending_ n_samples_seen_
+progressive_loss_ recent_loss_ rows_per_second_ scale_ terms verbose
+contributions fit importance partial_fit plot_importance plot_progress plot_top_terms predict
+progress save to_onnx to_text top_terms
+"""
 
 AMOUNTS = "alpha score warm_start"  # of models of counts and amounts
 
@@ -126,13 +137,18 @@ def instances():
         polysparse.PolynomialLinearSVR().fit(X, Y),
         f"{MODEL} C epsilon intercept_scaling warm_start",
     )
+    yield polysparse.PolynomialFTRLRegressor().fit(X, Y), f"{ONLINE} loss score"
+    yield (
+        polysparse.PolynomialFTRLClassifier().fit(X, Y),
+        f"{ONLINE} classes_ decision_function predict_log_proba predict_proba",
+    )
     for plain in (name.removesuffix("CV") for name in NAMES.split() if name.endswith("CV")):
         model = getattr(polysparse, plain)().fit(X, Y)
         name = "C" if hasattr(model, "C") else "alpha"
         own = own_attributes(model) - {name, "warm_start"}
         choosing = getattr(polysparse, f"{plain}CV")(cv=[([0, 1], [0, 1])], **{f"{name}s": [1.0]})
         yield choosing.fit(X, Y), " ".join([CHOOSING, f"{name}_ {name}s {name}s_", *own])
-    found = """basis columns counts feature_names score scores targets
+    found = """basis columns counts feature_names score scores target_names targets
     column_space features names plot to_table tuples"""
     yield polysparse.top_interactions(X, Y), found
     pairs = np.array([[a, b] for a in (0.0, 1.0) for b in (0.0, 1.0)] * 3)

@@ -27,6 +27,8 @@ PolynomialPoissonRegressor, PolynomialGammaRegressor, PolynomialTweedieRegressor
     Regression of counts and of amounts, with exposures.
 PolynomialLinearSVC, PolynomialLinearSVR
     Support vector machines with squared losses, for classes and for numbers.
+PolynomialFTRLClassifier, PolynomialFTRLRegressor
+    Models that learn from rows as they come.
 PolynomialRidgeCV, PolynomialLogisticRegressionCV
 PolynomialPoissonRegressorCV, PolynomialGammaRegressorCV, PolynomialTweedieRegressorCV
 PolynomialLinearSVCCV, PolynomialLinearSVRCV, PolynomialLassoCV, PolynomialElasticNetCV
@@ -112,6 +114,10 @@ if TYPE_CHECKING:
     )
     from polysparse.models.loading import load_model
     from polysparse.models.logistic import PolynomialLogisticRegression
+    from polysparse.models.online.estimators import (
+        PolynomialFTRLClassifier,
+        PolynomialFTRLRegressor,
+    )
     from polysparse.models.ridge import PolynomialRidge
     from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
     from polysparse.operator.polynomial_operator import PolynomialOperator
@@ -129,6 +135,8 @@ __all__ = [
     "ObservedPolynomialFeatures",
     "PolynomialElasticNet",
     "PolynomialElasticNetCV",
+    "PolynomialFTRLClassifier",
+    "PolynomialFTRLRegressor",
     "PolynomialFeatures",
     "PolynomialGammaRegressor",
     "PolynomialGammaRegressorCV",
@@ -169,6 +177,8 @@ _LAZY = {
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialElasticNet": "polysparse.models.elastic_net",
     "PolynomialElasticNetCV": "polysparse.models.cross_validated",
+    "PolynomialFTRLClassifier": "polysparse.models.online.estimators",
+    "PolynomialFTRLRegressor": "polysparse.models.online.estimators",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialGammaRegressor": "polysparse.models.generalized",
     "PolynomialGammaRegressorCV": "polysparse.models.cross_validated",

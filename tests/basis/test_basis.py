@@ -80,7 +80,7 @@ def test_rank_and_unrank_are_the_law(n, degree, interaction_only, bias):
     bias=st.booleans(),
     draw=st.randoms(use_true_random=False),
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_rank_inverts_unrank_in_any_basis(n_features, low, extra, interaction_only, bias, draw):
     basis = MonomialBasis(
         n_features,

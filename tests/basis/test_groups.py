@@ -26,7 +26,7 @@ def tuples_of(basis):
     interaction_only=st.booleans(),
     bias=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_columns_are_those_of_the_enumeration(labels, low, extra, interaction_only, bias):
     degree = (low, max(low + extra, 1))
     n = len(labels)

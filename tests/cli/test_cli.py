@@ -75,7 +75,7 @@ def test_sizes(text, size):
 MISUSE = [
     (["expand", "good.svmlight", "out.xyz"], "out.xyz: unknown ending. Known are svmlight text"),
     (["expand", "in.xyz", "out"], "in.xyz: unknown ending"),
-    (["expand", "nothing", "good.svmlight"], "already exists: give --force"),
+    (["expand", "-", "good.svmlight"], "already exists: give --force"),
     (["expand", "good.svmlight", "nowhere/out"], "no such directory"),
     (["expand", "nothing", "good.svmlight/out"], "good.svmlight: no such directory"),
     (["expand", "nothing", "-"], "'-' is not the name of a file or directory"),

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -51,7 +51,6 @@ def test_the_function_is_frozen(given, expected):
     seed=st.integers(0, 2**64 - 1),
     alternate_sign=st.booleans(),
 )
-@settings(deadline=None)
 def test_any_tuple_goes_where_the_law_says(features, n_columns, seed, alternate_sign):
     poly = HashedPolynomialFeatures(
         6, n_columns=n_columns, seed=seed, alternate_sign=alternate_sign

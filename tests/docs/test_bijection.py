@@ -21,6 +21,7 @@ CELLS = """return [...document.querySelectorAll("[role=option]")].map((cell) => 
 }))"""
 FORBIDDEN = """return [...document.querySelectorAll("rect.forbidden")]
   .map((cell) => cell.dataset.tuple)"""
+VALUE = "return document.querySelector(arguments[0]).value"
 SET = """const [name, value, kind] = arguments;
 const input = document.querySelector(`#bijection [name=${name}]`);
 input.value = value;
@@ -50,11 +51,11 @@ def drawing(tmp_path_factory):
     with open_browser(folder / "home") as browser:
         browser.get((folder / "page.html").as_uri())
         yield browser
-        assert [line for line in browser.get_log("browser") if line["level"] == "SEVERE"] == []
+        assert browser.errors == []
 
 
 def set_value(drawing, name, value, kind):
-    drawing.execute_script(SET, name, str(value), kind)
+    drawing.run(SET, name, str(value), kind)
 
 
 def settle(drawing, n_features, degree, kind, sizes=()):
@@ -75,24 +76,24 @@ def as_tuple(text):
 def values(drawing):
     """What stands in the two fields, and what is said below."""
     fields = (f"#bijection [name={name}]" for name in ("tuple", "column"))
-    found = [drawing.find_element("css selector", f).get_property("value") for f in fields]
-    return *found, drawing.find_element("css selector", ".bijection-says").text
+    found = [drawing.run(VALUE, field) for field in fields]
+    return *found, drawing.run("return document.querySelector('.bijection-says').innerText")
 
 
 def type_all(drawing, name, texts):
     """The chosen cell, the product in its field and what is said, after each of these is typed."""
-    return drawing.execute_script(TYPE_ALL, name, list(map(str, texts)))
+    return drawing.run(TYPE_ALL, name, list(map(str, texts)))
 
 
 def selected(drawing):
-    (cell,) = [cell for cell in drawing.execute_script(CELLS) if cell["selected"] == "true"]
+    (cell,) = [cell for cell in drawing.run(CELLS) if cell["selected"] == "true"]
     return as_tuple(cell["tuple"]), int(cell["column"])
 
 
 @pytest.mark.parametrize(("n_features", "degree", "kind", "sizes"), SETTINGS)
 def test_cells_are_the_columns_of_the_basis(drawing, n_features, degree, kind, sizes):
     basis = settle(drawing, n_features, degree, kind, sizes)
-    cells = drawing.execute_script(CELLS)
+    cells = drawing.run(CELLS)
     wanted = basis.degree_slices.get(degree, slice(0, 0))
     assert [int(cell["column"]) for cell in cells] == list(range(wanted.start, wanted.stop))
     for cell in cells:
@@ -149,10 +150,10 @@ def test_the_formula_is_filled_in(drawing):
 @pytest.mark.parametrize("degree", [2, 3])
 def test_what_groups_forbid_is_drawn_dashed_and_cannot_be_chosen(drawing, degree, kind):
     plain = settle(drawing, 6, degree, kind)
-    assert drawing.execute_script(FORBIDDEN) == []
+    assert drawing.run(FORBIDDEN) == []
     basis = settle(drawing, 6, degree, kind, (2, 3))
-    cells = {as_tuple(cell["tuple"]) for cell in drawing.execute_script(CELLS)}
-    forbidden = set(map(as_tuple, drawing.execute_script(FORBIDDEN)))
+    cells = {as_tuple(cell["tuple"]) for cell in drawing.run(CELLS)}
+    forbidden = set(map(as_tuple, drawing.run(FORBIDDEN)))
     columns = plain.degree_slices[degree]
     everything = {plain.unrank(c) for c in range(columns.start, columns.stop)}
     assert cells | forbidden <= everything
@@ -197,14 +198,13 @@ def test_sizes_of_groups_stay_where_they_can_be_read(drawing, typed, degree, fea
     settle(drawing, 6, degree, "powers")
     set_value(drawing, "groups", typed, "change")
     for name, kept in (("features", features), ("groups", groups)):
-        field = drawing.find_element("css selector", f"#bijection [name={name}]")
-        assert field.get_property("value") == kept
+        assert drawing.run(VALUE, f"#bijection [name={name}]") == kept
 
 
 def test_the_cells_before_the_chosen_one_are_shaded(drawing):
     settle(drawing, 4, 3, "powers")
     set_value(drawing, "tuple", "1,2,2", "input")
-    cells = drawing.execute_script(CELLS)
+    cells = drawing.run(CELLS)
     chosen = next(cell for cell in cells if cell["selected"] == "true")
     assert sum(cell["before"] for cell in cells) == int(chosen["rank"])
 
@@ -227,45 +227,40 @@ def test_lower_degrees_and_nonsense_are_named(drawing):
 
 
 def test_the_mouse_and_the_keys_choose(drawing):
-    from selenium.webdriver import ActionChains, Keys
-
     settle(drawing, 4, 2, "powers")
-    cell = drawing.find_element("css selector", '[data-tuple="1,2"]')
-    ActionChains(drawing).move_to_element(cell).perform()
+    drawing.hover('[data-tuple="1,2"]')
     assert selected(drawing)[0] == (1, 2)
-    cell.click()
+    drawing.click('[data-tuple="1,2"]')
     for key, wanted in [
-        (Keys.ARROW_RIGHT, (1, 3)),
-        (Keys.ARROW_RIGHT, (2, 2)),
-        (Keys.ARROW_LEFT, (1, 3)),
-        (Keys.ARROW_DOWN, (2, 3)),
-        (Keys.ARROW_UP, (1, 3)),
-        (Keys.ARROW_UP, (0, 3)),
-        (Keys.ARROW_UP, (0, 3)),
-        (Keys.END, (3, 3)),
-        (Keys.HOME, (0, 0)),
+        ("ArrowRight", (1, 3)),
+        ("ArrowRight", (2, 2)),
+        ("ArrowLeft", (1, 3)),
+        ("ArrowDown", (2, 3)),
+        ("ArrowUp", (1, 3)),
+        ("ArrowUp", (0, 3)),
+        ("ArrowUp", (0, 3)),
+        ("End", (3, 3)),
+        ("Home", (0, 0)),
     ]:
-        ActionChains(drawing).send_keys(key).perform()
+        drawing.press(key)
         assert selected(drawing)[0] == wanted
-    cells = drawing.execute_script(CELLS)
+    cells = drawing.run(CELLS)
     assert [c["tuple"] for c in cells if c["tab"] == "0"] == ["0,0"]  # one stop of the tab key
 
 
 def test_keys_pass_over_forbidden_cells(drawing):
-    from selenium.webdriver import ActionChains, Keys
-
     settle(drawing, 5, 2, "powers", (1, 2, 1))
-    drawing.find_element("css selector", '[data-tuple="0,2"]').click()
+    drawing.click('[data-tuple="0,2"]')
     for key, wanted in [
-        (Keys.ARROW_DOWN, (0, 2)),  # x1 x2 and x2^2 are forbidden
-        (Keys.ARROW_RIGHT, (0, 3)),
-        (Keys.ARROW_DOWN, (1, 3)),
-        (Keys.ARROW_LEFT, (0, 4)),
-        (Keys.HOME, (0, 0)),
-        (Keys.END, (4, 4)),
-        (Keys.ARROW_UP, (3, 4)),
+        ("ArrowDown", (0, 2)),  # x1 x2 and x2^2 are forbidden
+        ("ArrowRight", (0, 3)),
+        ("ArrowDown", (1, 3)),
+        ("ArrowLeft", (0, 4)),
+        ("Home", (0, 0)),
+        ("End", (4, 4)),
+        ("ArrowUp", (3, 4)),
     ]:
-        ActionChains(drawing).send_keys(key).perform()
+        drawing.press(key)
         assert selected(drawing)[0] == wanted
 
 
@@ -273,5 +268,4 @@ def test_features_stay_where_they_can_be_read(drawing):
     for typed, kept in {"100": "7", "0": "1", "": "1"}.items():
         settle(drawing, 3, 3, "powers")
         set_value(drawing, "features", typed, "change")
-        field = drawing.find_element("css selector", "#bijection [name=features]")
-        assert field.get_property("value") == kept
+        assert drawing.run(VALUE, "#bijection [name=features]") == kept

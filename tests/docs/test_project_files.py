@@ -34,7 +34,7 @@ def test_pre_commit_runs_what_make_lint_runs():
 
 
 def test_the_readme_is_read_in_a_minute():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 110
 
 
 def test_the_version_stands_in_one_place():

@@ -109,32 +109,24 @@ def browser(pages, tmp_path_factory):
         yield browser
 
 
-def wait_for(browser, script):
-    from selenium.webdriver.support.wait import WebDriverWait
-
-    return WebDriverWait(browser, 20).until(lambda browser: browser.execute_script(script))
-
-
 def test_searching_works_from_files(browser):
     browser.get(f"{(SITE / 'search.html').as_uri()}?q=unrank")
     found = "return [...document.querySelectorAll('#search-results li a')].map((a) => a.href)"
-    assert any("mathematics.html" in link for link in wait_for(browser, found))
+    assert any("mathematics.html" in link for link in browser.wait_for(found))
 
 
 def test_code_is_copied_without_prompts_and_output(browser):
-    from selenium.webdriver import ActionChains, Keys
-
     browser.get((SITE / "get-started.html").as_uri())
-    button = wait_for(browser, "return document.querySelector('.highlight-python .copybtn')")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
-    ActionChains(browser).move_to_element(button).click().perform()
-    wait_for(browser, "return document.querySelector('.copybtn.success')")
-    browser.execute_script(
+    button = ".highlight-python .copybtn"
+    browser.wait_for(f"return document.querySelector('{button}') !== null")
+    browser.click(button)
+    browser.wait_for("return document.querySelector('.copybtn.success') !== null")
+    browser.run(
         "const text = document.createElement('textarea'); text.id = 'pasted';"
         "document.querySelector('article').prepend(text); text.focus()"
     )
-    ActionChains(browser).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
-    lines = browser.find_element("id", "pasted").get_property("value").splitlines()
+    browser.press("v", modifiers=2, commands=["paste"])  # with Ctrl
+    lines = browser.wait_for("return document.getElementById('pasted').value").splitlines()
     assert lines[0].startswith("from polysparse import PolynomialFeatures")
     assert lines[-1] == "poly.get_feature_names_out()"
 
@@ -144,12 +136,11 @@ CUT = """return [document.documentElement, ...document.querySelectorAll(".bd-art
 
 
 def test_pages_fit_narrow_and_wide_windows(browser, pages):
-    too_wide, size = [], "Emulation.setDeviceMetricsOverride"
+    too_wide = []
     for page in pages:
         browser.get(page.as_uri())
-        for width in (390, 1300):
-            metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-            browser.execute_cdp_cmd(size, metrics)
-            if browser.execute_script(CUT):
+        for width in (360, 768, 1400):
+            browser.resize(width)
+            if browser.run(CUT):
                 too_wide.append(f"{page.relative_to(SITE)} at {width}")
     assert too_wide == []

@@ -29,6 +29,12 @@ def test_every_benchmark_has_its_place(page):
             assert section in written
 
 
+def test_the_readme_has_a_place_for_its_table(page):
+    text = (ROOT / "README.md").read_text()
+    written = page.with_section(text, page.IN_README, "a\n", date(2030, 1, 2))
+    assert "Measured on 2030-01-02. a\n" in written
+
+
 def test_a_page_without_a_place_is_refused(page):
-    with pytest.raises(ValueError, match=r"has no place for bench_core\.py"):
+    with pytest.raises(ValueError, match=r"no place for bench_core\.py"):
         page.with_section("# How fast\n", "bench_core.py", "", date(2030, 1, 2))

@@ -75,7 +75,7 @@ def test_zoo_obeys_the_law_wide_and_split(build, degree, n_columns):
     task=st.sampled_from([0, 1, 5]),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_matrix_obeys_the_law(
     shape,
     degree,

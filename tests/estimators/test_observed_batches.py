@@ -47,7 +47,7 @@ ANY_PARAMETERS = st.fixed_dictionaries(
 
 
 @given(data=st.data(), shape=ANY_MATRIX, parameters=ANY_PARAMETERS, looks=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_batches_give_what_one_fit_gives(data, shape, parameters, looks):
     """Also if the columns are looked at between batches."""
     X = random_csr(*shape)
@@ -72,7 +72,7 @@ def test_any_batches_give_what_one_fit_gives(data, shape, parameters, looks):
 
 
 @given(data=st.data(), shape=ANY_MATRIX, parameters=ANY_PARAMETERS, by_pickle=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_parts_merge_in_any_order_to_what_one_fit_gives(data, shape, parameters, by_pickle):
     """As on a cluster: parts are learned separately, sent, and merged two by two."""
     X = random_csr(*shape)

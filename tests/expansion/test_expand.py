@@ -62,7 +62,7 @@ def test_zoo_obeys_the_law_wide_and_split(build, degree, interaction_only):
     dtype=st.sampled_from([np.float32, np.float64]),
     seed=st.integers(0, 10),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_matrix_obeys_the_law(
     dense, low, extra, interaction_only, include_bias, n_jobs, task, index_dtypes, wide, dtype, seed
 ):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -37,7 +37,6 @@ def test_ranks_are_columns_of_the_law(build, degree, interaction_only):
     task=st.sampled_from([0, 1, 5, 40]),
     wide=st.booleans(),
 )
-@settings(deadline=None)
 def test_any_ranks_are_those_columns_of_the_expansion(columns, n_jobs, task, wide):
     full = polysparse.expand(X, 3)
     with pytest.MonkeyPatch.context() as patch:

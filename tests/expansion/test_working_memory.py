@@ -128,7 +128,7 @@ def test_a_plan_shows_it_where_it_counts():
     long = rows_of([1, 1000])
     plan = polysparse.plan(long, columns=hashed(long, 2**20))
     assert plan._working_bytes(1) > 8 * 2**20
-    assert str(plan).splitlines()[-1] == "19.8 MB to work in besides, for one thread"
+    assert str(plan).splitlines()[-1] == "19.8 MB of working memory per thread"
     assert "to work in" not in str(polysparse.plan(X, columns=hashed(X, 2**20)))
     assert polysparse.plan(long)._working_bytes(4) == 0
 

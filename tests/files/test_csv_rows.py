@@ -1,7 +1,7 @@
 """Where rows of CSV begin: text is cut between rows as pyarrow reads them, whatever is quoted."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow")
@@ -38,7 +38,6 @@ def rows_of(text):
     return found
 
 
-@settings(deadline=None)
 @given(TEXTS, st.integers(1, 20))
 @example(b'a"\n"b\nc",\n', 1)
 @example(b'"a""\n"b\n"\n', 1)

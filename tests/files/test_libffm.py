@@ -119,7 +119,7 @@ def test_an_index_that_no_table_can_reach_is_refused(tmp_path):
         _ = opened(tmp_path, b"1 0:9223372036854775807:1\n").summary
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts(), st.integers(1, 50), st.integers(1, 3))
 def test_text_is_read_as_svmlight_text_is_however_it_is_cut(file, block_bytes, n_threads):
     """Every pair of an svmlight text is given the field 7."""
@@ -139,7 +139,7 @@ def test_text_is_read_as_svmlight_text_is_however_it_is_cut(file, block_bytes, n
 WORDS = [b"1", b"1:2", b"1:2:3", b":", b"::", b" ", b"\n", b"qid:3", b"#", b"1 5:6:7\n", b"1:"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.binary(max_size=60) | st.lists(st.sampled_from(WORDS), max_size=30).map(b"".join),
     st.booleans(),

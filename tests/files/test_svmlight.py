@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
@@ -99,7 +99,6 @@ def decimals():
     return parts.filter(lambda p: p[1] or p[2]).map(lambda p: f"{p[0]}{p[1]}.{p[2]}{p[3]}")
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(allow_nan=False).map(repr) | decimals(), min_size=1, max_size=20))
 def test_any_decimal_is_rounded_as_python_rounds_it(numbers):
     numbers = [n for n in numbers if abs(float(n)) < np.inf or "inf" in n]

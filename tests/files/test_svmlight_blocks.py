@@ -12,7 +12,7 @@ from polysparse.files.text import SvmlightError, iter_blocks, summarize
 from svmlight_texts import assert_same, read, texts
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts(), st.integers(1, 50), st.integers(1, 3))
 def test_what_was_written_is_read_however_it_is_cut(file, block_bytes, n_threads):
     text, expected = file
@@ -28,7 +28,7 @@ def test_what_was_written_is_read_however_it_is_cut(file, block_bytes, n_threads
         assert summary.max_index == expected["indices"].max()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts(), st.integers(1, 50), st.integers(1, 3), st.integers(0, 15))
 def test_skipped_rows_are_the_first_ones(file, block_bytes, n_threads, n_skipped):
     text, expected = file

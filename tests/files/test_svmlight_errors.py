@@ -134,7 +134,7 @@ ANY_BYTES = (
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ANY_BYTES, st.integers(1, 20), st.integers(1, 3))
 def test_any_bytes_give_rows_or_an_error_however_they_are_cut(text, block_bytes, n_threads):
     whole = outcome_of(text)
@@ -145,7 +145,7 @@ def test_any_bytes_give_rows_or_an_error_however_they_are_cut(text, block_bytes,
         assert_same(cut, whole)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @example(b"1 5", True, False)
 @given(ANY_BYTES, st.booleans(), st.booleans())
 def test_nothing_is_written_beyond_what_was_counted(text, has_labels, has_qid):
@@ -161,7 +161,7 @@ def test_nothing_is_written_beyond_what_was_counted(text, has_labels, has_qid):
         assert arrays[0][-2] == n_stored
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts(), st.data())
 def test_a_file_with_one_byte_changed_gives_rows_or_an_error(file, data):
     text = bytearray(file[0])

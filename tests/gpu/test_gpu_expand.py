@@ -185,9 +185,7 @@ def matrices(draw):
     return raw_csr(data.astype(dtype), columns, indptr, shape, index_dtype=index_dtype)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(matrices(), st.sampled_from(PARAMETERS[:-2]))
 def test_any_matrix(X, parameters):
     assert_expands_alike(X, **parameters)

@@ -9,6 +9,7 @@
 
 #include "brute_force.hpp"
 #include "checks.hpp"
+#include "search/score_test.hpp"
 
 namespace polysparse::tests {
 namespace {
@@ -165,15 +166,162 @@ void test_stopped_search() {
     const auto x = random_matrix<int32_t, int32_t, double>(60, 40, 3);
     Question question{Score::dot, 1, false, false};
     question.fill(x.n_rows());
-    int64_t n_stopped = 0;
-    for (int64_t at = 1; at < 40; ++at)
-        for (const int64_t n_threads : {1, 3}) {
-            std::vector<Candidate> found;
-            const Searched end = searched(basis, x, question, 20, 1, n_threads, {at}, found);
-            n_stopped += end == Searched::stopped;
-            check((end == Searched::all) == !found.empty(), "all or nothing");
+    const auto is_stopped = [&](int64_t at, int64_t n_threads) {
+        std::vector<Candidate> found;
+        const Searched end = searched(basis, x, question, 20, 1, n_threads, {at}, found);
+        check((end == Searched::all) == !found.empty(), "all or nothing");
+        return end == Searched::stopped;
+    };
+    int64_t n_stops = 0;  // the last ones are while scores are computed once more
+    while (is_stopped(n_stops + 1, 1)) ++n_stops;
+    check(n_stops > 40, "stopped");
+    for (int64_t at = 1; at < 40; ++at) is_stopped(at, 3);
+}
+
+// ------------------------------------------------------------------------------------ score tests
+
+using Vector = std::vector<double>;
+
+/// What regressions on the first vectors, with weights, leave of the last one: its squares.
+double left_of_last(std::vector<Vector> vectors, const Vector& weights) {
+    const auto dot = [&](const Vector& a, const Vector& b) {
+        double sum = 0;
+        for (size_t r = 0; r < a.size(); ++r) sum += weights[r] * a[r] * b[r];
+        return sum;
+    };
+    for (size_t i = 0; i < vectors.size(); ++i) {
+        const double before = dot(vectors[i], vectors[i]);
+        for (int twice = 0; twice < 2; ++twice)
+            for (size_t j = 0; j < i; ++j) {
+                const double norm = dot(vectors[j], vectors[j]);
+                const double factor = norm > 0 ? dot(vectors[j], vectors[i]) / norm : 0;
+                for (size_t r = 0; r < weights.size(); ++r) vectors[i][r] -= factor * vectors[j][r];
+            }
+        if (dot(vectors[i], vectors[i]) <= 1e-9 * before) std::ranges::fill(vectors[i], 0.0);
+    }
+    return dot(vectors.back(), vectors.back());
+}
+
+/// Rows, their weights and residuals, and the squared statistics of all interactions by column.
+struct TestedRows {
+    static constexpr int64_t n_draws = 5;
+    Matrix<int32_t, int32_t, double> x;
+    Vector weights, residuals;
+    std::map<int64_t, Vector> statistics;
+
+    TestedRows(const Basis& basis, bool is_unit, bool has_weights)
+        : x(random_matrix<int32_t, int32_t, double>(30, basis.n_features, 5)) {
+        std::normal_distribution<double> any;
+        std::uniform_real_distribution<double> positive(0.3, 2);
+        if (is_unit) std::ranges::fill(x.values, 1.0);
+        for (int64_t r = 0; r < x.n_rows(); ++r)
+            weights.push_back(has_weights ? positive(random_bits) : 1);
+        for (int64_t i = 0; i < x.n_rows() * n_draws; ++i) residuals.push_back(any(random_bits));
+        std::map<int64_t, std::vector<int64_t>> members;
+        std::map<int64_t, Vector> columns;
+        std::vector<Vector> features(basis.n_features, Vector(x.n_rows()));
+        Basis all = basis;
+        for (int64_t r = 0; r < x.n_rows(); ++r) {
+            for (int64_t t = x.row_offsets[r]; t < x.row_offsets[r + 1]; ++t)
+                features[x.columns[t]][r] = x.values[t];
+            each_output(all, x, r, [&](const int64_t* tuple, int64_t d, double product) {
+                if (d < 2) return;
+                const int64_t column = basis.rank(tuple, d);
+                members[column].assign(tuple, tuple + d);
+                columns[column].resize(x.n_rows());
+                columns[column][r] = product;
+            });
         }
-    check(n_stopped > 5, "stopped");
+        for (const auto& [column, z] : columns) {
+            if (std::ranges::count_if(z, [](double value) { return value != 0; }) < 2) continue;
+            std::vector<Vector> vectors{Vector(x.n_rows(), 1.0)};
+            for (const int64_t j : members[column]) vectors.push_back(features[j]);
+            vectors.push_back(z);
+            const double information = left_of_last(std::move(vectors), weights);
+            if (information > 0) statistics[column] = statistics_of(z, information);
+        }
+    }
+
+    Vector statistics_of(const Vector& z, double information) const {
+        Vector found(n_draws);
+        for (int64_t i = 0; i < n_draws; ++i) {
+            double sum = 0;
+            for (size_t r = 0; r < z.size(); ++r) sum += z[r] * residuals[r * n_draws + i];
+            found[i] = sum * sum / information;
+        }
+        return found;
+    }
+};
+
+bool is_close(double a, double b) {
+    return std::abs(a - b) <= 1e-7 * (1 + std::abs(b));
+}
+
+void test_score_tests_of(const Basis& basis, bool is_unit, bool has_weights) {
+    const TestedRows rows(basis, is_unit, has_weights);
+    std::vector<int64_t> features(basis.n_features);
+    std::iota(features.begin(), features.end(), 0);
+    const std::vector<Use> uses(basis.n_features, Use::any);
+    const StopRequest never = [] { return false; };
+    for (const int64_t n_threads : {1, 3}) {
+        std::atomic<double> done{0};
+        ScoreTest test(basis, {basis.n_features, features.data(), uses.data()},
+                       {rows.x.n_rows(), rows.x.row_offsets.data(), rows.x.columns.data(),
+                        is_unit ? nullptr : rows.x.values.data()},
+                       has_weights ? rows.weights.data() : nullptr, 0, 2, n_threads);
+        check(test.add_pairs(n_threads, never) == Searched::all, "pairs");
+        Vector first;
+        for (size_t r = 0; r < rows.weights.size(); ++r)
+            first.push_back(rows.residuals[r * TestedRows::n_draws]);
+        std::vector<Candidate> found;
+        int64_t n_tested = 0;
+        check(test.find_leaders({first.data(), 1}, 1'000'000, INT64_MAX, n_threads, never, done,
+                                found, n_tested) == Searched::all,
+              "leaders");
+        check(n_tested == std::ssize(rows.statistics) && n_tested == std::ssize(found),
+              "every interaction is tested");
+        for (const Candidate& one : found)
+            check(is_close(one.score * one.score, rows.statistics.at(one.column)[0]), "statistics");
+        for (const bool has_excluded : {false, true}) {
+            std::vector<int64_t> excluded;
+            for (const auto& [column, _] : rows.statistics)
+                if (has_excluded && column % 2 == 0) excluded.push_back(column);
+            Vector maxima(TestedRows::n_draws, -1), expected(TestedRows::n_draws);
+            check(test.find_maxima({rows.residuals.data(), TestedRows::n_draws}, excluded,
+                                   n_threads, never, done, maxima.data()) == Searched::all,
+                  "maxima");
+            for (const auto& [column, own] : rows.statistics)
+                for (int64_t i = 0; i < TestedRows::n_draws; ++i)
+                    if (!std::ranges::binary_search(excluded, column))
+                        expected[i] = std::max(expected[i], own[i]);
+            check(std::ranges::equal(maxima, expected, is_close), "the largest of each draw");
+        }
+    }
+}
+
+void test_score_tests(const Basis& basis) {
+    if (basis.terms || basis.include_bias) return;
+    for (const bool is_unit : {true, false})
+        for (const bool has_weights : {false, true})
+            test_score_tests_of(basis, is_unit, has_weights);
+}
+
+void test_stopped_score_test() {
+    const Basis basis = make_basis(40, 2, 3, true, false);
+    const TestedRows rows(basis, true, false);
+    std::vector<int64_t> features(40);
+    std::iota(features.begin(), features.end(), 0);
+    const std::vector<Use> uses(40, Use::any);
+    ScoreTest test(basis, {40, features.data(), uses.data()},
+                   {rows.x.n_rows(), rows.x.row_offsets.data(), rows.x.columns.data(), nullptr},
+                   nullptr, 0, 2, 1);
+    check(test.add_pairs(1, [] { return false; }) == Searched::all, "pairs");
+    std::atomic<double> done{0};
+    Vector maxima(TestedRows::n_draws);
+    check(test.find_maxima(
+              {rows.residuals.data(), TestedRows::n_draws}, {}, 1, [] { return true; }, done,
+              maxima.data()) == Searched::stopped,
+          "stopped");
 }
 
 /// Whatever the order and the rounding, what can be among the best is kept, and ties by column.
@@ -215,6 +363,9 @@ void test_search() {
     for_each_basis({1, 9}, 3, test_search_changed);
     for_each_grouped_basis(3, test_search_changed);
     test_stopped_search();
+    for_each_basis({0, 1, 9}, 4, test_score_tests);
+    for_each_grouped_basis(4, test_score_tests);
+    test_stopped_score_test();
 }
 
 }  // namespace polysparse::tests

@@ -11,7 +11,7 @@ from programs import run
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 @pytest.mark.parametrize("model", ["PolynomialRidge", "PolynomialLogisticRegression"])
 def test_a_fit_takes_at_most_eight_vectors_of_coefficients(model):
-    """4.5 million coefficients, of which a thousand outputs a row reach few."""
+    """4.5 million coefficients, of which a thousand outputs a row reach few; rows take little."""
     done = run(
         f"""
         def status(key):
@@ -32,4 +32,4 @@ def test_a_fit_takes_at_most_eight_vectors_of_coefficients(model):
     assert done.returncode == 0, done.stderr
     peak, coefficients = map(int, done.stdout.split())
     assert coefficients > 36e6
-    assert peak < 8 * coefficients
+    assert peak < 8 * coefficients + 2**20

@@ -1,5 +1,6 @@
 """The solvers: how close they come, in how many passes."""
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -100,6 +101,16 @@ def test_the_value_is_about_as_close_as_tol_says(solver):
 )
 def test_few_passes_are_needed(solver, most):
     assert SOLVERS[solver](1e-6)[1] <= most
+
+
+def test_the_intercept_follows_a_step_so_that_few_sums_over_rows_find_it(monkeypatch):
+    calls = Counter()
+    total = LocalRows.total
+    monkeypatch.setattr(
+        LocalRows, "total", lambda *a, **b: calls.update([a[1].__name__]) or total(*a, **b)
+    )
+    logistic(1e-6)
+    assert calls["loss_sums_along"] <= 3.6 * calls["gradient"]
 
 
 @pytest.mark.parametrize("may_follow_secants", [False, True])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -57,7 +57,6 @@ def test_inner_products_for_every_kind_of_columns(space, dtype, monkeypatch):
     n_jobs=st.integers(1, 4),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None)
 def test_any_matrices(n_rows, n_others, n_features, density, n_jobs, seed, **parameters):
     own, other = (
         sparse.csr_array(random_dense(n, n_features, density, seed + n)) for n in (n_rows, n_others)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -148,7 +148,6 @@ def test_columns_beyond_int32_can_be_chosen():
     k=st.integers(1, 9),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None)
 def test_any_matrix(
     n_rows, n_features, density, degree, interaction_only, include_bias, kind, n_jobs, task, k, seed
 ):

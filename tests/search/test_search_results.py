@@ -64,7 +64,7 @@ def test_it_prints_as_a_table(top):
     assert lines[0].split() == ["name", "score", "rows"]
     assert len(lines) == 7
     assert lines[1].startswith(top.names[0])
-    assert f"<td>{top.names[0]}</td>" in top._repr_html_()
+    assert f">{top.names[0]}</td>" in top._repr_html_()
     table = top.to_table()
     assert list(table) == ["name", "score", "rows", "features", "column"]
     assert list(table["column"]) == top.columns.tolist()

@@ -98,7 +98,7 @@ def test_the_zoo(build, score):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_random_cases(data):
     draw = data.draw
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))

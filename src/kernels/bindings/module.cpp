@@ -15,5 +15,6 @@ NB_MODULE(_kernels, m) {
     polysparse::bind_search(m);
     polysparse::bind_gram(m);
     polysparse::bind_active(m);
+    polysparse::bind_online(m);
     polysparse::bind_text(m);
 }

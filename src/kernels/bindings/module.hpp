@@ -16,6 +16,7 @@ void bind_observe(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_gram(nanobind::module_& m);
 void bind_active(nanobind::module_& m);
+void bind_online(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 
 }  // namespace polysparse

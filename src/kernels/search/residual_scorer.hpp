@@ -2,9 +2,11 @@
 // prefixes.
 //
 // The statistic of an interaction with column z, for residuals r, is (sum of z r)^2 divided by its
-// information: see information.hpp. An interaction is left out if its information is below
-// `least_information` times its largest squared value: too few rows have it for its statistic to be
-// about chi-squared.
+// information: see information.hpp. Interactions are left out that too few rows tell about for
+// their statistic to be about chi-squared. If all |z| are equal or 0, the information must be at
+// least `least_information` times z^2. Of other columns, the same must hold for the sum of w z^2
+// and the mean of z^2 with weights w z^2: what is left of them does not depend on few rows only
+// because a regression on their members explains most of them.
 #pragma once
 
 #include <algorithm>
@@ -154,7 +156,8 @@ class ResidualScorer {
         moments[0] += product;
         if constexpr (!is_unit) {
             moments[square] += product * z;
-            moments[largest] = std::max(moments[largest], std::abs(z));
+            moments[fourth] += product * z * z * z;
+            moments[support] += row.weight;
             moments[with_last] += product * value;
             for (int64_t i = 0; i < prefix_size_; ++i)
                 moments[with_prefix + i] += product * row.values[i];
@@ -192,7 +195,7 @@ class ResidualScorer {
 
   private:
     // Places among the moments: the sum of w z comes first.
-    static constexpr int64_t square = 1, largest = 2, with_last = 3, with_prefix = 4;
+    static constexpr int64_t square = 1, fourth = 2, support = 3, with_last = 4, with_prefix = 5;
 
     POLYSPARSE_INLINE Row row_with(uint32_t row, double product, const Values& values) const {
         return {row, residuals_.values + row * residuals_.n, rows_.weight(row), product, values};
@@ -212,15 +215,19 @@ class ResidualScorer {
         std::array<double, most_members> all_alike;
         Information::Sums sums{m[0], m[0], m[0], all_alike.data()};
         double least = least_information_;
+        bool is_alike = true;
         if constexpr (is_unit) {
             all_alike.fill(m[0]);
         } else {
+            constexpr double rounding = 1e-9;
             sums = {m[0], m[square], m[with_last], m + with_prefix};
-            least *= m[largest] * m[largest];
+            if (!(m[square] > 0)) return 0;
+            least *= m[fourth] / m[square];
+            is_alike = m[square] * m[square] >= (1 - rounding) * m[support] * m[fourth];
         }
         if (sums.square < least) return 0;
         const double information = information_.of(number, sums);
-        return information < least ? 0 : information;
+        return is_alike && information < least ? 0 : information;
     }
 
     void clear(uint32_t number) {

@@ -82,10 +82,11 @@ inline Searched search(const Basis& basis, const SearchedColumns& columns, const
     const bool is_whole = x.values == nullptr ? visit_values.template operator()<true>()
                                               : visit_values.template operator()<false>();
     if (!is_whole) return Searched::stopped;
-    found = best.take();
-    if (x.values != nullptr && !rescore_all(basis, rows, transposed, targets, how, found))
+    std::vector<Candidate> candidates = best.take();
+    if (x.values != nullptr && !rescore_all(basis, rows, transposed, targets, how, candidates))
         return Searched::stopped;
-    keep_best(how.k, found);
+    keep_best(how.k, candidates);
+    found = std::move(candidates);
     return Searched::all;
 } catch (const std::bad_alloc&) {
     return Searched::full;

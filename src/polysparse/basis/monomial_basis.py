@@ -20,6 +20,7 @@ from polysparse.basis.terms import Terms, as_terms
 from polysparse.basis.tuples import as_columns, as_rows, sort_rows
 from polysparse.engine import cpu
 from polysparse.machine import format_count, require_memory
+from polysparse.notebook import html_properties
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -174,6 +175,21 @@ class MonomialBasis:
             f"MonomialBasis({self.n_features}, degree=({self.min_degree}, {self.max_degree}), "
             f"interaction_only={self.interaction_only}, include_bias={self.include_bias}{more})"
         )
+
+    def _repr_html_(self) -> str:
+        counts = {
+            "groups": None if self.groups is None else self.groups.n_groups,
+            "terms": None if self.terms is None else len(self.terms),
+        }
+        properties = {
+            "features": f"{self.n_features:,}",
+            "degree": f"{self.min_degree} to {self.max_degree}",
+            "interactions only": "yes" if self.interaction_only else "no",
+            "bias": "yes" if self.include_bias else "no",
+            **{name: f"{count:,}" for name, count in counts.items() if count is not None},
+            "columns": format_count(self.n_columns),
+        }
+        return html_properties("MonomialBasis", properties)
 
     @property
     def _is_grouped(self) -> bool:

@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from polysparse.cli.confirming import add_confirmation, require_confirmation
+from polysparse.cli.guesses import require_input_first
 from polysparse.cli.options import (
     Misuse,
     add_basis,
@@ -54,6 +56,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "expand",
+        usage="polysparse expand IN OUT [options]",
         help="expand a file into another, in bounded memory",
         description="Expand a sparse matrix from one file into another, in blocks of rows. "
         f"IN is one of: {readable_formats()}; - is svmlight on standard input. SciPy's archives "
@@ -83,6 +86,7 @@ def add_to(commands: Any) -> None:
         help="continue an interrupted run of the same command, if there was one (only for "
         f"{resumable_formats()})",
     )
+    add_confirmation(parser)
     add("--quiet", action="store_true", help="show neither progress, notes nor a summary")
     parser.set_defaults(run=run)
 
@@ -122,6 +126,7 @@ def _require_no_unfinished(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse for options that contradict each other."""
     require_one_kind_of_columns(options)
+    require_input_first(options, "expand")
     if options.resume and options.input == "-":
         raise Misuse("--resume needs an input that can be read again: - cannot.")
     format = format_to_write(options.output)  # raises for an unknown ending
@@ -135,6 +140,9 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
     with ProgressBar(options.quiet, n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
         plan, learnt = plan_output(options, source, vocabulary, resources)
+    require_confirmation(options, plan)
+    with ProgressBar(options.quiet, n_rows) as progress:
+        resources = Resources(options.max_memory, options.jobs, progress)
         _print_classes(options, source)
         is_new = stream_expansion(
             source,

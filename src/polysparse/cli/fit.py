@@ -20,6 +20,7 @@ from polysparse.cli.choosing import (
     require_sensible_choice,
 )
 from polysparse.cli.exposure import Offsets, add_exposure, offsets_of
+from polysparse.cli.guesses import require_input_first, require_npz
 from polysparse.cli.names import read_names
 from polysparse.cli.options import (
     Misuse,
@@ -86,6 +87,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "fit",
+        usage="polysparse fit IN -o MODEL [options]",
         help="fit a linear model to products of features, which are never stored",
         description="Fit a linear model to all products of features of a file with "
         "labels. The products are never stored: only IN itself, and some vectors of "
@@ -204,6 +206,7 @@ def run(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse or UnwritableTarget for invalid options, before anything is read."""
     require_one_kind_of_columns(options)
+    require_input_first(options, "fit", "-o")
     for flag, name, models in OWN_OPTIONS:
         if getattr(options, name) is not None and options.model not in models:
             raise Misuse(f"{flag} only applies with --model {' or '.join(models)}.")
@@ -212,6 +215,7 @@ def _require_sensible(options: argparse.Namespace) -> None:
         raise Misuse("IN and --test cannot both be -, standard input.")
     inputs = [options.input, *([options.test] if options.test is not None else [])]
     require_writable_file(options.output, force=options.force, sources=inputs)
+    require_npz(options.output)
     if options.plot is not None:
         require_picture(options.plot, force=options.force, sources=[*inputs, str(options.output)])
     if options.vocabulary is not None:

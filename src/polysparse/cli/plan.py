@@ -40,6 +40,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "plan",
+        usage="polysparse plan IN [options]",
         help="describe an expansion, without computing it",
         description="Describe the expansion of a file: shape, stored values, bytes, and "
         "which ways of computing it fit in memory. --observed counts the columns, and "
@@ -124,9 +125,6 @@ def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
         if content["columns"] == "hashed":
             also = "products of a row that share a column, zeros and duplicates in IN"
         print(f"stored values and bytes are upper bounds: {also} are counted")
-    if content["first_index"] is not None:
-        why = content["first_index_because"]
-        print(f"indices of IN are {content['first_index']}-based: {why}")
     print(f"on disk: about {format_bytes(content['bytes_on_disk'])} as a directory or .npz")
     if content["bytes_available"] is not None:
         print(f"available memory: {format_bytes(content['bytes_available'])}")

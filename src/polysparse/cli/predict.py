@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from polysparse.cli.exposure import add_exposure, offsets_of
+from polysparse.cli.guesses import require_model_first
 from polysparse.cli.options import Misuse, add_input, add_jobs, add_memory, add_strict
 from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import open_for, print_dropped, print_notes
@@ -28,6 +29,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "predict",
+        usage="polysparse predict MODEL IN [options]",
         help="apply a model to a file, in bounded memory",
         description="Predict the labels of a file with a model of polysparse fit, block by block: "
         "a line for each row of IN. FILE: .txt, with tabs, .csv, which has a heading, or .npy.",
@@ -56,6 +58,7 @@ def run(options: argparse.Namespace) -> None:
         prediction_sink(options.output)  # raises for an unknown ending
         inputs = [options.input, str(options.model)]
         require_writable_file(options.output, force=options.force, sources=inputs)
+    require_model_first(options)
     file = ModelFile.read(options.model, options.max_memory)
     model = model_in(file, options.model)
     if options.proba and not hasattr(model, "classes_"):

@@ -14,6 +14,7 @@ from typing import Any
 
 from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms, top
 from polysparse.cli.options import Misuse
+from polysparse.cli.parser import Parser
 from polysparse.cli.streams import usable_streams
 from polysparse.cli.wording import with_flags
 from polysparse.files.errors import UnknownExtension, UnwritableTarget
@@ -83,7 +84,8 @@ def _run(arguments: list[str]) -> int:
         text = f"polysparse: {with_flags(text)}"
         if RESUME_NOTE in getattr(error, "__notes__", ()):
             text = f"{text.rstrip('.')}. {with_flags(RESUME_NOTE)}: {_command_to_resume(arguments)}"
-        print(text, file=sys.stderr)
+        recipes = [note for note in getattr(error, "__notes__", ()) if note != RESUME_NOTE]
+        print(text, *recipes, sep="\n", file=sys.stderr)
         return code
     return 0
 
@@ -129,14 +131,14 @@ def _stopping_cleanly() -> Iterator[None]:
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands and their options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="polysparse",
         description="Polynomial and interaction features of sparse matrices in files.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version("polysparse"))
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in (plan, expand, names, rank, top, fit, predict, terms, paper):
         command.add_to(commands)
     return parser

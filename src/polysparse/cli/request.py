@@ -15,6 +15,7 @@ import numpy as np
 
 from polysparse.cli.groups import n_features_of
 from polysparse.cli.options import Misuse, errors_as_misuse, make_basis
+from polysparse.cli.recipes import recipe_without_pyarrow
 from polysparse.cli.tables import encoding_of, given_options, table_reading
 from polysparse.cli.wording import with_flags
 from polysparse.columns.spaces import AllColumns, HashedColumns
@@ -166,15 +167,28 @@ def open_file(path: str, options: argparse.Namespace, **earlier: Any) -> Source:
     if is_table(path) and "table" not in earlier:
         with errors_as_misuse():
             earlier["table"] = table_reading(options)
-    return open_source(
-        path,
-        n_jobs=options.jobs,
-        n_features=options.n_features,
-        zero_based=options.zero_based,
-        line_bytes=bytes_to_read(options.max_memory or MEMORY),
-        max_memory=options.max_memory,
-        **earlier,
-    )
+    with recipe_without_pyarrow(path, options):
+        source = open_source(
+            path,
+            n_jobs=options.jobs,
+            n_features=options.n_features,
+            zero_based=options.zero_based,
+            line_bytes=bytes_to_read(options.max_memory or MEMORY),
+            max_memory=options.max_memory,
+            **earlier,
+        )
+        if is_table(path):
+            _require_reader(source)
+    return source
+
+
+def _require_reader(table: Source) -> None:
+    """Raise ImportError if the library that reads a table is not installed."""
+    try:
+        table.summary  # noqa: B018
+    except BaseException:
+        table.close()
+        raise
 
 
 def require_labels(source: Source, what_for: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from polysparse.cli.names import read_names
 from polysparse.cli.options import Misuse, parse_count
 from polysparse.cli.pictures import draw, require_picture
+from polysparse.cli.printing import print_table
 from polysparse.cli.request import open_for, print_note
 from polysparse.files.model_file import ModelFile
 from polysparse.files.targets import require_writable_file
@@ -61,7 +62,6 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print, draw and write the terms of a model, or its tuples of groups."""
-    from polysparse.display.tables import TermTable
     from polysparse.models.loading import model_in
     from polysparse.models.readable import terms_of
 
@@ -85,7 +85,11 @@ def run(options: argparse.Namespace) -> None:
     if options.text is not None:
         terms.write(options.text)
     table = {name: values[: options.n] for name, values in table.items()}
-    print(json.dumps(table) if options.json else TermTable(_without_tuples(table)))
+    if options.json:
+        print(json.dumps(table))
+    else:
+        bar = "share" if options.by == "group" else "weight"
+        print_table(_without_tuples(table), bar)
     if file.zero_based is False and terms.features is None:
         print_note("x0 is column 1 of the svmlight text that the model was fitted on.", options)
 

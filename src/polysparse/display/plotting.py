@@ -135,6 +135,26 @@ def draw_path(parameter: str, values: Any, weights: Any, names: list[str], ax: A
     return ax
 
 
+# --------------------------------------------------------------------------------------- progress
+
+
+def draw_progress(table: dict[str, list[Any]], ax: Any = None, *, label: str) -> Any:
+    """Draw the loss of each stretch of a stream, and the mean so far, and return the axes."""
+    if ax is None:
+        figure = require_matplotlib("matplotlib.pyplot").figure
+        ax = figure(figsize=(WIDTH, 4), layout="constrained").subplots()
+    marker = "." if len(table["rows"]) < 2 else None  # a line needs two points
+    ax.plot(table["rows"], table["loss"], color="0.6", lw=0.8, marker=marker, label="each stretch")
+    ax.plot(table["rows"], table["mean_loss"], color=COLOURS[1], lw=1.6, label="all rows so far")
+    ax.set_xlabel("rows")
+    ax.set_ylabel(f"{label} before learning")
+    ax.legend(fontsize="small", frameon=False)
+    ax.grid(axis="y", color="0.9", lw=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
 # ------------------------------------------------------------------------------------- heat maps
 
 MOST_GROUPS = 30  # of a heat map; the others are left out

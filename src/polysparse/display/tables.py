@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from polysparse.basis.names import as_printable
+from polysparse.notebook import html_table
 
 
 def as_table(columns: dict[str, list[Any]]) -> Any:
@@ -47,24 +47,22 @@ class TermTable:
         """Return a line for each row: texts to the left, numbers to the right."""
         columns = []
         for name, values in self.columns.items():
-            cells = [name, *map(_as_cell, values)]
-            width = max(map(len, cells))
-            is_text = any(isinstance(value, str) for value in values)
+            cells = [name, *map(as_cell, values)]
+            width, is_text = max(map(len, cells)), self._is_text(name)
             columns.append([c.ljust(width) if is_text else c.rjust(width) for c in cells])
         return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook."""
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        rows = (
-            "".join(f"<td>{html.escape(_as_cell(value))}</td>" for value in row)
-            for row in zip(*self.columns.values(), strict=True)
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        cells = {name: list(map(as_cell, values)) for name, values in self.columns.items()}
+        return html_table(cells, filter(self._is_text, self.columns))
+
+    def _is_text(self, name: str) -> bool:
+        return any(isinstance(value, str) for value in self.columns[name])
 
 
-def _as_cell(value: Any) -> str:
+def as_cell(value: Any) -> str:
+    """Return a value of a table as text: one line, six digits."""
     if isinstance(value, float):
         return f"{value:.6g}"
     return as_printable(str(value))

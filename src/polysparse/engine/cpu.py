@@ -72,6 +72,7 @@ __all__ = [
     "SVMLIGHT_BYTES_PER_VALUE",
     "CsrFault",
     "Expansion",
+    "OnlineLearner",
     "ScoreTest",
     "SvmlightFault",
     "SvmlightText",
@@ -540,6 +541,105 @@ def row_norms(columns: Columns, x: CsrRows, out: NDArray[Any], n_threads: int) -
     _kernels.fill_row_norms(basis, x.indptr, x.indices, x.data, out, n_threads)
 
 
+# ------------------------------------------------------------------------------ online learning
+
+
+class OnlineLearner:
+    """Learns from rows with FTRL-proximal, or scores them. It can be pickled; the state is kept by
+    the caller.
+
+    Parameters
+    ----------
+    columns : Columns
+        Hashed columns have x expanded here. With others, x is expanded already.
+    n_slots : int
+        Number of columns that have a state: all hashed ones, or those of the expanded x.
+    n_scores : int
+        Number of scores for each row.
+    how : tuple of bool, str, float and float
+        Whether there are intercepts, the name of the loss, l1 and l2.
+    """
+
+    LOSSES = "two_classes", "classes", "squared", "poisson"
+
+    def __init__(
+        self, columns: Columns, n_slots: int, n_scores: int, how: tuple[bool, str, float, float]
+    ) -> None:
+        self._arguments = columns, n_slots, n_scores, how
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnlineLearner, self._arguments
+
+    @cached_property
+    def _native(self) -> _kernels.OnlineLearner:
+        columns, n_slots, n_scores, (has_intercept, loss, *penalty) = self._arguments
+        number = self.LOSSES.index(loss)
+        native = _kernels.OnlineLearner(n_slots, n_scores, has_intercept, number, *penalty)
+        if columns.kind == "hashed":
+            native.set_hasher(_sizing_basis(columns), _hasher(columns))  # type: ignore[arg-type]
+        return native
+
+    def learn(
+        self,
+        x: CsrRows,
+        targets: tuple[NDArray[np.float64], NDArray[np.float64]],
+        blocks: tuple[Int64s, NDArray[np.float32], NDArray[np.float32]],
+        learners: tuple[list[NDArray[np.float32]], NDArray[np.float64]],
+        out: tuple[NDArray[np.float64], NDArray[np.float64], Int64s],
+        n_threads: int,
+    ) -> None:
+        """Learn from rows.
+
+        Parameters
+        ----------
+        x : CsrRows
+            Rows, whose values are float32.
+        targets : tuple of ndarray
+            Targets and weights of the rows.
+        blocks : tuple of ndarray
+            Where blocks end; for each block the rates of all learners, and beta.
+        learners : tuple of list and ndarray
+            The state of each learner, of shape (n_slots + 1, n_scores, 2), and the sum of its
+            losses so far. They change.
+        out : tuple of ndarray
+            The loss and the scores of each row by the leader, before they are learnt from, and the
+            number of blocks that are done, which is less than all if a signal handler raises.
+        n_threads : int
+            Number of threads.
+        """
+        states, losses = learners
+        ends, rates, betas = blocks
+        row_losses, scores, n_done = out
+        self._native.learn(
+            x.indptr,
+            x.indices,
+            x.data,
+            *targets,
+            ends,
+            [state.reshape(-1) for state in states],
+            rates.reshape(-1),
+            betas,
+            losses,
+            row_losses,
+            scores.reshape(-1),
+            n_done,
+            n_threads,
+        )
+
+    def score(
+        self,
+        x: CsrRows,
+        state: NDArray[np.float32],
+        rate: float,
+        beta: float,
+        out: NDArray[np.float64],
+        n_threads: int,
+    ) -> None:
+        """Write the scores of rows."""
+        arrays = x.indptr, x.indices, x.data
+        self._native.score(*arrays, state.reshape(-1), rate, beta, out.reshape(-1), n_threads)
+
+
 # ---------------------------------------------------------------------------------- observation
 
 
@@ -648,8 +748,8 @@ class ScoreTest:
     weights : ndarray of float64
         Weights of the rows in the information; empty if all are 1.
     least : tuple of float and int
-        The information that a column must have, over its largest squared value, and in how many
-        rows it must be, at least 2.
+        The information that a column must have, for which `search/residual_scorer.hpp` has units;
+        and in how many rows it must be, at least 2.
     n_threads : int
         Number of threads.
     """

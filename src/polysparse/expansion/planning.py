@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from polysparse.machine import format_bytes, format_count
 from polysparse.matrix.canonical import Canonical, CanonicalCsr
 from polysparse.matrix.output import index_dtype_for
 from polysparse.matrix.row_profile import MAX_STORED, RowProfile, require_countable
+from polysparse.notebook import html_table
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,8 @@ class ExpansionPlan:
         self.columns.require_indexable()
         require_countable(sum(self.nnz_by_degree.values()))
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        """Return the table of degrees: a heading, a row for each degree, and their sum."""
         rows = [("degree", "columns", "stored values", "bytes")]
         ends, before = self.columns.degree_ends, 0
         for d, stored in self.nnz_by_degree.items():
@@ -163,22 +166,35 @@ class ExpansionPlan:
             size = format_bytes(stored * self.bytes_per_value)
             rows.append((str(d), columns, format_count(stored), size))
         total = format_count(self.columns.n_columns), format_count(self.nnz)
-        rows.append(("all", *total, format_bytes(self.nbytes)))
+        return [*rows, ("all", *total, format_bytes(self.nbytes))]
+
+    def _remarks(self) -> list[str]:
+        """Return lines on the result as a whole."""
+        kind = "CSR" if self.is_sparse else "dense"
+        indices = f", {self.index_dtype} indices" if self.is_sparse else ""
+        shape = f"{self.shape[0]:,} x {format_count(self.shape[1])}"
+        lines = [f"{kind}, {shape}, {self.dtype} values{indices}"]
+        if self.n_merged:
+            lines.append(f"{format_count(self.n_merged)} fall into the same column as another")
+        if working := self._working_bytes(1):
+            lines.append(f"{format_bytes(working)} of working memory per thread")
+        return lines
+
+    def __str__(self) -> str:
+        rows = self._rows()
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = [
             f"{row[0]:<{widths[0]}}  "
             + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
             for row in rows
         ]
-        kind = "CSR" if self.is_sparse else "dense"
-        indices = f", {self.index_dtype} indices" if self.is_sparse else ""
-        shape = f"{self.shape[0]:,} x {format_count(self.shape[1])}"
-        lines.append(f"{kind}, {shape}, {self.dtype} values{indices}")
-        if self.n_merged:
-            lines.append(f"{format_count(self.n_merged)} fall into the same column as another")
-        if working := self._working_bytes(1):
-            lines.append(f"{format_bytes(working)} to work in besides, for one thread")
-        return "\n".join(lines)
+        return "\n".join(lines + self._remarks())
+
+    def _repr_html_(self) -> str:
+        heading, *rows = self._rows()
+        cells = {name: [row[i] for row in rows] for i, name in enumerate(heading)}
+        remarks = "".join(f"<div>{escape(line)}</div>" for line in self._remarks())
+        return f"<div>{html_table(cells, ['degree'])}{remarks}</div>"
 
 
 def plan_expansion(columns: ColumnSpace, x: Canonical) -> ExpansionPlan:

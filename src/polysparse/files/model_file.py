@@ -106,7 +106,7 @@ class ModelFile:
     @classmethod
     def _of(cls, description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ModelFile:
         """Return the model in a file; raise if parts of the file contradict each other."""
-        columns = _columns_of(description, arrays)
+        columns = columns_of(description, arrays)
         coefficients = array_of(arrays, "coefficients", np.float64, (1, 2))
         intercept = array_of(arrays, "intercept", np.float64)
         if coefficients.shape[-1] != columns.n_columns:
@@ -146,7 +146,7 @@ def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def _columns_of(description: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ColumnSpace:
+def columns_of(description: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ColumnSpace:
     """Return the columns of a model; raise if they are invalid."""
     basis, columns = MonomialBasis(**description["basis"]), columns_in(description)
     if basis.include_bias:

@@ -54,10 +54,11 @@ class SvmlightSource(Source):
     def notes(self) -> list[str]:
         notes = super().notes + [f"{self.path}: qid is not kept."] * self._scan.has_qid
         base, why = self._base
-        if why:
+        is_as_before = self.reading.was_zero_based is False  # and nothing suggests otherwise
+        if why and not is_as_before:
             notes.append(
-                f"{self.path}: {why}, so indices are read as {base}-based. Give "
-                f"zero_based={base == 0} to confirm that, or zero_based={base == 1} if it is wrong."
+                f"{self.path}: {why}, so indices are {base}-based; otherwise give "
+                f"zero_based={base == 1}."
             )
         return notes
 

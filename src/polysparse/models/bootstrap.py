@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.dispatch import require_in_memory
-from polysparse.display.tables import as_table
+from polysparse.display.tables import TermTable, as_table
 from polysparse.estimators.shared import IntegerRange
 from polysparse.machine import require_memory
 from polysparse.models import newton
@@ -39,6 +40,7 @@ TOGETHER = 16  # refits side by side
 MOST_BYTES = 2**28  # of their vectors
 N_VECTORS = 8  # of coefficients of each refit, in memory at the peak
 METHODS = ("poisson", "multinomial")
+SHOWN = 20  # terms in a notebook
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,6 +76,11 @@ class Bootstrap:
     def __repr__(self) -> str:
         """Return the numbers of replicates and of terms."""
         return f"Bootstrap({len(self)} replicates of {len(self.columns):,} terms)"
+
+    def _repr_html_(self) -> str:
+        """Return the heaviest terms for a notebook."""
+        table = self._table_of(slice(SHOWN), 0.9, " ")
+        return f"<div>{escape(repr(self))}{TermTable(table)._repr_html_()}</div>"
 
     @property
     def signs(self) -> NDArray[np.float64]:
@@ -119,9 +126,13 @@ class Bootstrap:
             several, `name`, `weight`, `low`, `high` and `same_sign`, the share of replicates in
             which the weight has the same sign.
         """
-        table = self._terms.rows_of(self.rows)
-        table |= {"name": self._terms.names(self.columns, sep), "weight": self.weights.tolist()}
-        return as_table(table | self.intervals(self.rows, self.columns, level))
+        return as_table(self._table_of(slice(None), level, sep))
+
+    def _table_of(self, which: slice, level: float, sep: str) -> dict[str, list[Any]]:
+        rows, columns = self.rows[which], self.columns[which]
+        table = self._terms.rows_of(rows)
+        table |= {"name": self._terms.names(columns, sep), "weight": self.weights[which].tolist()}
+        return table | self.intervals(rows, columns, level)
 
     def intervals(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64], level: float

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from polysparse.files.archive import damage_to
+from polysparse.files import online_file
+from polysparse.files.archive import damage_to, format_name_in
 from polysparse.files.model_file import ModelFile
+from polysparse.files.online_file import OnlineFile
 from polysparse.models.elastic_net import PolynomialElasticNet, PolynomialLasso
 from polysparse.models.generalized import (
     PolynomialGammaRegressor,
@@ -14,6 +16,8 @@ from polysparse.models.generalized import (
     PolynomialTweedieRegressor,
 )
 from polysparse.models.logistic import PolynomialLogisticRegression
+from polysparse.models.online.estimators import PolynomialFTRLClassifier, PolynomialFTRLRegressor
+from polysparse.models.online.saving import as_online_model
 from polysparse.models.ridge import PolynomialRidge
 from polysparse.models.saving import as_model
 from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
@@ -32,6 +36,11 @@ MODELS: dict[str, Any] = {
         PolynomialLinearSVC,
         PolynomialLinearSVR,
     )
+}
+
+# Those that learn as rows come, whose files have the whole state.
+ONLINE_MODELS: dict[str, Any] = {
+    model._kind: model for model in (PolynomialFTRLClassifier, PolynomialFTRLRegressor)
 }
 
 
@@ -57,7 +66,14 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> model.save("model.npz")  # doctest: +SKIP
     >>> model = load_model("model.npz")  # doctest: +SKIP
     """
+    if format_name_in(path) == online_file.FORMAT.name:
+        return _online_model_in(OnlineFile.read(path), path)
     return model_in(ModelFile.read(path), path)
+
+
+def _online_model_in(file: OnlineFile, path: str | os.PathLike[str]) -> Any:
+    with damage_to(path):
+        return as_online_model(file, ONLINE_MODELS[file.kind])
 
 
 def model_in(file: ModelFile, path: str | os.PathLike[str]) -> Any:

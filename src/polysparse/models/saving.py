@@ -39,7 +39,7 @@ def as_file(model: Any, **more: Any) -> ModelFile:
     """Return what a file holds of a fitted model, with further entries of the description."""
     model = model._as_plain()
     as_feature_names(model.feature_names, n_encoded(model))
-    more["parameters"] = _parameters_of(model)
+    more["parameters"] = parameters_of(model)
     found = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
     more["attributes"] = {name: as_plain(name, value) for name, value in found.items()}
     more |= describe_features(model)
@@ -56,7 +56,7 @@ def as_file(model: Any, **more: Any) -> ModelFile:
 
 def as_model(file: ModelFile, make: type) -> Any:
     """Return the fitted model of a file; raise ValueError or TypeError if it is damaged."""
-    model = _estimator_with(make, file.more["parameters"])
+    model = estimator_with(make, file.more["parameters"])
     model.column_space_, model.column_counts_ = file.columns, file.counts
     _require_variances(file)
     model._group_variances_ = file.variances
@@ -96,7 +96,7 @@ def _attribute(name: str, value: Any) -> Any:
     return value
 
 
-def _parameters_of(estimator: Any) -> dict[str, Any]:
+def parameters_of(estimator: Any) -> dict[str, Any]:
     """Return the parameters of a model or a transformer, for JSON.
 
     A transformer among them is described by its own. Threads belong to the machine and are left
@@ -108,20 +108,20 @@ def _parameters_of(estimator: Any) -> dict[str, Any]:
     for name, value in parameters.items():
         kind = next((kind for kind, each in TRANSFORMERS.items() if isinstance(value, each)), None)
         plain[name] = (
-            as_plain(name, value) if kind is None else {"transformer": kind} | _parameters_of(value)
+            as_plain(name, value) if kind is None else {"transformer": kind} | parameters_of(value)
         )
     return plain
 
 
-def _estimator_with(make: type, parameters: dict[str, Any]) -> Any:
-    """Return an estimator with the parameters that `_parameters_of` has described."""
+def estimator_with(make: type, parameters: dict[str, Any]) -> Any:
+    """Return an estimator with the parameters that `parameters_of` has described."""
     if "n_jobs" in parameters:
         raise ValueError("it sets n_jobs, which belongs to the machine that reads it")
     given = {}
     for name, value in parameters.items():
         if isinstance(value, dict) and "transformer" in value:
             own = {key: each for key, each in value.items() if key != "transformer"}
-            given[name] = _estimator_with(TRANSFORMERS[value["transformer"]], own)
+            given[name] = estimator_with(TRANSFORMERS[value["transformer"]], own)
         else:
             given[name] = from_plain(value)
     return make(**given)

@@ -2,8 +2,9 @@
 
 Quasi-Newton steps and gradients, all in the metric of a diagonal, stay in the span of the
 gradients. So one vector is kept for each step, instead of two, and everything else is computed with
-their coordinates: as many secants are kept as there is memory for, and an upper bound of the gap
-costs nothing. All sums are in a fixed order; BLAS is not used for long vectors, see `vectors`.
+their coordinates: as many secants are kept as there is memory for, and if the metric is that of the
+penalty, an upper bound of the gap costs nothing. Otherwise `recent_secants` has one. All sums are
+in a fixed order; BLAS is not used for long vectors, see `vectors`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from scipy.linalg import solve_triangular
 from polysparse.models.preconditioners import divide_by_root
 
 Vector = NDArray[np.float64]
+Table = NDArray[np.float64]
 
 # A second orthogonalization helps if less than this share of a squared norm is left by the first.
 CANCELLED = 0.25
 NOTHING_NEW = 1e-20  # the share of a squared norm that is a rounding error
 
-# The bound of the gap takes the last secants: older ones are of a Hessian that has changed. On a9a
-# and one-hot columns at C=1, bounds by 20, 50 and all of them are 4.0, 2.9, 2.3 and 2.5, 2.1, 2.0
-# times the gap. If the Hessian has changed by more than MOST_DRIFT since then, or if less than the
-# share CONSISTENT of its curvature is not explained by later ones, a secant is left out.
+# The bound of the gap takes the last secants: older ones are of a Hessian that has changed. If it
+# has changed by more than MOST_DRIFT since then, or if less than the share CONSISTENT of its
+# curvature is not explained by later ones, a secant is left out.
 N_RECENT, MOST_DRIFT, CONSISTENT = 50, 0.3, 1e-2
 
 SINGULAR = 1e-12  # the ratio of eigenvalues that is a rounding error
@@ -38,15 +39,13 @@ class Secants:
     ----------
     scale : ndarray of float64 of shape (n,)
         A positive diagonal that is roughly in proportion to the Hessian: the metric.
-    least : float
-        A lower bound of the eigenvalues of the Hessian in that metric.
     capacity : int
         How many vectors may be kept. If there are more, the directions in which least is known of
         the Hessian are forgotten.
     """
 
-    def __init__(self, scale: Vector, least: float, capacity: int) -> None:
-        self.roots, self.least, self.capacity = np.sqrt(scale), least, capacity
+    def __init__(self, scale: Vector, capacity: int) -> None:
+        self.roots, self.capacity = np.sqrt(scale), capacity
         self.basis = np.empty((capacity, len(scale)))
         self.size = 0
         self.known = np.zeros(0)  # curvatures along the first vectors, from before a restart
@@ -130,24 +129,19 @@ class Secants:
     def gap(self) -> float:
         """Return a bound of how much lower the quadratic model is at its minimum.
 
-        The least Hessian that fulfils the secants, and is not below `least`, yields the bound.
+        The metric must be that of the penalty: the Hessian is at least 1.
         """
-        x, least = self.gradient, self.least
         old = int(np.sum(self.drifts[: self.n_secants] > MOST_DRIFT))
         recent = slice(max(old, self.n_secants - N_RECENT), self.n_secants)
         s, y = self.steps[recent][::-1], self.changes[recent][::-1]
-        if len(s) == 0:
-            return _dot(x, x) / least / 2
-        # With E = Y - least S and K = S'E, that Hessian is least + E K^-1 E'.
         lengths = np.sqrt(np.einsum("ic,ic->i", s, y))[:, np.newaxis]
-        s, e = s / lengths, (y - least * s) / lengths
-        inner = np.einsum("ic,jc->ij", s, e)
-        divide_by_root((inner + inner.T) / 2, e, CONSISTENT)
-        inner = np.einsum("ic,jc->ij", e, e)
-        inner[np.diag_indices_from(inner)] += least
-        parts = np.einsum("ic,c->i", e, x)[:, np.newaxis]
-        divide_by_root(inner, parts)
-        return max(_dot(x, x) - float(np.einsum("ij,ij->", parts, parts)), 0.0) / least / 2
+        s, e = s / lengths, (y - s) / lengths
+        return least_gap(
+            np.einsum("ic,jc->ij", s, e),
+            np.einsum("ic,jc->ij", e, e),
+            np.einsum("ic,c->i", e, self.gradient),
+            _dot(self.gradient, self.gradient),
+        )
 
     def _restart(self) -> None:
         """Forget half of the vectors, where curvatures are closest to the typical one."""
@@ -174,6 +168,23 @@ class Secants:
         )
         self.n_secants = 0
         self.steps[:], self.changes[:] = 0, 0
+
+
+def least_gap(inner: Table, of_excesses: Table, along: Vector, square: float) -> float:
+    """Bound a gap by the least Hessian that fulfils secants and is not below 1.
+
+    With secants of curvature 1 as rows, the last one first, and E = Y - S: `inner` is K = S E',
+    `of_excesses` is E E', `along` is E times the gradient, whose squared norm is `square`. That
+    Hessian is 1 + E' K^-1 E.
+    """
+    whiten = np.eye(len(along))
+    divide_by_root((inner + inner.T) / 2, whiten, CONSISTENT)
+    white = np.einsum("ij,jk->ik", whiten, of_excesses)
+    white = np.einsum("ij,kj->ik", white, whiten)
+    white[np.diag_indices_from(white)] += 1
+    parts = np.einsum("ij,j->i", whiten, along)[:, np.newaxis]
+    divide_by_root(white, parts)
+    return max(square - float(np.einsum("ij,ij->", parts, parts)), 0.0) / 2
 
 
 def _dot(a: Vector, b: Vector) -> float:

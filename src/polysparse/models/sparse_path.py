@@ -52,6 +52,9 @@ class SparsePath:
     def __repr__(self) -> str:
         return repr(self.table())
 
+    def _repr_html_(self) -> str:
+        return str(self.table()._repr_html_())
+
     def table(self) -> Any:
         """Return a row for each penalty: coefficients that are not 0, objective and gap.
 

@@ -30,6 +30,11 @@ class UpdatedLosses(Losses):
         else:
             self.rows.add(self._change, size, self._last)
 
+    def start_line_search(self, step: Vector) -> None:
+        if self._change is None:  # no conjugate gradients: the intercept follows to first order
+            self._change, self._shift = self._scores_along(step)
+        super().start_line_search(step)
+
     def _move_scores(self, size: float, coefficients: Vector) -> None:
         self.rows.add(self._scores, size, self._change)
 

@@ -23,9 +23,10 @@ from polysparse.dispatch import dispatch
 from polysparse.engine.contiguous import as_contiguous_aligned
 from polysparse.expansion.planning import plan_expansion
 from polysparse.expansion.whole import expand_columns, expand_densely
-from polysparse.machine import available_if_less, format_bytes, require_memory
+from polysparse.machine import available_if_less, format_bytes, format_count, require_memory
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical, as_canonical_csr
 from polysparse.matrix.output import as_csr
+from polysparse.notebook import html_properties
 from polysparse.observation.tally import observed_columns
 from polysparse.operator import inner_products, norms
 from polysparse.operator.arguments import (
@@ -191,6 +192,19 @@ class PolynomialOperator(PlainVectorOperator):
             f"{self.columns.kind} columns; built, the matrix would need "
             f"{most}{format_bytes(planned.nbytes)}>"
         )
+
+    def _repr_html_(self) -> str:
+        basis, planned = self.columns.basis, plan_expansion(self.columns, self._x)
+        most = "at most " if planned.is_upper_bound else ""
+        properties = {
+            "shape": f"{self.shape[0]:,} x {format_count(self.shape[1])}",
+            "dtype": str(self.dtype),
+            "degree": f"{basis.min_degree} to {basis.max_degree}",
+            "columns": self.columns.kind,
+            "input": f"{self._x.shape[0]:,} x {self._x.shape[1]:,}",
+            "as a matrix it would need": f"{most}{format_bytes(planned.nbytes)}",
+        }
+        return html_properties("PolynomialOperator", properties)
 
     # ---------------------------------------------------------------------- products, for SciPy
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import hstack
 
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.expansion.whole import expand_columns
-from polysparse.matrix.canonical import as_canonical_csr
+from polysparse.matrix.canonical import CanonicalCsr
 
 LEAST = 1e-11  # of what a pivot was at first
 
@@ -19,26 +20,39 @@ class ExactStatistics:
 
     Parameters
     ----------
-    X : sparse array
+    x : CanonicalCsr
         The features.
-    columns : ChosenColumns
-        The interactions.
+    features : ndarray of int64
+        Those of `main`, in increasing order.
+    main : csr_array
+        Some of the features, among them all that are ever stored.
     weights : ndarray of shape (n_rows,) or (0,)
         Weights of rows in the information; empty if all are 1.
     n_jobs : int or None
         Number of threads.
+    columns : ChosenColumns
+        The interactions.
     """
 
     def __init__(
-        self, X: Any, columns: ChosenColumns, weights: NDArray[np.float64], n_jobs: int | None
+        self,
+        x: CanonicalCsr,
+        features: NDArray[np.int64],
+        main: Any,
+        weights: NDArray[np.float64],
+        n_jobs: int | None,
+        columns: ChosenColumns,
     ) -> None:
-        x = as_canonical_csr(X)
         built = expand_columns(columns, x, n_jobs=n_jobs, max_bytes=None).tocsc()
-        by_column = X.tocsc()
-        weights = weights if len(weights) else np.ones(X.shape[0])
+        weights = weights if len(weights) else np.ones(x.shape[0])
+        by_column = main.tocsc()
+
+        def members_of(row: NDArray[np.int64]) -> Any:
+            return by_column[:, np.searchsorted(features, np.unique(row[row >= 0]))]
+
         information = [
-            _information(by_column[:, np.unique(members[members >= 0])], built[:, [i]], weights)
-            for i, members in enumerate(columns.basis.unrank(columns.ranks))
+            _information(members_of(row), built[:, [i]], weights)
+            for i, row in enumerate(columns.basis.unrank(columns.ranks))
         ]
         self._transposed = built.T.tocsr()
         self._scale = 1 / np.sqrt(information)[:, np.newaxis]
@@ -55,8 +69,6 @@ def _information(members: Any, z: Any, weights: NDArray[np.float64]) -> float:
 
     `search/information.hpp` explains it, and computes the same.
     """
-    from scipy.sparse import hstack
-
     columns = hstack([members, z]).tocsc()
     weighted = columns.multiply(weights[:, np.newaxis]).tocsc()
     n = columns.shape[1] + 1

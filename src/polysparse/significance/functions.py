@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 from sklearn.utils import check_random_state
 
 from polysparse.basis.degrees import Degree
@@ -117,18 +117,27 @@ def interaction_test(
     were projected, and w the variances of the rows by that model (1 for linear models, whose r is
     divided by its standard deviation), the statistic is ``sum(z * r) / sqrt(v)``. Its variance v is
     what a regression of z on its own features, weighted by w, leaves: the least of
-    ``sum(w * (z - a0 - a1 * x1 - a2 * x2)**2)``. Of classes and counts, interactions with v below 3
-    times the largest z**2 are left out: too few events tell about them.
+    ``sum(w * (z - a0 - a1 * x1 - a2 * x2)**2)``. Of classes and counts, interactions are left out
+    that too few events tell about: those of z in {0, 1} with v < 3, and others with
+    ``sum(w * z**2)**2 < 3 * sum(w * z**4)``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from polysparse import interaction_test
     >>> rng = np.random.default_rng(0)
-    >>> X = (rng.random((500, 30)) < 0.3).astype(float)
-    >>> odds = 2 * X[:, 4] - X[:, 7] + 3 * X[:, 4] * X[:, 7]
-    >>> y = rng.random(500) < 1 / (1 + np.exp(-odds))
-    >>> interaction_test(X, y, k=3, n_null=99, random_state=0)
+    >>> X = (rng.random((1000, 30)) < 0.3).astype(float)
+    >>> odds = X[:, 4] - X[:, 7] + 2 * X[:, 4] * X[:, 7]
+    >>> y = rng.random(1000) < 1 / (1 + np.exp(-odds))
+    >>> tested = interaction_test(X, y, k=3, n_null=99, random_state=0)
+    >>> tested
+    name        score  rows  bonferroni     p
+    x4 x7     3.76146    91   0.0734821  0.05
+    x1 x28   -3.43609    96    0.256722  0.15
+    x15 x20  -3.30972    84    0.406242  0.27
+    435 interactions tested, logistic main effects; p is adjusted for all of them, in steps of 0.01
+    >>> tested.significant(0.05).names
+    ['x4 x7']
     """
     return compute_test(
         X,
@@ -175,9 +184,12 @@ def compute_test(
     names = as_feature_names(feature_names, basis.n_features) or names_of_columns(X)
     y, model = as_target(y, x.shape[0], model)
     rng = check_random_state(random_state)
-    scaled = _scaled(x)
-    effects = fit_main_effects(scaled, y, model, n_jobs)
-    search = _Search.of(scaled, basis, effects, min_count, n_jobs, n_null, LongSearch(progress))
+    x, features, main = _scaled(x)
+    effects = fit_main_effects(main, y, model, n_jobs)
+    projection = Projection(main, effects.weights, n_jobs)
+    make_exact = partial(ExactStatistics, x, features, main, effects.weights, n_jobs)
+    report = LongSearch(progress)
+    search = _Search(x, basis, effects, projection, make_exact, min_count, n_null, n_jobs, report)
     residuals = search.prepare(effects.residuals[:, np.newaxis].copy())
     n_tested, columns, counts, exact = search.find_leaders(residuals, k)
     observed = exact.of(residuals)[:, 0]
@@ -226,59 +238,58 @@ def _as_min_count(min_count: Any) -> int:
     return least
 
 
-def _scaled(x: CanonicalCsr) -> csr_array:
-    """Return the features divided by their largest sizes, which changes no statistic."""
-    largest = np.zeros(x.shape[1])
-    np.maximum.at(largest, x.indices, np.abs(x.data))
-    largest[largest == 0] = 1
-    return csr_array((x.data / largest[x.indices], x.indices, x.indptr), shape=x.shape)
+def _scaled(x: CanonicalCsr) -> tuple[CanonicalCsr, NDArray[np.int64], csr_array]:
+    """Return the features divided by their largest sizes, which changes no statistic.
+
+    The second matrix has only some of them, which are returned, too: all that are ever stored.
+    """
+    features, indices = stored_features(x)
+    shape = x.shape[0], len(features)
+    sizes = csc_array(csr_array((np.abs(x.data), indices, x.indptr), shape=shape))
+    is_stored = np.diff(sizes.indptr) > 0
+    largest = np.ones(len(features))
+    largest[is_stored] = np.maximum.reduceat(sizes.data, sizes.indptr[:-1][is_stored])
+    data = x.data / largest[indices]
+    main = csr_array((data, indices, x.indptr), shape=shape)
+    return CanonicalCsr(x.shape, x.indptr, x.indices, data, is_array=True), features, main
 
 
 # ---------------------------------------------------------------------------------------- search
 
 
-@dataclass(frozen=True)
 class _Search:
     """Tests of all interactions, for the observed target and simulated ones."""
 
-    X: csr_array
-    basis: MonomialBasis
-    effects: MainEffects
-    projection: Projection
-    test: cpu.ScoreTest
-    n_draws: int  # side by side
-    n_walks: int
-    n_jobs: int | None
-    report: LongSearch
-
-    @classmethod
-    def of(
-        cls,
-        X: csr_array,
+    def __init__(
+        self,
+        x: CanonicalCsr,
         basis: MonomialBasis,
         effects: MainEffects,
+        projection: Projection,
+        exact: Callable[[ChosenColumns], ExactStatistics],
         min_count: int,
-        n_jobs: int | None,
         n_null: int,
+        n_jobs: int | None,
         report: LongSearch,
-    ) -> _Search:
-        """Prepare what all targets share."""
-        x = CanonicalCsr(X.shape, X.indptr, X.indices, X.data, is_array=True)
+    ) -> None:
+        self.basis, self.effects, self.projection = basis, effects, projection
+        self._exact, self.report = exact, report
         x = x.sorted_by_group(basis)
         require_searchable(x)
         features, indices = stored_features(x)
-        n_threads = threads_for(n_jobs, len(x.data) * 2 ** min(basis.highest, 10))
+        n_threads = threads_for(n_jobs, len(x.data) * 2**basis.highest)
         n_draws = BYTES_OF_SUMS // (8 * max(len(features), 1)) // FEWEST_DRAWS * FEWEST_DRAWS
-        n_draws = min(max(n_draws, FEWEST_DRAWS), MOST_DRAWS)
+        self.n_draws = min(max(n_draws, FEWEST_DRAWS), MOST_DRAWS)
+        self.n_walks = 1 + -(-n_null // self.n_draws)
         require_memory(
             len(x.data) * BYTES_PER_VALUE
-            + n_threads * len(features) * 8 * (n_draws + basis.highest + 8)
-            + n_draws * 8 * VECTORS_PER_DRAW * (x.shape[0] + x.shape[1]),
+            + n_threads * len(features) * 8 * (self.n_draws + basis.highest + 8)
+            + self.n_draws * 8 * VECTORS_PER_DRAW * (x.shape[0] + len(features)),
             "the test",
             "Drop rare features, use fewer rows, or fewer threads.",
         )
         is_unit = bool((x.data == 1).all())
-        test = cpu.ScoreTest(
+        self.test = cpu.ScoreTest(
             basis,
             (x.indptr, indices, np.empty(0) if is_unit else x.data),
             features,
@@ -286,9 +297,6 @@ class _Search:
             (effects.least_information, min_count),
             n_threads,
         )
-        n_walks = 1 + -(-n_null // n_draws)
-        projection = Projection(X, effects.weights, n_jobs)
-        return cls(X, basis, effects, projection, test, n_draws, n_walks, n_jobs, report)
 
     def prepare(self, residuals: NDArray[np.float64]) -> NDArray[np.float64]:
         """Project main effects from a table of residuals, in place; return it."""
@@ -316,15 +324,15 @@ class _Search:
         if n_tested == 0:
             raise ValueError(
                 "There is no interaction to test: none occurs in min_count rows that tell its "
-                "effect from those of its features. Lower min_count, or use more rows."
+                "effect from those of its features. Use more rows; lower min_count; or take "
+                "logarithms of features that few rows dominate."
             )
         order = np.argsort(columns)
         return n_tested, columns[order], counts[order], self.exact(columns[order])
 
     def exact(self, columns: NDArray[np.int64]) -> ExactStatistics:
         """Return the statistics of some columns, which are in increasing order."""
-        chosen = ChosenColumns(self.basis, columns)
-        return ExactStatistics(self.X, chosen, self.effects.weights, self.n_jobs)
+        return self._exact(ChosenColumns(self.basis, columns))
 
     def simulate(
         self, columns: NDArray[np.int64], n_null: int, rng: Any

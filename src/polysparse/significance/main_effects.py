@@ -20,7 +20,7 @@ from polysparse.significance.projection import Projection
 
 Vector = NDArray[np.float64]
 
-EVENTS = 3.0  # the least information of an interaction over its largest squared value
+EVENTS = 3.0  # the least information of an interaction, over its typical squared value
 C = 10.0  # inverse strength of the penalty; features are at most 1
 MODELS = ("auto", "linear", "logistic", "poisson")
 
@@ -30,7 +30,7 @@ class MainEffects(Protocol):
 
     residuals: Vector
     weights: Vector  # empty if all are 1
-    least_information: float  # of an interaction, over its largest squared value
+    least_information: float  # of an interaction, over its typical squared value
 
     def draw(self, rng: np.random.Generator) -> Vector:
         """Return residuals of a target that is drawn from the model."""

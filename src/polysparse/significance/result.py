@@ -125,8 +125,7 @@ class TestedInteractions(TopInteractions):
         """Return what the p-values are from."""
         return (
             f"{self.n_tested:,} interactions tested, {self.model} main effects; p is adjusted for "
-            f"all of them, in steps of {self.resolution:.3g} ({len(self.null_maxima):,} simulated "
-            "targets)"
+            f"all of them, in steps of {self.resolution:.3g}"
         )
 
     def _printed(self) -> dict[str, list[Any]]:

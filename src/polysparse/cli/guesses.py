@@ -1,0 +1,43 @@
+"""What was probably meant: arguments in the wrong order, and endings of other programs' models."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+from polysparse.cli.options import Misuse
+from polysparse.files.archive import format_name_in
+from polysparse.files.model_file import FORMAT
+
+
+def is_model(path: str | Path) -> bool:
+    """Return whether a file is a model of `polysparse fit`."""
+    return str(path).endswith(".npz") and format_name_in(path) == FORMAT.name
+
+
+def require_model_first(options: argparse.Namespace) -> None:
+    """Raise Misuse if the data are given before the model."""
+    if is_model(options.input) and not is_model(options.model):
+        raise _swapped("MODEL", "predict", options.input, str(options.model))
+
+
+def require_input_first(options: argparse.Namespace, command: str, flag: str = "") -> None:
+    """Raise Misuse if IN does not exist, but the output does."""
+    output = str(options.output)
+    if options.input != "-" and not Path(options.input).exists() and Path(output).is_file():
+        raise _swapped("IN", command, output, *([flag] if flag else []), options.input)
+
+
+def require_npz(path: Path) -> None:
+    """Raise Misuse if the name of a model does not end in .npz."""
+    if path.suffix != ".npz":
+        raise Misuse(
+            f"{path}: models are .npz files without pickled objects. Give -o "
+            f"{path.with_suffix('.npz')}."
+        )
+
+
+def _swapped(noun: str, command: str, *arguments: str) -> Misuse:
+    meant = shlex.join(["polysparse", command, *arguments])
+    return Misuse(f"{noun} comes first: did you mean {meant}?")

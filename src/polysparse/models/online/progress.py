@@ -1,0 +1,137 @@
+"""What a learner predicted of rows before it learnt from them."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+WINDOW = 1024  # rows
+MOST_POINTS = 512  # of the history
+BINS = 10  # of predicted probabilities
+
+
+class Progress:
+    """Progressive validation: the loss of each row before it was learnt from.
+
+    Every number but the speed is the same for any division of the stream.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    weight, loss : float
+        Sums of the weights of rows, and of their weighted losses.
+    predicted, observed : float
+        Sums over rows of the predicted mean and of the target, weighted; of the probability of the
+        second class and whether it was the class, for two classes.
+    history : list of tuple
+        For each stretch of `every` rows: its rows, weight and loss.
+    """
+
+    def __init__(self, loss: str) -> None:
+        self.kind = loss
+        self.n_rows = 0
+        self.sums = np.zeros(4)  # weight, loss, predicted, observed
+        self.every = WINDOW
+        self.history: list[tuple[int, float, float]] = []
+        self.last = np.empty((0, 2))  # weighted losses and weights of the last rows
+        self.seconds = 0.0
+        self._started: float | None = None
+
+    # Sums are added one row after the other, so that they do not depend on the division.
+    def add(
+        self,
+        losses: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        targets: NDArray[np.float64],
+        weights: NDArray[np.float64],
+    ) -> None:
+        """Add rows that were scored."""
+        predicted, observed = self._means(scores, targets)
+        rows = np.column_stack([weights, weights * losses, weights * predicted, weights * observed])
+        first = 0
+        while first < len(rows):
+            n = min(len(rows) - first, self.every - self.n_rows % self.every)
+            self._add_to_history(rows[first : first + n, :2])
+            first += n
+        self.sums = np.add.accumulate(np.vstack([self.sums, rows]))[-1]
+        self.last = np.concatenate([self.last, rows[-WINDOW:, :2]])[-WINDOW:]
+
+    def _add_to_history(self, rows: NDArray[np.float64]) -> None:
+        """Add rows of one stretch."""
+        if self.n_rows % self.every == 0:
+            self.history.append((0, 0.0, 0.0))
+        n, *sums = self.history[-1]
+        weight, loss = np.add.accumulate(np.vstack([sums, rows]))[-1].tolist()
+        self.history[-1] = (n + len(rows), weight, loss)
+        self.n_rows += len(rows)
+        if len(self.history) == MOST_POINTS and self.n_rows % self.every == 0:
+            pairs = zip(self.history[::2], self.history[1::2], strict=True)
+            self.history = [(a[0] + b[0], a[1] + b[1], a[2] + b[2]) for a, b in pairs]
+            self.every *= 2
+
+    def _means(
+        self, scores: NDArray[np.float64], targets: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what was predicted and observed of each row."""
+        if self.kind == "two_classes":
+            return cpu_probabilities(scores), targets
+        if self.kind == "poisson":
+            return np.exp(np.clip(scores[:, 0], -30, 30)), targets
+        if self.kind == "squared":
+            return scores[:, 0], targets
+        largest = scores.max(axis=1, keepdims=True)  # several classes: the most likely one
+        likely = 1 / np.exp(scores - largest).sum(axis=1)
+        return likely, (scores.argmax(axis=1) == targets).astype(np.float64)
+
+    @property
+    def mean_loss(self) -> float:
+        """The weighted mean loss of all rows."""
+        return _ratio(self.sums[1], self.sums[0])
+
+    @property
+    def recent_loss(self) -> float:
+        """The weighted mean loss of the last `WINDOW` rows."""
+        loss, weight = self.last[:, 1].sum(), self.last[:, 0].sum()
+        return _ratio(loss, weight)
+
+    @property
+    def calibration(self) -> float:
+        """The sum of what was predicted, divided by that of what was observed."""
+        return _ratio(self.sums[2], self.sums[3])
+
+    @property
+    def rows_per_second(self) -> float:
+        """Speed of learning, with the time between calls left out."""
+        return _ratio(self.n_rows, self.seconds)
+
+    def table(self) -> dict[str, list[float]]:
+        """Return the columns of a table: for each stretch its last row, its loss and the mean."""
+        n, weight, loss = np.array(self.history, dtype=np.float64).reshape(-1, 3).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return {
+                "rows": np.cumsum(n).astype(np.int64).tolist(),
+                "loss": (loss / weight).tolist(),
+                "mean_loss": (np.cumsum(loss) / np.cumsum(weight)).tolist(),
+            }
+
+    def start(self) -> None:
+        """Start the clock."""
+        self._started = time.perf_counter()
+
+    def stop(self) -> None:
+        """Stop the clock."""
+        if self._started is not None:
+            self.seconds += time.perf_counter() - self._started
+        self._started = None
+
+
+def cpu_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability of the second class."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(scores[:, 0], -700, 700))))
+
+
+def _ratio(a: float, b: float) -> float:
+    return float(a / b) if b else float("nan")

@@ -1,0 +1,58 @@
+"""Online models as scikit-learn estimators."""
+
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from csr_zoo import random_csr
+from model_data import numbers_for
+from polysparse import PolynomialFTRLClassifier, PolynomialFTRLRegressor
+
+X = random_csr(90, 6, 0.5)
+
+# Two steps from the same row, one after the other, are not one step of twice its weight.
+ONE_AT_A_TIME = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "rows are learnt from one after the other",
+)
+
+
+@parametrize_with_checks(
+    [
+        model(columns=columns, n_columns=2**10, learning_rate=rate, n_passes=20)
+        for model in (PolynomialFTRLClassifier, PolynomialFTRLRegressor)
+        for columns, rate in (("hashed", "auto"), ("all", "auto"), ("observed", 0.5))
+    ]
+    + [PolynomialFTRLRegressor(loss="poisson", n_columns=2**10, n_passes=20)],
+    expected_failed_checks=lambda estimator: ONE_AT_A_TIME,
+)
+def test_sklearn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_a_clone_is_not_fitted():
+    fitted = PolynomialFTRLRegressor().fit(X, numbers_for(X))
+    with pytest.raises(NotFittedError):
+        clone(fitted).predict(X)
+
+
+def test_names_of_features():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X.toarray(), columns=list("abcdef"))
+    model = PolynomialFTRLRegressor(columns="all").fit(frame, numbers_for(X))
+    assert set("".join(model.top_terms()["name"])) <= set("abcdef ^2")
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(frame[list("fedcba")], numbers_for(X))
+
+
+def test_a_table_with_categories():
+    pandas = pytest.importorskip("pandas")
+    colors = ["red", "green", "blue"] * 30
+    frame = pandas.DataFrame({"color": colors, "size": range(90)})
+    model = PolynomialFTRLRegressor(columns="all").fit(frame, [1, 2, 3] * 30)
+    assert "color=red" in " ".join(model.top_terms(30)["name"])
+    assert model.predict(frame).shape == (90,)
