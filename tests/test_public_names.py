@@ -16,8 +16,9 @@ X, Y = csr_array([[1.0, 2.0], [3.0, 0.0]]), [1.0, 2.0]
 
 NAMES = """
 ExpansionPlan HashedPolynomialFeatures InteractionTransformer MonomialBasis
-ObservedPolynomialFeatures PolynomialElasticNet PolynomialFTRLClassifier PolynomialFTRLRegressor
-PolynomialFeatures PolynomialGammaRegressor PolynomialGammaRegressorCV PolynomialLasso
+ObservedPolynomialFeatures PolynomialElasticNet PolynomialElasticNetCV
+PolynomialFTRLClassifier PolynomialFTRLRegressor PolynomialFeatures PolynomialGammaRegressor
+PolynomialGammaRegressorCV PolynomialLasso PolynomialLassoCV
 PolynomialLinearSVC PolynomialLinearSVCCV
 PolynomialLinearSVR PolynomialLinearSVRCV PolynomialLogisticRegression
 PolynomialLogisticRegressionCV PolynomialOperator PolynomialPoissonRegressor

@@ -31,7 +31,7 @@ PolynomialFTRLClassifier, PolynomialFTRLRegressor
     Models that learn from rows as they come.
 PolynomialRidgeCV, PolynomialLogisticRegressionCV
 PolynomialPoissonRegressorCV, PolynomialGammaRegressorCV, PolynomialTweedieRegressorCV
-PolynomialLinearSVCCV, PolynomialLinearSVRCV
+PolynomialLinearSVCCV, PolynomialLinearSVRCV, PolynomialLassoCV, PolynomialElasticNetCV
     The same with the penalty chosen by cross-validation.
 
 Functions:
@@ -96,7 +96,9 @@ if TYPE_CHECKING:
     from polysparse.estimators.table_encoder import TableEncoder
     from polysparse.files.store import iter_load, load
     from polysparse.models.cross_validated import (
+        PolynomialElasticNetCV,
         PolynomialGammaRegressorCV,
+        PolynomialLassoCV,
         PolynomialLinearSVCCV,
         PolynomialLinearSVRCV,
         PolynomialLogisticRegressionCV,
@@ -132,12 +134,14 @@ __all__ = [
     "MonomialBasis",
     "ObservedPolynomialFeatures",
     "PolynomialElasticNet",
+    "PolynomialElasticNetCV",
     "PolynomialFTRLClassifier",
     "PolynomialFTRLRegressor",
     "PolynomialFeatures",
     "PolynomialGammaRegressor",
     "PolynomialGammaRegressorCV",
     "PolynomialLasso",
+    "PolynomialLassoCV",
     "PolynomialLinearSVC",
     "PolynomialLinearSVCCV",
     "PolynomialLinearSVR",
@@ -172,12 +176,14 @@ _LAZY = {
     "InteractionTransformer": "polysparse.estimators.interactions",
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialElasticNet": "polysparse.models.elastic_net",
+    "PolynomialElasticNetCV": "polysparse.models.cross_validated",
     "PolynomialFTRLClassifier": "polysparse.models.online.estimators",
     "PolynomialFTRLRegressor": "polysparse.models.online.estimators",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialGammaRegressor": "polysparse.models.generalized",
     "PolynomialGammaRegressorCV": "polysparse.models.cross_validated",
     "PolynomialLasso": "polysparse.models.elastic_net",
+    "PolynomialLassoCV": "polysparse.models.cross_validated",
     "PolynomialLinearSVC": "polysparse.models.support_vectors",
     "PolynomialLinearSVCCV": "polysparse.models.cross_validated",
     "PolynomialLinearSVR": "polysparse.models.support_vectors",

@@ -9,6 +9,7 @@ from polysparse.columns.spaces import ColumnSpace
 from polysparse.models.choosing import Penalties
 from polysparse.models.cross_validation import CrossValidated
 from polysparse.models.docstrings import documented
+from polysparse.models.elastic_net import PolynomialElasticNet, PolynomialLasso
 from polysparse.models.fitting import set_solution
 from polysparse.models.generalized import (
     PolynomialGammaRegressor,
@@ -20,11 +21,13 @@ from polysparse.models.local_rows import LocalRows
 from polysparse.models.logistic import PolynomialLogisticRegression
 from polysparse.models.ridge import PolynomialRidge
 from polysparse.models.solution import End
+from polysparse.models.sparse_cross_validation import CrossValidatedLasso, CrossValidatedSparse
 from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
 
 INVERSE = Penalties("C", (-4, 4))
 OF_SUMS = Penalties("alpha", (-4, 4))
 OF_MEANS = Penalties("alpha", (-6, 2))
+RELATIVE = Penalties("alpha", (-3, 0))  # to the strongest penalty that matters
 
 
 class CrossValidatedAmounts(CrossValidated):
@@ -153,7 +156,7 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
 
 
 @documented
-class PolynomialLogisticRegressionCV(CrossValidated, PolynomialLogisticRegression):
+class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticRegression):
     """Logistic regression on polynomial features that are never built; the penalty is chosen.
 
     `C` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to all
@@ -528,12 +531,134 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
     _penalties = INVERSE
 
 
+@documented
+class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
+    """Linear regression with an L1 penalty on features that are never built; it is chosen.
+
+    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
+    all rows, bit for bit as PolynomialLasso with this penalty. X is read once. The fits to a
+    split go from the strongest to the weakest penalty, and keep the columns that they have built;
+    only one split is copied at a time. `save` writes a PolynomialLasso.
+
+    Parameters
+    ----------
+    {relative_alphas}
+    {features}
+    {positive_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {cv}
+    {tol}
+    max_iter : int, default=1000
+        Maximum number of Newton's iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialLasso : The model with a given penalty; its `path` shows all penalties.
+    PolynomialRidgeCV : Squares alone in the penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialLassoCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> y = X[:, 0] * X[:, 1] + rng.standard_normal(300)
+    >>> model = PolynomialLassoCV(selection="one_standard_error", interaction_only=True).fit(X, y)
+    >>> list(model.top_terms(1)["name"])
+    ['x0 x1']
+    """
+
+    _plain = PolynomialLasso
+    _penalties = RELATIVE
+
+
+@documented
+class PolynomialElasticNetCV(CrossValidatedLasso, PolynomialElasticNet):
+    """Linear regression with L1 and L2 penalties on features never built; they are chosen.
+
+    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
+    all rows, bit for bit as PolynomialElasticNet with this penalty. X is read once. The fits to a
+    split go from the strongest to the weakest penalty, and keep the columns that they have built;
+    only one split is copied at a time. `save` writes a PolynomialElasticNet.
+
+    Parameters
+    ----------
+    {relative_alphas}
+    l1_ratio : float, default=0.5
+        Share of the L1 penalty, from 0 to 1.
+    {features}
+    {positive_factors}
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+    {cv}
+    {tol}
+    max_iter : int, default=1000
+        Maximum number of Newton's iterations of each fit.
+    {threads}
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen penalty.
+    alphas_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
+    {scores}
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+    {fitted_columns}
+    {fitted_features}
+
+    See Also
+    --------
+    PolynomialElasticNet : The model with a given penalty; its `path` shows all penalties.
+    PolynomialRidgeCV : Squares alone in the penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polysparse import PolynomialElasticNetCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (300, 8)).astype(float)
+    >>> y = X[:, 0] * X[:, 1] + rng.standard_normal(300)
+    >>> model = PolynomialElasticNetCV(interaction_only=True).fit(X, y)
+    >>> list(model.top_terms(1)["name"])
+    ['x0 x1']
+    """
+
+    _plain = PolynomialElasticNet
+    _penalties = RELATIVE
+
+
 # By the names that the command line has for them.
 CROSS_VALIDATED: dict[str, Any] = {
     model._kind: model
     for model in (
         PolynomialLogisticRegressionCV,
         PolynomialRidgeCV,
+        PolynomialLassoCV,
+        PolynomialElasticNetCV,
         PolynomialPoissonRegressorCV,
         PolynomialGammaRegressorCV,
         PolynomialTweedieRegressorCV,

@@ -152,6 +152,10 @@ class CrossValidated(PolynomialModel):
         given = getattr(self, self._penalties.plural)
         return self._penalties.read(given, self._ranges[self._penalties.name].require)
 
+    def _penalties_for(self, rows: LocalRows, known: dict[str, Any]) -> NDArray[np.float64]:
+        """Return the penalties; `known` are the attributes of a model that has read the rows."""
+        return self._read_penalties()
+
     def _plain_model(self, penalty: float) -> Any:
         """Return the plain model with a penalty, not fitted."""
         own = self.get_params(deep=False)
@@ -173,10 +177,10 @@ class CrossValidated(PolynomialModel):
         require_in_memory(X)
         self._require_parameters()
         self._forget()
-        penalties = self._read_penalties()
-        order = self._penalties.order(penalties)
         with open_rows(self, X, y, sample_weight, offset) as rows:
             known = self._forget()  # what has been read of X: its features, names and levels
+            penalties = self._penalties_for(rows, known)
+            order = self._penalties.order(penalties)
             models = [self._plain_model(penalty) for penalty in penalties[order]]
             for model in models:
                 vars(model).update(known)
@@ -214,8 +218,8 @@ class _Path:
 
     With 10 values of C from 1e-4 to 3, fits to a split of a9a at degree 2 took 586 passes from 0,
     430 from where the last two solutions lead, and 260 with the secants of the last. Where fits
-    take few steps, as on agaricus, secants did not help; nor did they save time where vectors are long:
-    with 20,000 rows of 12 ones, 300 features and 45,450 columns.
+    take few steps, as on agaricus, secants did not help; nor did they save time where vectors are
+    long: with 20,000 rows of 12 ones, 300 features and 45,450 columns.
     """
 
     def __init__(self, name: str) -> None:

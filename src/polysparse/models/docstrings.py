@@ -65,6 +65,12 @@ default="from_dtype"
         Strengths of the penalty to choose from. If an int is given, that many from 1e-6 to 1e2,
         evenly spaced on a logarithmic scale.
 """,
+    "relative_alphas": """\
+    alphas : int or array-like of float, default=10
+        Strengths of the penalty to choose from. If an int is given, that many from the least one
+        with which all coefficients are 0 down to a thousandth of it, evenly spaced on a logarithmic
+        scale.
+""",
     "cv": """\
     cv : int, splitter or iterable of (train, test), default=None
         How rows are split, as in GridSearchCV: None and an int are folds, 5 by default, with the
