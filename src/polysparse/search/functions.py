@@ -22,8 +22,9 @@ from polysparse.search.arguments import (
     require_products,
 )
 from polysparse.search.progress import LongSearch
+from polysparse.search.question import Question
 from polysparse.search.result import TopInteractions
-from polysparse.search.rows import Question, RowsInMemory, SearchedRows
+from polysparse.search.rows import RowsInMemory, SearchedRows
 
 
 @dispatch("top_interactions")

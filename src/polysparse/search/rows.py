@@ -9,27 +9,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.engine import cpu
 from polysparse.machine import require_memory, threads_for
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.search.arguments import SCORES, Restriction, Targets
+from polysparse.search.arguments import NO_USE, SCORES
+from polysparse.search.question import Question
+from polysparse.search.screening import promising_features
 
 MOST_STORED = 2**31  # values, rows and columns that the kernels search are fewer
 MOST_TIES = 2**22  # columns beyond k whose scores are the same but for rounding
 BYTES_PER_VALUE = 52  # of working memory, besides X
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is searched for: the k columns of a basis with the largest scores."""
-
-    basis: MonomialBasis
-    targets: Targets
-    k: int
-    score: str
-    min_count: int
-    restriction: Restriction = Restriction()  # noqa: RUF009
 
 
 class Found(NamedTuple):
@@ -108,6 +97,10 @@ class RowsInMemory:
         n_stored = len(x.data)
         require_searchable(x)
         features, indices = stored_features(x)
+        uses = question.restriction.uses_of(features)
+        promising = promising_features(question, x, self.n_jobs)
+        if promising is not None:
+            uses[~promising[features]] = NO_USE
         n_targets = targets.values.shape[1]
         n_threads = threads_for(self.n_jobs, n_stored * 2 ** min(basis.highest, 10))
         require_memory(
@@ -120,7 +113,7 @@ class RowsInMemory:
         found = cpu.search(
             basis,
             (x.indptr, indices, np.empty(0) if is_unit else x.data),
-            (features, question.restriction.uses_of(features)),
+            (features, uses),
             (targets.values, targets.weights, targets.total_and_largest),
             (SCORES.index(question.score), is_signed, question.restriction.needs_among),
             (question.k, question.min_count, MOST_TIES, n_threads),

@@ -20,10 +20,10 @@ from polysparse.columns.spaces import AllColumns, ChosenColumns, ColumnSpace
 from polysparse.machine import require_memory
 from polysparse.matrix.canonical import as_canonical_csr
 from polysparse.search.arguments import Restriction, Targets
+from polysparse.search.question import Question
 from polysparse.search.rows import (
     MOST_TIES,
     Found,
-    Question,
     RowsInMemory,
     ValueRange,
     too_many_ties,
