@@ -62,5 +62,5 @@ def test_a_level_below_the_resolution_is_refused():
 
 
 def test_no_rows_are_refused():
-    with pytest.raises(ValueError, match="y"):
+    with pytest.raises(ValueError, match="X and y have no rows"):
         interaction_test(np.empty((0, 3)), [])

@@ -121,6 +121,8 @@ class Poisson:
 
 def as_target(y: Any, n_rows: int, model: str) -> tuple[NDArray[Any], str]:
     """Read the target; return it as numbers, with the name of its model."""
+    if n_rows == 0:
+        raise ValueError("X and y have no rows.")
     y = np.asarray(y)
     is_numeric = y.dtype.kind in "iuf"
     if y.ndim == 2 and y.shape[1] == 1:

@@ -55,7 +55,7 @@ class TestedInteractions(TopInteractions):
     >>> X = (rng.random((300, 20)) < 0.5).astype(float)
     >>> y = X[:, 3] - X[:, 5] + X[:, 3] * X[:, 5] + rng.normal(size=300)
     >>> tested = interaction_test(X, y, k=3, n_null=99, random_state=0)
-    >>> tested.names[0], tested.p_values[0], tested.resolution
+    >>> tested.names[0], float(tested.p_values[0]), tested.resolution
     ('x3 x5', 0.01, 0.01)
     >>> tested.significant(0.05).names
     ['x3 x5']
