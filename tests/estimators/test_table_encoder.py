@@ -250,7 +250,7 @@ def test_inverse_has_levels_numbers_and_none():
 
 def test_a_failed_batch_changes_nothing():
     encoder = TableEncoder().partial_fit(pd.DataFrame({"w": ["a"], "n": [1.0]}))
-    with pytest.raises(ValueError, match="column 'n' is text, but numbers are needed"):
+    with pytest.raises(ValueError, match="column 'n' is text, such as 'x' in row 0, but numbers"):
         encoder.partial_fit(pl.DataFrame({"w": ["b"], "n": ["x"]}))
     with pytest.raises(ValueError, match="X lacks columns of fit: 'n'"):
         encoder.partial_fit(pl.DataFrame({"w": ["b"]}))

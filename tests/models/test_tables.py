@@ -157,8 +157,9 @@ def test_targets_that_are_words_or_missing_are_refused_with_a_way_out(X):
     with pytest.raises(ValueError, match=r"string to float: '(yes|no)'\. y must be numbers"):
         PolynomialRidge().fit(X, words)
     words[2] = None
-    with pytest.raises(ValueError, match="y contains NaN, or a missing value, in row 2"):
-        PolynomialLogisticRegression().fit(X, words)
+    for targets in (words, pd.Series(words, dtype="string")):
+        with pytest.raises(ValueError, match="y contains NaN, or a missing value, in row 2"):
+            PolynomialLogisticRegression().fit(X, targets)
     with pytest.raises(ValueError, match="y contains NaN, or a missing value, in row 1"):
         PolynomialRidge().fit(X, np.where(np.arange(len(Y)) == 1, np.nan, Y))
 

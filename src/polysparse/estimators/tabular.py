@@ -113,9 +113,10 @@ def explained(X: Any, y: Any) -> Iterator[None]:
     """Add what to do to what scikit-learn says about text, and about targets that are missing."""
     try:
         yield
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         text = str(error)
-        if text.startswith(("Input contains NaN", "Input y contains NaN")) and y is not None:
+        is_missing = text.startswith(("Input contains NaN", "Input y contains NaN"))
+        if (is_missing or "NA is ambiguous" in text) and y is not None:
             require_targets(y)
         if "could not convert string to float" not in text:
             raise
