@@ -213,8 +213,8 @@ class _Path:
     function of the logarithm of the penalty.
 
     With 10 values of C from 1e-4 to 3, fits to a split of a9a at degree 2 took 586 passes from 0,
-    430 from where the last two solutions lead, and 260 with the secants of the last. Where fits take
-    few steps, as on agaricus, secants did not help; nor did they save time where vectors are long:
+    430 from where the last two solutions lead, and 260 with the secants of the last. Where fits
+    take few steps, as on agaricus, secants did not help; nor did they save time where vectors are long:
     with 20,000 rows of 12 ones, 300 features and 45,450 columns.
     """
 
