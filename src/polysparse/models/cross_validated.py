@@ -69,12 +69,12 @@ class CrossValidatedAmounts(CrossValidated):
 
 @documented
 class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
-    """Ridge regression on polynomial features that are never built; the penalty is chosen.
+    """Ridge regression on polynomial features, with a cross-validated penalty.
 
-    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
-    all rows, bit for bit as PolynomialRidge with this penalty. X is read once. The fits to a split
-    go from the strongest to the weakest penalty, each starting where the last ones lead, and only
-    one split is copied at a time. `save` writes a PolynomialRidge.
+    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
+    result is bit-identical to PolynomialRidge with this penalty, and `save` writes a
+    PolynomialRidge. X is read once. Penalties are fitted from the strongest to the weakest, each
+    starting from the last solutions, and only one split is copied at a time.
 
     Parameters
     ----------
@@ -157,12 +157,12 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
 
 @documented
 class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticRegression):
-    """Logistic regression on polynomial features that are never built; the penalty is chosen.
+    """Logistic regression on polynomial features, with a cross-validated penalty.
 
-    `C` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to all
-    rows, bit for bit as PolynomialLogisticRegression with this penalty. X is read once. The fits to
-    a split go from the strongest to the weakest penalty, each starting where the last ones lead,
-    and only one split is copied at a time. `save` writes a PolynomialLogisticRegression.
+    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
+    result is bit-identical to PolynomialLogisticRegression with this penalty, and `save` writes a
+    PolynomialLogisticRegression. X is read once. Penalties are fitted from the strongest to the
+    weakest, each starting from the last solutions, and only one split is copied at a time.
 
     Parameters
     ----------
@@ -223,12 +223,12 @@ class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticReg
 
 @documented
 class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegressor):
-    """Poisson regression on polynomial features that are never built; the penalty is chosen.
+    """Poisson regression on polynomial features, with a cross-validated penalty.
 
-    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
-    all rows, bit for bit as PolynomialPoissonRegressor with this penalty. X is read once. The fits
-    to a split go from the strongest to the weakest penalty, each starting where the last ones lead,
-    and only one split is copied at a time. `save` writes a PolynomialPoissonRegressor.
+    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
+    result is bit-identical to PolynomialPoissonRegressor with this penalty, and `save` writes a
+    PolynomialPoissonRegressor. X is read once. Penalties are fitted from the strongest to the
+    weakest, each starting from the last solutions, and only one split is copied at a time.
 
     Parameters
     ----------
@@ -283,12 +283,12 @@ class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegre
 
 @documented
 class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor):
-    """Gamma regression on polynomial features that are never built; the penalty is chosen.
+    """Gamma regression on polynomial features, with a cross-validated penalty.
 
-    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
-    all rows, bit for bit as PolynomialGammaRegressor with this penalty. X is read once. The fits to
-    a split go from the strongest to the weakest penalty, each starting where the last ones lead,
-    and only one split is copied at a time. `save` writes a PolynomialGammaRegressor.
+    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
+    result is bit-identical to PolynomialGammaRegressor with this penalty, and `save` writes a
+    PolynomialGammaRegressor. X is read once. Penalties are fitted from the strongest to the
+    weakest, each starting from the last solutions, and only one split is copied at a time.
 
     Parameters
     ----------
@@ -342,12 +342,12 @@ class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor
 
 @documented
 class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegressor):
-    """Regression with a Tweedie deviance on polynomial features; the penalty is chosen.
+    """Regression with a Tweedie deviance on polynomial features, with a cross-validated penalty.
 
-    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
-    all rows, bit for bit as PolynomialTweedieRegressor with this penalty. X is read once. The fits
-    to a split go from the strongest to the weakest penalty, each starting where the last ones lead,
-    and only one split is copied at a time. `save` writes a PolynomialTweedieRegressor.
+    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
+    result is bit-identical to PolynomialTweedieRegressor with this penalty, and `save` writes a
+    PolynomialTweedieRegressor. X is read once. Penalties are fitted from the strongest to the
+    weakest, each starting from the last solutions, and only one split is copied at a time.
 
     Parameters
     ----------
@@ -405,12 +405,12 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
 
 @documented
 class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
-    """Linear support vector classification on polynomial features; the penalty is chosen.
+    """Linear support vector classification on polynomial features, with a cross-validated penalty.
 
-    `C` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to all
-    rows, bit for bit as PolynomialLinearSVC with this penalty. X is read once. The fits to a split
-    go from the strongest to the weakest penalty, each starting where the last ones lead, and only
-    one split is copied at a time. `save` writes a PolynomialLinearSVC.
+    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
+    result is bit-identical to PolynomialLinearSVC with this penalty, and `save` writes a
+    PolynomialLinearSVC. X is read once. Penalties are fitted from the strongest to the weakest,
+    each starting from the last solutions, and only one split is copied at a time.
 
     Parameters
     ----------
@@ -470,12 +470,12 @@ class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
 
 @documented
 class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
-    """Linear support vector regression on polynomial features; the penalty is chosen.
+    """Linear support vector regression on polynomial features, with a cross-validated penalty.
 
-    `C` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to all
-    rows, bit for bit as PolynomialLinearSVR with this penalty. X is read once. The fits to a split
-    go from the strongest to the weakest penalty, each starting where the last ones lead, and only
-    one split is copied at a time. `save` writes a PolynomialLinearSVR.
+    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
+    result is bit-identical to PolynomialLinearSVR with this penalty, and `save` writes a
+    PolynomialLinearSVR. X is read once. Penalties are fitted from the strongest to the weakest,
+    each starting from the last solutions, and only one split is copied at a time.
 
     Parameters
     ----------
