@@ -31,21 +31,28 @@ def block_ends(n_seen: int, n_outputs: NDArray[np.int64]) -> NDArray[np.int64]:
         One past the last row of each block. Rows after the last end are left for later.
     """
     n = len(n_outputs)
-    ends: list[int] = []
+    if int(n_outputs.max(initial=0)) * LARGEST <= MOST_OUTPUTS:
+        return _ends_by_rows(n_seen, n)
     before = np.concatenate([[0], np.cumsum(n_outputs)])
-    longest = int(n_outputs.max(initial=0))
+    ends: list[int] = []
     begin = 0
     while begin < n:
-        if n_seen + begin >= LARGEST * GROWTH and longest * LARGEST <= MOST_OUTPUTS:
-            even = np.arange(begin + LARGEST, n + 1, LARGEST)
-            return np.concatenate([np.array(ends, np.int64), even])
         end = begin + block_size(n_seen + begin)
         fitting = int(np.searchsorted(before, before[begin] + MOST_OUTPUTS, side="right")) - 1
-        is_full = fitting < min(end, n)
-        if is_full:
+        if fitting < min(end, n):
             end = max(begin + 1, fitting)
         if end > n:
             break
         ends.append(end)
         begin = end
     return np.array(ends, np.int64)
+
+
+def _ends_by_rows(n_seen: int, n: int) -> NDArray[np.int64]:
+    """Return where blocks of n rows end, if no block has too many outputs."""
+    ends: list[int] = []
+    end = block_size(n_seen)
+    while end <= n and n_seen + end < LARGEST * GROWTH:
+        ends.append(end)
+        end += block_size(n_seen + end)
+    return np.concatenate([np.array(ends, np.int64), np.arange(end, n + 1, LARGEST)])

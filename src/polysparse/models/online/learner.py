@@ -216,7 +216,7 @@ class Learner:
 
     def _listed(self, x: CanonicalCsr, n_jobs: int | None) -> Any:
         """Return rows as the engine takes them: as they are if columns are hashed, or expanded."""
-        x = replace(x, data=x.data.astype(np.float32))
+        x = replace(x, data=x.data.astype(np.float32, copy=False))
         if self.columns.kind == "hashed":
             return x.sorted_by_group(self.columns.basis)
         return expand_columns(self.columns, x, n_jobs=n_jobs, max_bytes=None)

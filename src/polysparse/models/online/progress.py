@@ -54,18 +54,18 @@ class Progress:
         first = 0
         while first < len(rows):
             n = min(len(rows) - first, self.every - self.n_rows % self.every)
-            self._add_within(rows[first : first + n])
+            self._add_to_history(rows[first : first + n, :2])
             first += n
+        self.sums = np.add.accumulate(np.vstack([self.sums, rows]))[-1]
         self.last = np.concatenate([self.last, rows[-WINDOW:, :2]])[-WINDOW:]
 
-    def _add_within(self, rows: NDArray[np.float64]) -> None:
-        """Add rows of one stretch of the history."""
+    def _add_to_history(self, rows: NDArray[np.float64]) -> None:
+        """Add rows of one stretch."""
         if self.n_rows % self.every == 0:
             self.history.append((0, 0.0, 0.0))
         n, *sums = self.history[-1]
-        weight, loss = np.add.accumulate(np.vstack([sums, rows[:, :2]]))[-1].tolist()
+        weight, loss = np.add.accumulate(np.vstack([sums, rows]))[-1].tolist()
         self.history[-1] = (n + len(rows), weight, loss)
-        self.sums = np.add.accumulate(np.vstack([self.sums, rows]))[-1]
         self.n_rows += len(rows)
         if len(self.history) == MOST_POINTS and self.n_rows % self.every == 0:
             pairs = zip(self.history[::2], self.history[1::2], strict=True)

@@ -70,10 +70,13 @@ class Scaling:
         targets: NDArray[np.float64],
         ends: NDArray[np.int64],
     ) -> tuple[CanonicalCsr, NDArray[np.float64], NDArray[np.float64]]:
-        """Learn from blocks of rows; return scaled rows, and `step` and `size` for each block."""
+        """Learn from blocks of rows; return `step` and `size` for each block, and scaled rows.
+
+        Their values are float32.
+        """
         steps, sizes = np.empty(len(ends)), np.empty(len(ends))
         n_first, begin = 0, 0
-        data = np.empty(len(x.data))
+        data = np.empty(len(x.data), np.float32)
         while n_first < len(ends) and self.n_rows + begin < FIRST_ROWS:
             stored = slice(int(x.indptr[begin]), int(x.indptr[ends[n_first]]))
             indices, values = x.indices[stored], x.data[stored]
@@ -85,8 +88,8 @@ class Scaling:
         norms = l1_norms(columns, first) if n_first else np.empty(0)
         self._learn_rates(norms, targets, ends[:n_first], steps, sizes)
         later = slice(int(x.indptr[begin]), int(x.indptr[ends[-1]]))
-        self._learn_new(x.indices[later], x.data[later])
-        data[later] = x.data[later] / self.largest[x.indices[later]]
+        largest = self._with_new(x.indices[later], x.data[later])
+        np.divide(x.data[later], largest, out=data[later], casting="same_kind")
         steps[n_first:], sizes[n_first:] = self.step, self.size
         return replace(x, data=data), steps, sizes
 
@@ -109,16 +112,22 @@ class Scaling:
             steps[b] = self.step
             begin = end
 
-    def _learn_new(self, indices: NDArray[Any], values: NDArray[np.float64]) -> None:
-        """Let features that occur for the first time have the scale of their first value."""
-        is_new = np.flatnonzero(self.largest[indices] == 0)
-        features, first = np.unique(indices[is_new], return_index=True)
-        self.largest[features] = np.abs(values[is_new[first]])
+    def _with_new(
+        self, indices: NDArray[Any], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the scale of each value: that of the first value, if the feature is new."""
+        largest = self.largest[indices]
+        is_new = np.flatnonzero(largest == 0)
+        if len(is_new):
+            features, first = np.unique(indices[is_new], return_index=True)
+            self.largest[features] = np.abs(values[is_new[first]])
+            largest[is_new] = self.largest[indices[is_new]]
+        return largest
 
 
 def l1_norms(columns: ColumnSpace, x: CanonicalCsr) -> NDArray[np.float64]:
     """Return the L1 norm of each expanded row; those of hashed columns before they are merged."""
     if columns.kind != "chosen":
         columns = HashedColumns(columns.basis, 1, alternate_sign=False, seed=0)
-    sizes = replace(x, data=np.abs(x.data))
+    sizes = replace(x, data=np.abs(x.data, dtype=np.float64))
     return Products(columns, sizes, 1).apply(np.ones(columns.n_columns))
