@@ -30,6 +30,7 @@ SCRIPTS = [
         "losses",
         "solvers",
         "bootstrap",
+        "online",
         "ridge",
         "cv",
         "sparse",

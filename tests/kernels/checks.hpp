@@ -80,5 +80,6 @@ void test_observe();
 void test_search();
 void test_apply();
 void test_losses();
+void test_online();
 
 }  // namespace polysparse::tests

@@ -70,5 +70,6 @@ int main() {
     tests::test_search();
     tests::test_apply();
     tests::test_losses();
+    tests::test_online();
     std::printf("%lld passed, 0 failed\n", n_passed);
 }

@@ -239,6 +239,24 @@ def test_progress():
     assert ax.get_ylabel() == "log loss before learning"
 
 
+def test_a_long_history_is_merged(monkeypatch):
+    from polysparse.models.online import progress as module
+
+    monkeypatch.setattr(module, "MOST_POINTS", 4)
+    losses, ones = RNG.random(20_000), np.ones(20_000)
+    whole, parts = (module.Progress("squared") for _ in range(2))
+    whole.add(losses, ones[:, np.newaxis], ones, ones)
+    for begin in range(0, 20_000, 77):
+        part = slice(begin, begin + 77)
+        parts.add(losses[part], ones[part, np.newaxis], ones[part], ones[part])
+    assert whole.history == parts.history
+    assert whole.sums.tobytes() == parts.sums.tobytes()
+    assert whole.table() == parts.table()
+    assert [n for n, *_ in whole.history] == [8192, 8192, 3616]
+    assert sum(n for n, *_ in whole.history) == whole.n_rows == 20_000
+    np.testing.assert_allclose(whole.table()["mean_loss"][-1], losses.mean())
+
+
 def test_verbose(capsys):
     make("squared", verbose=1).fit(X, LOSSES["squared"][0])
     assert "rows 400  mean loss" in capsys.readouterr().out

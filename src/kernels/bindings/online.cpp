@@ -6,6 +6,7 @@
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
 #include "online/ftrl.hpp"
+#include "online/scale_values.hpp"
 #include "platform/thread_pool.hpp"
 
 namespace polysparse {
@@ -97,9 +98,19 @@ class OnlineLearner {
     ThreadPool pool_;
 };
 
+void py_scale_values(In columns, InDoubles values, Doubles scales, Floats out) {
+    require(columns.size() == values.size() && out.size() == values.size(),
+            "arrays of unequal size");
+    const WithoutGil released;
+    scale_values(size_of(values), indices_of(columns), values.data(), size_of(scales),
+                 scales.data(), out.data());
+}
+
 }  // namespace
 
 void bind_online(nb::module_& m) {
+    m.def("scale_values", &py_scale_values, nb::arg("columns").noconvert(),
+          nb::arg("values").noconvert(), nb::arg("scales").noconvert(), nb::arg("out").noconvert());
     nb::class_<OnlineLearner>(m, "OnlineLearner", "Learns from rows with FTRL-proximal.")
         .def(nb::init<int64_t, int64_t, bool, int64_t, float, float>(), nb::arg("n_columns"),
              nb::arg("k"), nb::arg("has_intercept"), nb::arg("loss"), nb::arg("l1"), nb::arg("l2"))

@@ -18,25 +18,35 @@ class ColumnNumbers {
   public:
     /// For up to `most` columns at a time. Throws bad_alloc.
     explicit ColumnNumbers(int64_t most)
-        : entries_(std::bit_ceil(static_cast<uint64_t>(std::max(2 * most, least_places))),
+        : entries_(std::bit_ceil(static_cast<uint64_t>(std::max(spread * most, least_places))),
                    Entry{-1, 0}),
-          used_(most) {}
+          used_(most + 1) {}
 
     /// Writes the numbers of n columns. New ones are appended to `columns`, of which there are
-    /// `n_found` already. Returns how many there are then.
+    /// `n_found` already. Returns how many there are then; one more slot may be written.
     POLYSPARSE_INLINE int64_t number(const int32_t* wanted, int64_t n, int32_t* numbers,
                                      int32_t* columns, int64_t n_found) {
         require_room(columns, n_found, n);
+        Entry* const entries = entries_.data();
+        uint32_t* const used = used_.data();
+        const uint32_t mask = mask_;
+        const int shift = shift_;
         for (int64_t t = 0; t < n; ++t) {
             const int32_t column = wanted[t];
-            uint32_t i = place_of(column);
-            while (entries_[i].column != column && entries_[i].column >= 0) i = (i + 1) & mask_;
-            if (entries_[i].column < 0) {
-                entries_[i] = {column, static_cast<int32_t>(n_found)};
-                used_[n_found] = i;
-                columns[n_found++] = column;
+            uint32_t i = place_of(column, shift);
+            Entry entry = entries[i];
+            while ((entry.column != column) & (entry.column >= 0)) {  // seldom
+                i = (i + 1) & mask;
+                entry = entries[i];
             }
-            numbers[t] = entries_[i].number;
+            // Whether a column is new cannot be foreseen: it is written in any case.
+            const bool is_new = entry.column < 0;
+            const int32_t number = is_new ? static_cast<int32_t>(n_found) : entry.number;
+            entries[i] = {column, number};
+            used[n_found] = i;
+            columns[n_found] = column;
+            n_found += is_new;
+            numbers[t] = number;
         }
         return n_found;
     }
@@ -51,27 +61,27 @@ class ColumnNumbers {
         int32_t column, number;
     };
 
-    POLYSPARSE_INLINE uint32_t place_of(int32_t column) const {
-        return (static_cast<uint32_t>(column) * 0x9E3779B1u) >> shift_;
+    POLYSPARSE_INLINE static uint32_t place_of(int32_t column, int shift) {
+        return (static_cast<uint32_t>(column) * 0x9E3779B1u) >> shift;
     }
 
-    /// Half of the places stay free. Few are used, so that they stay in cache, until more are
-    /// needed.
+    /// Three quarters of the places stay free, so that a column is nearly always in its own. Few
+    /// are used, so that they stay in cache, until more are needed.
     void require_room(const int32_t* columns, int64_t n_found, int64_t n_more) {
-        const uint64_t needed = std::bit_ceil(static_cast<uint64_t>(2 * (n_found + n_more)));
+        const uint64_t needed = std::bit_ceil(static_cast<uint64_t>(spread * (n_found + n_more)));
         if (needed <= uint64_t{mask_} + 1) return;
         forget(n_found);
         mask_ = static_cast<uint32_t>(std::min<uint64_t>(needed, entries_.size()) - 1);
         shift_ = 32 - std::bit_width(mask_);
         for (int64_t u = 0; u < n_found; ++u) {
-            uint32_t i = place_of(columns[u]);
+            uint32_t i = place_of(columns[u], shift_);
             while (entries_[i].column >= 0) i = (i + 1) & mask_;
             entries_[i] = {columns[u], static_cast<int32_t>(u)};
             used_[u] = i;
         }
     }
 
-    static constexpr int64_t least_places = 1024;
+    static constexpr int64_t spread = 4, least_places = 1024;
 
     std::vector<Entry> entries_;  // a column of -1 is free
     std::vector<uint32_t> used_;  // the place of each column that was found
@@ -91,7 +101,7 @@ class BlockOutputs {
   public:
     /// For up to so many rows, outputs and columns of a block. Throws bad_alloc.
     BlockOutputs(int64_t n_rows, int64_t n_blocks, int64_t n_outputs, int64_t n_columns)
-        : outputs_(n_outputs + lanes), columns_(n_outputs), numbers_(n_columns) {
+        : outputs_(n_outputs + lanes), columns_(n_outputs + 1), numbers_(n_columns) {
         row_ends_.reserve(n_rows + 1);
         column_ends_.reserve(n_blocks + 1);
     }

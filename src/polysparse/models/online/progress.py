@@ -50,24 +50,31 @@ class Progress:
     ) -> None:
         """Add rows that were scored."""
         predicted, observed = self._means(scores, targets)
-        rows = np.column_stack([weights, weights * losses, weights * predicted, weights * observed])
+        own = weights, weights * losses, weights * predicted, weights * observed
+        self.sums = np.array(
+            [_sums([old], each)[0] for old, each in zip(self.sums, own, strict=True)]
+        )
+        last = np.column_stack([each[-WINDOW:] for each in own[:2]])
+        self.last = np.concatenate([self.last, last])[-WINDOW:]
         first = 0
-        while first < len(rows):
-            n = min(len(rows) - first, self.every - self.n_rows % self.every)
-            self._add_to_history(rows[first : first + n, :2])
-            first += n
-        self.sums = np.add.accumulate(np.vstack([self.sums, rows]))[-1]
-        self.last = np.concatenate([self.last, rows[-WINDOW:, :2]])[-WINDOW:]
+        while first < len(weights):
+            part = slice(first, first + self.every * MOST_POINTS - self.n_rows)
+            self._add_to_history(*(each[part] for each in own[:2]))
+            first = part.stop
 
-    def _add_to_history(self, rows: NDArray[np.float64]) -> None:
-        """Add rows of one stretch."""
-        if self.n_rows % self.every == 0:
-            self.history.append((0, 0.0, 0.0))
-        n, *sums = self.history[-1]
-        weight, loss = np.add.accumulate(np.vstack([sums, rows]))[-1].tolist()
-        self.history[-1] = (n + len(rows), weight, loss)
-        self.n_rows += len(rows)
-        if len(self.history) == MOST_POINTS and self.n_rows % self.every == 0:
+    def _add_to_history(self, weights: NDArray[np.float64], losses: NDArray[np.float64]) -> None:
+        """Add rows for which the history has room."""
+        n_whole = self.n_rows // self.every  # stretches that are complete
+        numbers = np.arange(self.n_rows, self.n_rows + len(weights)) // self.every - n_whole
+        n, weight, loss = zip(*self.history[n_whole:] or [(0, 0.0, 0.0)], strict=True)
+        sums = (_sums(list(old), new, numbers) for old, new in ((weight, weights), (loss, losses)))
+        counts = np.bincount(numbers)
+        counts[0] += n[0]
+        self.history[n_whole:] = zip(
+            counts.tolist(), *(each.tolist() for each in sums), strict=True
+        )
+        self.n_rows += len(weights)
+        if self.n_rows == self.every * MOST_POINTS:
             pairs = zip(self.history[::2], self.history[1::2], strict=True)
             self.history = [(a[0] + b[0], a[1] + b[1], a[2] + b[2]) for a, b in pairs]
             self.every *= 2
@@ -77,7 +84,7 @@ class Progress:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return what was predicted and observed of each row."""
         if self.kind == "two_classes":
-            return cpu_probabilities(scores), targets
+            return probabilities_of_second(scores), targets
         if self.kind == "poisson":
             return np.exp(np.clip(scores[:, 0], -30, 30)), targets
         if self.kind == "squared":
@@ -128,7 +135,16 @@ class Progress:
         self._started = None
 
 
-def cpu_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sums(
+    first: list[float], numbers: NDArray[np.float64], places: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """Return sums of numbers by place, added in order to what is in the first place already."""
+    own = np.zeros(len(numbers), np.int64) if places is None else places
+    weights = np.concatenate([first, numbers])
+    return np.bincount(np.concatenate([[0], own]), weights).astype(np.float64, copy=False)
+
+
+def probabilities_of_second(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the probability of the second class."""
     return np.asarray(1 / (1 + np.exp(-np.clip(scores[:, 0], -700, 700))))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
+from polysparse.engine import cpu
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.operator.products import Products
 
@@ -88,8 +88,7 @@ class Scaling:
         norms = l1_norms(columns, first) if n_first else np.empty(0)
         self._learn_rates(norms, targets, ends[:n_first], steps, sizes)
         later = slice(int(x.indptr[begin]), int(x.indptr[ends[-1]]))
-        largest = self._with_new(x.indices[later], x.data[later])
-        np.divide(x.data[later], largest, out=data[later], casting="same_kind")
+        cpu.scale_values(x.indices[later], x.data[later], self.largest, data[later])
         steps[n_first:], sizes[n_first:] = self.step, self.size
         return replace(x, data=data), steps, sizes
 
@@ -111,18 +110,6 @@ class Scaling:
             self.n_rows += end - begin
             steps[b] = self.step
             begin = end
-
-    def _with_new(
-        self, indices: NDArray[Any], values: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the scale of each value: that of the first value, if the feature is new."""
-        largest = self.largest[indices]
-        is_new = np.flatnonzero(largest == 0)
-        if len(is_new):
-            features, first = np.unique(indices[is_new], return_index=True)
-            self.largest[features] = np.abs(values[is_new[first]])
-            largest[is_new] = self.largest[indices[is_new]]
-        return largest
 
 
 def l1_norms(columns: ColumnSpace, x: CanonicalCsr) -> NDArray[np.float64]:
