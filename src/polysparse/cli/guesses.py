@@ -7,13 +7,15 @@ import shlex
 from pathlib import Path
 
 from polysparse.cli.options import Misuse
+from polysparse.files import model_file, online_file
 from polysparse.files.archive import format_name_in
-from polysparse.files.model_file import FORMAT
+
+MODEL_FORMATS = model_file.FORMAT.name, online_file.FORMAT.name
 
 
 def is_model(path: str | Path) -> bool:
-    """Return whether a file is a model of `polysparse fit`."""
-    return str(path).endswith(".npz") and format_name_in(path) == FORMAT.name
+    """Return whether a file is a model of `polysparse fit` or `learn`."""
+    return str(path).endswith(".npz") and format_name_in(path) in MODEL_FORMATS
 
 
 def require_model_first(options: argparse.Namespace) -> None:

@@ -36,9 +36,14 @@ def errors_as_misuse() -> Iterator[None]:
 # ----------------------------------------------------------------------------------- parsers
 
 
-def add_input(parser: argparse.ArgumentParser, *, has_tables: bool = True) -> None:
+def add_input(
+    parser: argparse.ArgumentParser, *, has_tables: bool = True, is_stream: bool = False
+) -> None:
     """Add IN and the options on how to read it; a model knows how to read its tables."""
-    parser.add_argument("input", metavar="IN", help="file to read; - is svmlight on standard input")
+    how: dict[str, Any] = {"metavar": "IN"}
+    if is_stream:
+        how = {"metavar": "STREAM", "nargs": "+"}
+    parser.add_argument("input", help="file to read; - is svmlight on standard input", **how)
     parser.add_argument(
         "--n-features",
         metavar="D",
@@ -119,11 +124,20 @@ def add_dtype(parser: argparse.ArgumentParser) -> None:
 def add_columns(
     parser: argparse.ArgumentParser,
     note: str = ", which is read twice; their list is OUT.vocabulary",
+    *,
+    are_hashed: bool = False,
 ) -> None:
-    """Add the options on which columns of the expansion to keep, with a note on observed ones."""
-    add = parser.add_argument_group(
-        "columns", "Every product has a column of its own, unless one of these is given."
-    ).add_argument
+    """Add the options on which columns of the expansion to keep, with a note on observed ones.
+
+    `are_hashed` is whether they are by default.
+    """
+    default = "Every product has a column of its own"
+    if are_hashed:
+        default = "Products are hashed to 2^22 columns"
+    group = parser.add_argument_group("columns", f"{default}, unless one of these is given.")
+    add = group.add_argument
+    if are_hashed:
+        add("--all", action="store_true", help="every product has a column of its own")
     add("--observed", action="store_true", help=f"only columns that occur in IN{note}")
     add("--min-count", metavar="N", type=parse_count, help="... in at least N rows (default: 1)")
     add("--max-columns", metavar="N", type=parse_count, help="... the N most frequent")
@@ -252,6 +266,7 @@ def require_one_kind_of_columns(options: argparse.Namespace) -> None:
         "--observed": options.observed,
         "--vocabulary": options.vocabulary is not None,
         "--hashed": options.hashed is not None,
+        "--all": getattr(options, "all", False),
     }
     given = [name for name, is_given in kinds.items() if is_given]
     if len(given) > 1:
@@ -262,7 +277,8 @@ def require_one_kind_of_columns(options: argparse.Namespace) -> None:
         ("--seed", options.seed, "--hashed"),
         ("--no-alternate-sign", options.no_alternate_sign or None, "--hashed"),
     ):
-        if value is not None and not kinds[needed]:
+        is_default = needed == "--hashed" and hasattr(options, "all") and not any(kinds.values())
+        if value is not None and not (kinds[needed] or is_default):
             raise Misuse(f"{name} only applies with {needed}.")
     if options.strict and options.vocabulary is None and getattr(options, "test", None) is None:
         raise Misuse("--strict only applies with --vocabulary, or with --test of fit.")

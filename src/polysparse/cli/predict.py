@@ -18,6 +18,7 @@ from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import open_for, print_dropped, print_notes
 from polysparse.files.atomic import replacing
 from polysparse.files.model_file import ModelFile
+from polysparse.files.online_file import OnlineFile
 from polysparse.files.predictions import Outline, prediction_sink
 from polysparse.files.source import Source
 from polysparse.files.targets import require_writable_file
@@ -31,11 +32,12 @@ def add_to(commands: Any) -> None:
         "predict",
         usage="polysparse predict MODEL IN [options]",
         help="apply a model to a file, in bounded memory",
-        description="Predict the labels of a file with a model of polysparse fit, block by block: "
-        "a line for each row of IN. FILE: .txt, with tabs, .csv, which has a heading, or .npy.",
+        description="Predict the labels of a file with a model of polysparse fit or learn, in "
+        "blocks: a line for each row of IN. FILE: .txt, with tabs, .csv, which has a "
+        "heading, or .npy.",
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="file of polysparse fit")
+    add("model", metavar="MODEL", type=Path, help="file of polysparse fit or learn")
     add_input(parser, has_tables=False)
     add(
         "-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)"
@@ -52,15 +54,14 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Write a prediction for each row of a file."""
-    from polysparse.models.loading import model_in
+    from polysparse.models.loading import read_model
 
     if options.output is not None:
         prediction_sink(options.output)  # raises for an unknown ending
         inputs = [options.input, str(options.model)]
         require_writable_file(options.output, force=options.force, sources=inputs)
     require_model_first(options)
-    file = ModelFile.read(options.model, options.max_memory)
-    model = model_in(file, options.model)
+    file, model = read_model(options.model, options.max_memory)
     if options.proba and not hasattr(model, "classes_"):
         raise Misuse(f"{options.model} is a regression: it has no classes. Leave out --proba.")
     if options.proba and not hasattr(model, "predict_proba"):
@@ -77,7 +78,9 @@ def run(options: argparse.Namespace) -> None:
         print_dropped(source, options.model, options)
 
 
-def _predict(options: argparse.Namespace, source: Source, file: ModelFile, model: Any) -> None:
+def _predict(
+    options: argparse.Namespace, source: Source, file: ModelFile | OnlineFile, model: Any
+) -> None:
     outline = _outline(source.summary.n_rows, model, proba=options.proba)
     is_hidden = options.quiet or options.output is None
     with (

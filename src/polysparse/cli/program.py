@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
-from polysparse.cli import expand, fit, names, paper, plan, predict, rank, terms, top
+from polysparse.cli import expand, fit, learn, names, paper, plan, predict, rank, terms, top
 from polysparse.cli.options import Misuse
 from polysparse.cli.parser import Parser
 from polysparse.cli.streams import usable_streams
@@ -53,6 +53,8 @@ examples:
       a model on all products, without storing them
   polysparse fit train.svmlight -o pairs.npz --groups user=1000,item=500 --terms user:item
       ... on all pairs of a user and an item
+  zcat clicks.gz | polysparse learn - -o clicks.npz --classes 0,1
+      learns in one pass, from rows as they come
   polysparse predict model.npz new.svmlight -o predictions.csv --proba
       its predictions, in bounded memory
   polysparse terms model.npz -n 10
@@ -139,6 +141,6 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=version("polysparse"))
     commands = parser.commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (plan, expand, names, rank, top, fit, predict, terms, paper):
+    for command in (plan, expand, names, rank, top, fit, learn, predict, terms, paper):
         command.add_to(commands)
     return parser

@@ -24,6 +24,7 @@ from polysparse.files.errors import FileFault
 from polysparse.files.field_table import FIELDS, earlier_fields, moved_feature
 from polysparse.files.model_file import ModelFile
 from polysparse.files.narrowed import NarrowedSource
+from polysparse.files.online_file import OnlineFile
 from polysparse.files.opening import is_table, open_source
 from polysparse.files.source import Source
 from polysparse.files.table_reading import TableReading
@@ -61,7 +62,11 @@ def open_input(options: argparse.Namespace, vocabulary: Vocabulary | None) -> So
 
 
 def open_for(
-    path: str, options: argparse.Namespace, owner: Path, learnt: Vocabulary | ModelFile, noun: str
+    path: str,
+    options: argparse.Namespace,
+    owner: Path,
+    learnt: Vocabulary | ModelFile | OnlineFile,
+    noun: str,
 ) -> Source:
     """Open a file for a vocabulary or a model, with its columns and its first svmlight index."""
     basis = learnt.columns.basis

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from polysparse.files.model_file import ModelFile
+from polysparse.files.online_file import OnlineFile
 from polysparse.files.table_reading import TableReading
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.tables.encoding import TableEncoding
@@ -92,7 +93,7 @@ def table_reading(options: argparse.Namespace) -> TableReading:
     return how
 
 
-def encoding_of(learnt: Vocabulary | ModelFile) -> TableEncoding | None:
+def encoding_of(learnt: Vocabulary | ModelFile | OnlineFile) -> TableEncoding | None:
     """Return the encoding in a file; None if its training data had no names of columns.
 
     A table of numbers alone that was fitted in Python has names and needs no encoding.

@@ -14,6 +14,7 @@ from polysparse.cli.pictures import draw, require_picture
 from polysparse.cli.printing import print_table
 from polysparse.cli.request import open_for, print_note
 from polysparse.files.model_file import ModelFile
+from polysparse.files.online_file import OnlineFile
 from polysparse.files.targets import require_writable_file
 from polysparse.stream.resources import Resources
 from polysparse.stream.whole import read_whole
@@ -24,13 +25,13 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "terms",
         help="list, draw or write the terms of a model",
-        description="List the terms with the largest weights in a model of polysparse fit, and in "
-        "how many rows of its data they are not zero. Input columns are 0-based: x0, x1, ... With "
-        "--by group, list groups and interactions of groups instead, by the variance of their "
-        "contribution to the scores.",
+        description="List the terms with the largest weights in a model of polysparse fit or "
+        "learn, and in how many rows of its data they are not zero. Input columns are 0-based: x0, "
+        "x1, ... With --by group, list groups and interactions of groups instead, by the variance "
+        "of their contribution to the scores.",
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="file of polysparse fit")
+    add("model", metavar="MODEL", type=Path, help="file of polysparse fit or learn")
     add("-n", metavar="N", type=parse_count, default=20, help="number of terms (default: 20)")
     add(
         "--by",
@@ -62,14 +63,14 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print, draw and write the terms of a model, or its tuples of groups."""
-    from polysparse.models.loading import model_in
+    from polysparse.models.loading import read_model
     from polysparse.models.readable import terms_of
 
     _require_sensible(options)
     _require_writable(options)
-    file = ModelFile.read(options.model)
+    file, model = read_model(options.model)
     _require_groups(options, file)
-    model, names = model_in(file, options.model), None
+    names = None
     if options.feature_names is not None:
         names = read_names(options.feature_names, file.columns.basis.n_features)
     terms = terms_of(model, names)
@@ -106,7 +107,7 @@ def _require_sensible(options: argparse.Namespace) -> None:
             raise Misuse(f"{flag} only applies to terms: leave out --by group.")
 
 
-def _require_groups(options: argparse.Namespace, file: ModelFile) -> None:
+def _require_groups(options: argparse.Namespace, file: ModelFile | OnlineFile) -> None:
     """Raise ValueError if tuples of groups are needed that the model does not know."""
     is_by_group = options.by == "group"
     if file.columns.kind == "hashed" and (is_by_group or options.within is not None):
@@ -132,7 +133,7 @@ def _require_writable(options: argparse.Namespace) -> None:
         raise Misuse("--plot and --text name the same file.")
 
 
-def _data(options: argparse.Namespace, file: ModelFile) -> Any:
+def _data(options: argparse.Namespace, file: ModelFile | OnlineFile) -> Any:
     """Return the rows of --data, or None: for names of hashed columns, or for tuples of groups."""
     if options.data is None:
         return None

@@ -7,6 +7,9 @@ import re
 # The library names arguments of functions; on the command line, users give flags.
 FLAGS = {
     "Give resume=False": "Give --force in place of --resume",
+    'loss="poisson"': "--loss poisson",
+    "classes=": "--classes",
+    "n_features=a number": "--n-features a number",
     "resume=True": "--resume",
     "force=True": "--force",
     "interaction_only=True": "--interaction-only",

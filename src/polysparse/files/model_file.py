@@ -64,6 +64,16 @@ class ModelFile:
         base = self.more.get(BASE)
         return base == 0 if base in (0, 1) else None
 
+    @property
+    def n_scores(self) -> int:
+        """Number of scores of a row."""
+        return len(self.intercept)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that a model predicts and names terms with."""
+        return self.coefficients.nbytes + (0 if self.counts is None else self.counts.nbytes)
+
     @cached_property
     def table(self) -> TableEncoding | None:
         """How the table it was fitted to was encoded; None if that was not a table."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from polysparse.columns.spaces import ChosenColumns, ColumnSpace
 from polysparse.files.archive import ArchiveFormat, array_of, damage_to, encoding_in, require_names
 from polysparse.files.atomic import replacing
 from polysparse.files.model_file import columns_of, digest_of
+from polysparse.files.vocabulary import BASE
+from polysparse.tables.encoding import TableEncoding
 
 # The dtype and the number of dimensions of each.
 ARRAYS: dict[str, tuple[type[np.generic], int]] = {
@@ -52,6 +55,29 @@ class OnlineFile:
     columns: ColumnSpace
     arrays: dict[str, NDArray[Any]]  # of the learner
     more: dict[str, Any]  # other entries of the description
+
+    variances = None  # of tuples of groups
+
+    @property
+    def zero_based(self) -> bool | None:
+        """Whether the text that it was learnt from is 0-based; None for other formats."""
+        base = self.more.get(BASE)
+        return base == 0 if base in (0, 1) else None
+
+    @cached_property
+    def table(self) -> TableEncoding | None:
+        """How the table it was learnt from was encoded; None if that was not a table."""
+        return encoding_in(self.more, self.columns.basis)
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores of a row."""
+        return int(self.arrays["state"].shape[2])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write or replace a file atomically."""

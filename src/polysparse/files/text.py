@@ -75,10 +75,15 @@ def open_text(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a text file, plain or gzip, depending on its first bytes."""
     file = open(path, "rb")  # noqa: SIM115
     try:
-        is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
+        return unpacked(file)
     except BaseException:
         file.close()
         raise
+
+
+def unpacked(file: io.BufferedReader) -> BinaryIO:
+    """Return an open file, or what it contains if it is gzipped, depending on its first bytes."""
+    is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
     return cast(BinaryIO, _Gunzip(file) if is_gzip else file)
 
 
@@ -105,7 +110,7 @@ def iter_blocks(
     """
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
     _require_at_least(0, skip_rows=skip_rows)
-    lines = _Lines(file, block_bytes, line_bytes)
+    lines = TextLines(file, block_bytes, line_bytes)
     return _iter_blocks(lines, n_threads, skip_rows, layout, has_fields)
 
 
@@ -122,7 +127,7 @@ def summarize(
     Of libffm text (`has_fields`), also keep the field of every index.
     """
     _require_at_least(1, block_bytes=block_bytes, n_threads=n_threads)
-    lines = _Lines(file, block_bytes, line_bytes)
+    lines = TextLines(file, block_bytes, line_bytes)
     profile, lowest, highest, block = RowProfile(), [], [], None
     table = FieldTable()
     for block in _iter_blocks(lines, n_threads, 0, None, has_fields):
@@ -154,7 +159,7 @@ def learn_fields(table: FieldTable, block: TextBlock, fields: NDArray[np.int64])
 
 def layout_of(file: BinaryIO) -> tuple[bool, bool] | None:
     """Return whether rows have labels and a qid, as in the first row; None if there are no rows."""
-    return next(filter(None, map(cpu.svmlight_layout, _Lines(file, LAYOUT_BYTES, None))), None)
+    return next(filter(None, map(cpu.svmlight_layout, TextLines(file, LAYOUT_BYTES, None))), None)
 
 
 def lines_between(file: BinaryIO, start: int, stop: int) -> tuple[int, bytes]:
@@ -179,7 +184,7 @@ def _require_at_least(least: int, **arguments: int) -> None:
             raise ValueError(f"{name} must be at least {least}; got {value}.")
 
 
-class _Lines:
+class TextLines:
     """The text of a file in chunks of whole lines; each is valid until the next is requested."""
 
     def __init__(self, file: BinaryIO, block_bytes: int, line_bytes: int | None) -> None:
@@ -224,7 +229,7 @@ class _Lines:
 
 
 def _iter_blocks(
-    lines: _Lines,
+    lines: TextLines,
     n_threads: int,
     skip_rows: int,
     layout: tuple[bool, bool] | None,
@@ -242,6 +247,18 @@ def _iter_blocks(
             yield _parse(text, counted, (*layout, has_fields), lines.n_lines)
         lines.n_lines += counted.n_lines
         n_rows += counted.n_rows
+
+
+def parse_lines(
+    text: NDArray[np.uint8], layout: tuple[bool, bool, bool], n_threads: int, n_lines: int
+) -> tuple[TextBlock, int]:
+    """Parse whole lines, before which the file has `n_lines`; also return how many they are.
+
+    `layout` states whether rows have labels, a qid and fields.
+    """
+    has_labels, has_qid, has_fields = layout
+    counted = SvmlightText(text, has_labels, has_qid, n_threads, has_fields)
+    return _parse(text, counted, layout, n_lines), counted.n_lines
 
 
 def _parse(

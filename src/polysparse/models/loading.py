@@ -66,14 +66,19 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> model.save("model.npz")  # doctest: +SKIP
     >>> model = load_model("model.npz")  # doctest: +SKIP
     """
-    if format_name_in(path) == online_file.FORMAT.name:
-        return _online_model_in(OnlineFile.read(path), path)
-    return model_in(ModelFile.read(path), path)
+    return read_model(path)[1]
 
 
-def _online_model_in(file: OnlineFile, path: str | os.PathLike[str]) -> Any:
+def read_model(
+    path: str | os.PathLike[str], max_memory: int | None = None
+) -> tuple[ModelFile | OnlineFile, Any]:
+    """Read a file; return what it holds, and the model."""
+    if format_name_in(path) != online_file.FORMAT.name:
+        file = ModelFile.read(path, max_memory)
+        return file, model_in(file, path)
+    online = OnlineFile.read(path, max_memory)
     with damage_to(path):
-        return as_online_model(file, ONLINE_MODELS[file.kind])
+        return online, as_online_model(online, ONLINE_MODELS[online.kind])
 
 
 def model_in(file: ModelFile, path: str | os.PathLike[str]) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from polysparse.files.archive import JSON_FACTOR
 from polysparse.files.model_file import ModelFile
+from polysparse.files.online_file import OnlineFile
 from polysparse.files.source import Source
 from polysparse.machine import require_within
 from polysparse.matrix.output import as_csr
@@ -25,10 +26,9 @@ LEAST_MEMORY = READ_SHARE * LEAST_READ  # of reading in the smallest blocks
 PREDICT_SHARE, BYTES_PER_NUMBER, CLASS_COPIES = 4, 128, 4
 
 
-def memory_for_model(file: ModelFile) -> int:
+def memory_for_model(file: ModelFile | OnlineFile) -> int:
     """Return the memory that a model takes while it predicts."""
-    n_bytes = file.coefficients.nbytes + (0 if file.counts is None else file.counts.nbytes)
-    n_bytes += JSON_FACTOR * len(json.dumps(file.more))  # names, classes and parameters
+    n_bytes = file.nbytes + JSON_FACTOR * len(json.dumps(file.more))  # names, classes, parameters
     return n_bytes + BYTES_PER_CHOSEN * file.columns.n_columns * (file.columns.kind == "chosen")
 
 
@@ -36,7 +36,7 @@ def iter_predictions(
     source: Source,
     predict: Callable[[Any], NDArray[Any]],
     resources: Resources,
-    file: ModelFile,
+    file: ModelFile | OnlineFile,
     class_bytes: int = 8,
 ) -> Iterator[tuple[NDArray[Any], Any]]:
     """Yield what `predict`, of the model in a file, makes of some rows, with their labels or None.
@@ -45,7 +45,7 @@ def iter_predictions(
     room for a row.
     """
     resident = source.resident_bytes + memory_for_model(file)
-    row_bytes = BYTES_PER_NUMBER * len(file.intercept) + CLASS_COPIES * class_bytes
+    row_bytes = BYTES_PER_NUMBER * file.n_scores + CLASS_COPIES * class_bytes
     needed = resident + LEAST_MEMORY + PREDICT_SHARE * row_bytes
     require_within(resources.limit, needed, "the model and a few rows need")
     rest = max(resources.memory, needed) - resident

@@ -49,6 +49,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     _group_variances_ = None
     column_counts_ = None  # rows are not counted
     _known_coef: tuple[Any, Any] | None = None  # until the model learns more
+    _is_first_pass = True  # of those that `partial_fit` makes over a stream
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
         "beta": RealRange(may_be_zero=True),
         "l1": RealRange(may_be_zero=True),
@@ -141,7 +142,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         learner.progress.start()
         try:
             for number in range(max(1, n_passes)):
-                learner.keeps_progress = number == 0
+                learner.keeps_progress = number == 0 and self._is_first_pass
                 learner.learn(rows, self.n_jobs, report)
                 if n_passes:
                     learner.close_block(self.n_jobs, report)
@@ -151,6 +152,22 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             learner.keeps_progress = True
             learner.progress.stop()
             self._known_coef = None
+
+    def _end_pass(self) -> None:
+        """Learn from the rows that wait, as at the end of each pass of `fit`."""
+        learner = self.learner_
+        learner.keeps_progress = self._is_first_pass
+        try:
+            learner.close_block(self.n_jobs)
+        finally:
+            learner.keeps_progress = True
+            self._known_coef = None
+
+    def _widen(self, n_features: int) -> None:
+        """Go on with more features, which have not occurred before; columns are hashed."""
+        self.learner_.widen(n_features)
+        self.column_space_ = self.learner_.columns
+        self.n_features_in_ = n_features
 
     def _forget(self) -> None:
         """Remove the fitted attributes, so that a failed fit leaves none of them."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, ChosenColumns, ColumnSpace
+from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, ChosenColumns, ColumnSpace, HashedColumns
 from polysparse.engine import cpu
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory, threads_for
@@ -116,12 +117,37 @@ class Learner:
             self.scaling = Scaling(largest, has_targets=settings.loss == "squared")
         self.progress = Progress(settings.loss)
         self.keeps_progress = True
-        how = settings.fit_intercept, settings.loss, settings.l1, settings.l2
-        self._native = cpu.OnlineLearner(columns, columns.n_columns, settings.n_scores, how)
+        self._native = self._make_native()
+
+    def _make_native(self) -> Any:
+        s, columns = self.settings, self.columns
+        how = s.fit_intercept, s.loss, s.l1, s.l2
+        return cpu.OnlineLearner(columns, columns.n_columns, s.n_scores, how)
 
     def restore(self, states: list[NDArray[np.float32]], rates: list[float]) -> None:
         """Set the states and rates of a learner that was saved."""
         self.states, self.rates = states, rates
+
+    def widen(self, n_features: int) -> None:
+        """Go on with more features, of hashed columns without groups or terms.
+
+        Hashes do not depend on how many features there are.
+        """
+        assert isinstance(self.columns, HashedColumns)
+        require_memory(
+            8 * n_features,
+            f"the scales of {n_features:,} features",
+            "Number features without gaps.",
+        )
+        basis = MonomialBasis(**(self.columns.basis.as_dict() | {"n_features": n_features}))
+        self.columns = replace(self.columns, basis=basis)
+        self._native = self._make_native()
+        if self.scaling is not None:
+            n_new = n_features - len(self.scaling.largest)
+            self.scaling.largest = np.pad(self.scaling.largest, (0, n_new))
+        if self.pending is not None:
+            x = replace(self.pending.x, shape=(len(self.pending), n_features))
+            self.pending = replace(self.pending, x=x)
 
     # ---------------------------------------------------------------------------------- learning
 

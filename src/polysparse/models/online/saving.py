@@ -22,12 +22,12 @@ from polysparse.models.online.scaling import Scaling
 from polysparse.models.saving import as_plain, estimator_with, from_plain, parameters_of
 
 
-def as_online_file(model: Any) -> OnlineFile:
-    """Return what a file holds of a fitted online model."""
+def as_online_file(model: Any, **more: Any) -> OnlineFile:
+    """Return what a file holds of a fitted online model, with further entries."""
     as_feature_names(model.feature_names, n_encoded(model))
     learner: Learner = model.learner_
     progress, scaling = learner.progress, learner.scaling
-    more: dict[str, Any] = {
+    more |= {
         "parameters": parameters_of(model),
         "settings": asdict(learner.settings),
         "n_rows": learner.n_rows,
