@@ -204,7 +204,7 @@ def _is_complete(options: argparse.Namespace) -> bool:
         done, _ = Checkpoint.read(output, options.max_memory)
         with closing(open_stream(options, Ending(), done)) as stream:
             done.require_same(_make_model(options, stream), stream.inputs)
-        is_complete = done.state.n_passes >= options.passes
+        is_complete = bool(done.state.n_passes >= options.passes)
     except ValueError:
         is_complete = False
     if is_complete:

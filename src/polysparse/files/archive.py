@@ -126,6 +126,7 @@ class ArchiveFormat:
 
 def format_name_in(path: str | os.PathLike[str]) -> str:
     """Return the entry `format` of the description of an archive; empty if it is not one."""
+    require_on_disk(Path(path))
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             if _size_in(archive, f"{DESCRIPTION}.npy") > MOST_PEEKED:
