@@ -26,7 +26,7 @@ def test_it_prints_as_a_table_with_a_note(tested):
         "0.05"
     )
     assert len(lines) == 6
-    assert "<td>b c</td>" in tested._repr_html_()
+    assert ">b c</td>" in tested._repr_html_()
     assert "<p>15 interactions tested" in tested._repr_html_()
 
 
