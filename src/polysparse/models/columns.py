@@ -61,7 +61,7 @@ def _with_groups(columns: Any, model: Any) -> Any:
 
     It is not changed, and neither is anything else that `columns` may be.
     """
-    is_own = hasattr(columns, "column_space") and not hasattr(columns, "n_features_in_")
+    is_own = hasattr(columns, "get_params") and not hasattr(columns, "n_features_in_")
     if not is_own or encoder_of(model) is None or columns.groups is not None:
         return columns
     grouped = copy(columns)

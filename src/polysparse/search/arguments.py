@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from polysparse.basis.degrees import Degree, as_degree_range
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical
+from polysparse.tables.encoding import TableEncoding
+from polysparse.tables.reading import is_table, open_table
 
 SCORES = ("dot", "normalized", "correlation")
 HIERARCHIES = (None, "weak", "strong")
@@ -54,6 +56,24 @@ def as_rows(X: Any, n_jobs: int | None) -> CanonicalCsr:
     if x.data.dtype == np.float64:
         return x
     return CanonicalCsr(x.shape, x.indptr, x.indices, x.data.astype(np.float64), x.is_array)
+
+
+def as_features(
+    X: Any, groups: Any, feature_names: Any, n_jobs: int | None
+) -> tuple[CanonicalCsr, Any, Any]:
+    """Read a matrix or a table; return its rows, and the groups and names of its features."""
+    if is_table(X):
+        encoding, X = TableEncoding.learn(open_table(X))
+        if encoding.categorical:
+            if groups is not None:
+                raise ValueError(
+                    "groups only applies to X without categorical columns, which are the groups: "
+                    "leave groups out, or encode X with a TableEncoder first."
+                )
+            groups = encoding.groups
+        if feature_names is None and encoding.are_named:
+            feature_names = encoding.feature_names
+    return as_rows(X, n_jobs), groups, feature_names
 
 
 def names_of_columns(X: Any) -> list[str] | None:

@@ -15,8 +15,8 @@ from polysparse.search.arguments import (
     as_choice,
     as_count,
     as_degrees,
+    as_features,
     as_restriction,
-    as_rows,
     as_targets,
     names_of_columns,
     require_products,
@@ -52,8 +52,10 @@ def top_interactions(
 
     Parameters
     ----------
-    X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
-        The features. Values must be finite. At degrees up to 2, X may be a Dask array or on a GPU.
+    X : sparse matrix or array, array-like or table, of shape (n_rows, n_features)
+        The features. Values must be finite. A table with categorical columns is encoded as by
+        `TableEncoder`, and its columns are the groups. At degrees up to 2, X may be a Dask array or
+        on a GPU.
     target : array-like of shape (n_rows,) or (n_rows, n_targets)
         What to score against: a response, the residuals of a model, a gradient. With several
         columns, for example one for each class, the score of an interaction is the largest one.
@@ -151,6 +153,7 @@ def search(
     target: Any,
     k: int,
     *,
+    groups: Any = None,
     feature_names: Any = None,
     n_jobs: int | None = None,
     progress: Callable[[float], object] | None = None,
@@ -158,10 +161,9 @@ def search(
 ) -> TopInteractions:
     """Do what `top_interactions` does; `progress` is called with the share that is done."""
     require_choices(k, **how)
-    rows = RowsInMemory(as_rows(X, n_jobs), n_jobs, LongSearch(progress))
-    if feature_names is None:
-        feature_names = names_of_columns(X)
-    return search_rows(rows, target, k, feature_names=feature_names, **how)
+    x, groups, feature_names = as_features(X, groups, feature_names, n_jobs)
+    rows = RowsInMemory(x, n_jobs, LongSearch(progress))
+    return search_rows(rows, target, k, groups=groups, feature_names=feature_names, **how)
 
 
 def require_choices(

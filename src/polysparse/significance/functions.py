@@ -17,13 +17,7 @@ from polysparse.columns.spaces import ChosenColumns
 from polysparse.engine import cpu
 from polysparse.machine import require_memory, threads_for
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.search.arguments import (
-    as_choice,
-    as_count,
-    as_degrees,
-    as_rows,
-    names_of_columns,
-)
+from polysparse.search.arguments import as_choice, as_count, as_degrees, as_features
 from polysparse.search.progress import LongSearch
 from polysparse.search.rows import MOST_TIES, require_searchable, stored_features
 from polysparse.significance.adjusted import bonferroni, step_down
@@ -68,8 +62,9 @@ def interaction_test(
 
     Parameters
     ----------
-    X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
-        The features. Values must be finite.
+    X : sparse matrix or array, array-like or table, of shape (n_rows, n_features)
+        The features. Values must be finite. A table with categorical columns is encoded as by
+        `TableEncoder`, and its columns are the groups.
     y : array-like of shape (n_rows,)
         The target: numbers, counts, or two classes.
     k : int, default=20
@@ -175,12 +170,12 @@ def compute_test(
     min_count = _as_min_count(min_count)
     as_choice(model, "model", MODELS)
     degrees = _as_degrees(degree)
-    x = as_rows(X, n_jobs)
+    x, groups, feature_names = as_features(X, groups, feature_names, n_jobs)
     basis = MonomialBasis(
         x.shape[1], degrees, interaction_only=interaction_only, include_bias=False, groups=groups
     )
     basis.require_indexable()
-    names = as_feature_names(feature_names, basis.n_features) or names_of_columns(X)
+    names = as_feature_names(feature_names, basis.n_features)
     y, model = as_target(y, x.shape[0], model)
     rng = check_random_state(random_state)
     x, features, main = _scaled(x)

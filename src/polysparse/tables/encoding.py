@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polysparse.matrix.output import as_csr
 from polysparse.tables.columns import Where
-from polysparse.tables.learning import Column, read_column
+from polysparse.tables.learning import Column, EncodingOptions, TableCounts, read_column
 from polysparse.tables.reading import Table
 from polysparse.tables.variables import (
     CategoricalVariable,
@@ -45,6 +45,16 @@ class TableEncoding:
     variables: tuple[Variable, ...]
     are_named: bool
     is_strict: bool = False
+
+    @classmethod
+    def learn(cls, table: Table) -> tuple[TableEncoding, Any]:
+        """Return the encoding that a TableEncoder learns by default, and the table encoded."""
+        options = EncodingOptions()
+        counts = TableCounts(table, "from_dtype")
+        where = range(table.n_columns)
+        columns = counts.add(table, where, options)
+        encoding = cls(counts.variables(options), counts.names is not None)
+        return encoding, encoding.as_matrix(*encoding.assemble(columns, table, where))
 
     @cached_property
     def first_features(self) -> NDArray[np.int64]:

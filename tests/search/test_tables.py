@@ -1,0 +1,80 @@
+"""Searches and tests of tables: categorical columns are encoded, and are the groups."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import polysparse as ps
+
+N = 400
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    {
+        "city": RNG.choice(["Oslo", "Rome", "Lima"], N),
+        "job": pd.Categorical(RNG.choice(["cook", "nurse", "clerk"], N)),
+        "age": RNG.integers(20, 60, N).astype(float),
+    }
+)
+Y = 3.0 * ((TABLE["city"] == "Rome") & (TABLE["job"] == "cook")) + RNG.normal(size=N)
+Y = Y.to_numpy()
+KINDS = {"pandas": lambda table: table, "polars": pl.from_pandas}
+
+
+def assert_same(found, expected):
+    assert found.names == expected.names
+    assert found.basis == expected.basis
+    assert found.columns.tolist() == expected.columns.tolist()
+    assert found.scores.tolist() == expected.scores.tolist()
+    assert found.counts.tolist() == expected.counts.tolist()
+
+
+def encoded(X):
+    encoder = ps.TableEncoder()
+    Z = encoder.fit_transform(X)
+    return Z, {"groups": encoder.groups_, "feature_names": encoder.get_feature_names_out()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("degree", [2, (1, 3)])
+def test_top_interactions_searches_what_a_table_encoder_returns(kind, degree):
+    X = KINDS[kind](TABLE)
+    Z, how = encoded(X)
+    found = ps.top_interactions(X, Y, 8, degree=degree)
+    assert_same(found, ps.top_interactions(Z, Y, 8, degree=degree, **how))
+    assert len(found.names) == 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interaction_test_tests_what_a_table_encoder_returns(kind):
+    X = KINDS[kind](TABLE)
+    Z, how = encoded(X)
+    found = ps.interaction_test(X, Y, 5, n_null=19, random_state=0)
+    expected = ps.interaction_test(Z, Y, 5, n_null=19, random_state=0, **how)
+    assert_same(found, expected)
+    assert found.p_values.tolist() == expected.p_values.tolist()
+    assert "city=Rome job=cook" in found.names[:2]
+
+
+def test_what_is_found_can_be_the_columns_of_a_model_of_the_same_table():
+    found = ps.top_interactions(TABLE, Y, 5)
+    model = ps.PolynomialRidge(columns=found, categorical_features="from_dtype").fit(TABLE, Y)
+    assert len(model.coef_) == 5
+    Z, _ = encoded(TABLE)
+    expected = ps.expand(Z, columns=found) @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict(TABLE), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "Sparse[int64]"])
+@pytest.mark.parametrize("groups", [None, ["p", "p", "q"]])
+def test_a_table_of_numbers_is_searched_as_a_matrix_is(dtype, groups):
+    X = RNG.integers(0, 2, (50, 3))
+    table = pd.DataFrame(X, columns=list("abc")).astype(dtype)
+    found = ps.top_interactions(table, Y[:50], 3, groups=groups)
+    assert_same(found, ps.top_interactions(X, Y[:50], 3, groups=groups, feature_names=list("abc")))
+
+
+@pytest.mark.parametrize("function", [ps.top_interactions, ps.interaction_test])
+def test_groups_are_refused_where_columns_are_the_groups(function):
+    with pytest.raises(ValueError, match="groups only applies to X without categorical columns"):
+        function(TABLE, Y, groups=["a", "b", "c"])
