@@ -133,6 +133,19 @@ def test_nothing_is_left_of_the_last_fit():
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
+def test_a_frame_whose_columns_are_all_sparse_is_a_matrix():
+    frame = pd.get_dummies(FRAME[["city"]], sparse=True)
+    model = PolynomialRidge(interaction_only=True).fit(frame, Y)
+    assert not hasattr(model, "table_encoder_")
+    assert set(model.top_terms(3)["name"]) <= set(frame.columns)
+    expected = (
+        PolynomialRidge(interaction_only=True).fit(frame.to_numpy(), Y).predict(frame.to_numpy())
+    )
+    np.testing.assert_allclose(model.predict(frame), expected)
+    names = TableEncoder().fit(frame).get_feature_names_out()
+    assert len(names) == 2 * frame.shape[1]  # TableEncoder takes its columns for variables
+
+
 def test_refusals_name_what_is_wrong():
     model = PolynomialRidge().fit(FRAME, Y)
     with pytest.raises(ValueError, match="X lacks columns of fit: 'city'"):

@@ -8,11 +8,12 @@ import pytest
 import polysparse as ps
 
 N = 400
+CITIES, JOBS = ["Oslo", "Rome", "Lima"], ["cook", "nurse", "clerk"]
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(
     {
-        "city": RNG.choice(["Oslo", "Rome", "Lima"], N),
-        "job": pd.Categorical(RNG.choice(["cook", "nurse", "clerk"], N)),
+        "city": RNG.choice(CITIES, N),
+        "job": pd.Categorical(RNG.choice(JOBS, N)),
         "age": RNG.integers(20, 60, N).astype(float),
     }
 )
@@ -72,6 +73,24 @@ def test_a_table_of_numbers_is_searched_as_a_matrix_is(dtype, groups):
     table = pd.DataFrame(X, columns=list("abc")).astype(dtype)
     found = ps.top_interactions(table, Y[:50], 3, groups=groups)
     assert_same(found, ps.top_interactions(X, Y[:50], 3, groups=groups, feature_names=list("abc")))
+
+
+def test_a_sparse_frame_is_a_matrix_whose_columns_have_names():
+    sparse_frame = pd.get_dummies(TABLE[["city", "job"]], sparse=True)
+    dense = sparse_frame.to_numpy()
+    names = list(sparse_frame.columns)
+    expected = ps.top_interactions(dense, Y, 5, feature_names=names)
+    assert_same(ps.top_interactions(sparse_frame, Y, 5), expected)
+    tested = ps.interaction_test(sparse_frame, Y, 5, n_null=9, random_state=0)
+    assert set(tested.names) <= {f"city_{c} job_{j}" for c in CITIES for j in JOBS}
+
+
+def test_a_missing_number_is_refused_with_its_place_and_a_way_out():
+    holes = TABLE.assign(age=TABLE["age"].where(TABLE.index != 7))
+    with pytest.raises(ValueError, match=r"'age' is NaN or missing in row 7.*use TableEncoder"):
+        ps.top_interactions(holes, Y)
+    Z = ps.TableEncoder(missing="indicator").fit_transform(holes)
+    assert ps.top_interactions(Z, Y, 3).basis.n_features == 8
 
 
 @pytest.mark.parametrize("function", [ps.top_interactions, ps.interaction_test])

@@ -23,7 +23,7 @@ FLAGS = {
     'columns="hashed"': "--hashed N",
     "importance()": "--by group",
     "within=": "--within=",
-    'categorical_features=TableEncoder(missing="indicator")': "--missing indicator",
+    'use TableEncoder(missing="indicator")': "use --missing indicator",
     'handle_unknown="ignore" would store nothing for it': (
         'without --strict (in Python: handle_unknown="error"), nothing is stored for it'
     ),

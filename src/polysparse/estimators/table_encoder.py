@@ -222,9 +222,7 @@ default="from_dtype"
 
     def _set(self, counts: TableCounts, options: EncodingOptions) -> None:
         """Set the fitted attributes."""
-        variables = counts.variables(options)
-        is_strict = options.handle_unknown == "error"
-        self._set_encoding(TableEncoding(variables, counts.names is not None, is_strict), counts)
+        self._set_encoding(TableEncoding.of(counts, options), counts)
 
     def _set_encoding(self, encoding: TableEncoding, counts: TableCounts | None) -> None:
         self._encoding, self._counts = encoding, counts

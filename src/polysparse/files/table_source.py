@@ -200,8 +200,7 @@ class TableSource(Source):
         if encoding is None:
             if profile.n_rows == 0:
                 raise ValueError(NO_ROWS)
-            is_strict = how.options.handle_unknown == "error"
-            encoding = TableEncoding(counts.variables(how.options), True, is_strict)
+            encoding = TableEncoding.of(counts, how.options)
         return encoding, profile, self._as_classes(classes) if self.has_classes else None
 
     def count(self) -> tuple[TableCounts, LevelCounts, RowProfile]:

@@ -171,12 +171,12 @@ def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def as_canonical(X: Any, n_jobs: int | None = None) -> Canonical:
     """Read a matrix of any kind; the result is sparse if X is sparse."""
     require_in_memory(X)
-    if _is_sparse_frame(X):
+    if is_sparse_frame(X):
         X = X.sparse.to_coo()
     return as_canonical_csr(X, n_jobs) if sparse.issparse(X) else as_canonical_dense(X)
 
 
-def _is_sparse_frame(X: Any) -> bool:
+def is_sparse_frame(X: Any) -> bool:
     """Return whether X is a pandas DataFrame whose columns are all sparse with fill value 0."""
     dtypes = list(getattr(X, "dtypes", [])) if hasattr(X, "sparse") else []
     return bool(dtypes) and all(getattr(dtype, "fill_value", None) == 0 for dtype in dtypes)

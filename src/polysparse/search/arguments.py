@@ -62,6 +62,7 @@ def as_features(
     X: Any, groups: Any, feature_names: Any, n_jobs: int | None
 ) -> tuple[CanonicalCsr, Any, Any]:
     """Read a matrix or a table; return its rows, and the groups and names of its features."""
+    names = names_of_columns(X)
     if is_table(X):
         encoding, X = TableEncoding.learn(open_table(X))
         if encoding.categorical:
@@ -71,9 +72,8 @@ def as_features(
                     "leave groups out, or encode X with a TableEncoder first."
                 )
             groups = encoding.groups
-        if feature_names is None and encoding.are_named:
-            feature_names = encoding.feature_names
-    return as_rows(X, n_jobs), groups, feature_names
+        names = encoding.feature_names if encoding.are_named else None
+    return as_rows(X, n_jobs), groups, names if feature_names is None else feature_names
 
 
 def names_of_columns(X: Any) -> list[str] | None:

@@ -53,9 +53,9 @@ class NumberColumn:
         if self.missing is not None and not may_miss:
             row = int(np.argmax(self.missing))
             raise ValueError(
-                f"{where} is NaN or missing in {where.row(row)}: fill in missing numbers, or fit "
-                'with categorical_features=TableEncoder(missing="indicator") for a feature that '
-                "tells where they are."
+                f"{where} is NaN or missing in {where.row(row)}: fill in missing numbers, or "
+                'use TableEncoder(missing="indicator"), which adds a feature that is 1 '
+                "where they are missing."
             )
         infinite = np.isinf(self.values)
         if infinite.any():

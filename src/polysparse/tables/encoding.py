@@ -49,12 +49,17 @@ class TableEncoding:
     @classmethod
     def learn(cls, table: Table) -> tuple[TableEncoding, Any]:
         """Return the encoding that a TableEncoder learns by default, and the table encoded."""
-        options = EncodingOptions()
+        options, where = EncodingOptions(), range(table.n_columns)
         counts = TableCounts(table, "from_dtype")
-        where = range(table.n_columns)
         columns = counts.add(table, where, options)
-        encoding = cls(counts.variables(options), counts.names is not None)
+        encoding = cls.of(counts, options)
         return encoding, encoding.as_matrix(*encoding.assemble(columns, table, where))
+
+    @classmethod
+    def of(cls, counts: TableCounts, options: EncodingOptions) -> TableEncoding:
+        """Return the encoding of all rows that were counted."""
+        is_strict = options.handle_unknown == "error"
+        return cls(counts.variables(options), counts.names is not None, is_strict)
 
     @cached_property
     def first_features(self) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from polysparse.dispatch import require_in_memory
 from polysparse.extras import how_to_install
+from polysparse.matrix.canonical import is_sparse_frame
 from polysparse.tables.columns import (
     CodedColumn,
     NumberColumn,
@@ -75,11 +76,14 @@ def is_lazy(X: Any) -> bool:
 
 
 def is_table(X: Any) -> bool:
-    """Return whether X is a table of pandas, polars, pyarrow, or another library with Arrow."""
+    """Return whether X is a table of pandas, polars, pyarrow, or another library with Arrow.
+
+    A DataFrame whose columns are all sparse is a matrix.
+    """
     if is_lazy(X):
         return True  # which open_table refuses
     if hasattr(X, "iloc"):
-        return getattr(X, "ndim", 0) == 2
+        return getattr(X, "ndim", 0) == 2 and not is_sparse_frame(X)
     has_columns = hasattr(X, "column_names") or hasattr(X, "columns")
     return has_columns and hasattr(X, "__arrow_c_stream__")
 
@@ -99,7 +103,7 @@ def open_table(X: Any) -> Table:
             f"X with X.{how}(encoder.transform)."
         )
     _require_table_in_memory(X)
-    if is_table(X):
+    if is_table(X) or is_sparse_frame(X):
         return PandasTable(X) if hasattr(X, "iloc") else ArrowTable(X)
     if sparse.issparse(X):
         raise TypeError(
@@ -151,11 +155,12 @@ class PandasTable(Table):
     def __init__(self, frame: Any) -> None:
         super().__init__(_as_names(list(frame.columns)), *frame.shape)
         self.frame = frame
+        self.dtypes = frame.dtypes.tolist()  # pandas would collect all of them for each column
 
     def kind(self, j: int) -> str:
         from pandas.api import types
 
-        dtype = self.frame.dtypes.iloc[j]
+        dtype = self.dtypes[j]
         if hasattr(dtype, "pyarrow_dtype"):
             return arrow_kind(dtype.pyarrow_dtype)
         if dtype.name == "category":
