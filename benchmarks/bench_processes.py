@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=usable_cores())
     n = parser.parse_args().processes
-    print(measure.describe_machine(threads_for(None, 10**9)), "\n")
+    print(measure.describe_machine(threads_for(None, 10**9)), end="\n\n")
     header = ["products", "alone, ms", f"{n} processes, ms", f"{n} processes over 1"]
     rows = []
     for case, described in enumerate(MODELS):

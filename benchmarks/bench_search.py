@@ -149,12 +149,12 @@ def main() -> None:
     else:
         say(f"a9a is left out: there is no {options.data / 'a9a'}; name its folder with --data")
     header = ["", "columns", "ms", "ms, n_jobs=1", "ms, expanding", "ratio", "peak", "expanding"]
-    print(measure.describe_machine(threads_for(None, 2**40)), "\n")
+    print(measure.describe_machine(threads_for(None, 2**40)), end="\n\n")
     print(
         f"The {K} largest |A' r|, against expanding (scikit-learn's PolynomialFeatures for K=2, "
         f"polysparse.expand above), A' r and argpartition. Target: {TARGET:.0f}x.\n"
     )
-    print(measure.format_table(header, [as_cells(row) for row in rows], options.markdown), "\n")
+    print(measure.format_table(header, [as_cells(row) for row in rows], options.markdown), end="\n\n")
     print(time_large(options.markdown))
 
 

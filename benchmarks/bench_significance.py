@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=500, help="simulated null sets of each kind")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
-    print(measure.describe_machine(threads_for(None, 2**40)), "\n")
+    print(measure.describe_machine(threads_for(None, 2**40)), end="\n\n")
     if (options.data / "a9a").exists():
         print(f"199 simulated targets over one search. Target: at most {TARGET:.0f}x.\n")
         rows = list(times_of(options.data, options.repeats))

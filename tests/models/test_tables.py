@@ -143,7 +143,7 @@ def test_a_frame_whose_columns_are_all_sparse_is_a_matrix():
     )
     np.testing.assert_allclose(model.predict(frame), expected)
     names = TableEncoder().fit(frame).get_feature_names_out()
-    assert len(names) == 2 * frame.shape[1]  # TableEncoder takes its columns for variables
+    assert len(names) == 2 * frame.shape[1]  # for a TableEncoder, each column is a variable
 
 
 def test_refusals_name_what_is_wrong():
