@@ -16,23 +16,23 @@ thresholds    numbers that tests lower
 extras        how to install optional libraries
 machine       memory and cores of this process
 notebook      results as HTML
-dispatch      which backend computes, by the type of X
+dispatch      the backend for the type of X
 engine        the compiled kernels: count, fill, observe
-basis         which monomials, in which order
-columns       which output columns: all, chosen, hashed
+basis         monomials and their order
+columns       output columns: all, chosen, hashed
 matrix        canonical input; the arrays of a result
 display       tables and plots of results
-tables        tables of variables, and how they become matrices
-observation   which columns occur
+tables        tables of variables, and their encoding as matrices
+observation   counts of columns that occur
 expansion     plan, expand, iter_expand
-operator      products with an expansion that is never built
-search        which columns score highest against a target
-files         formats in and out, vocabularies, atomic paths
+operator      matrix-vector products with the expansion, without building it
+search        searches for the columns with the highest scores
+files         formats to read and write, vocabularies, atomic paths
 estimators    the scikit-learn transformers
-models        linear models on expansions that are never built
-significance  whether interactions are there by chance
+models        linear models on the expansion, without building it
+significance  tests of interactions
 stream        from file to file in bounded memory
-gpu           expansion, products and models on a GPU
+gpu           expansion, operator and models on a GPU
 clusters      what Dask and Spark share
 dask          on Dask: lazy arrays of blocks, models fitted to them
 spark         on Spark: stages of its pipelines

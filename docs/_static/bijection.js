@@ -1,4 +1,4 @@
-// The bijection between products and columns, to play with. No library, no network.
+// The bijection between terms and columns, to play with. No library, no network.
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
@@ -108,7 +108,7 @@
     svg.setAttribute("viewBox", `0 0 ${width} ${y + height}`);
     svg.style.maxWidth = `${width * 1.3}px`;  // so that few cells are not huge
     const all = [...cells.values()];
-    if (all.length === 0) return say("There are no such products: choose more features.");
+    if (all.length === 0) return say("There are no such terms: choose more features.");
     choose(all[Math.min(chosen?.rank ?? Math.floor(all.length / 2), all.length - 1)]);
   }
 
