@@ -302,7 +302,7 @@ def time_widths(quick: bool, repeats: int) -> list[Row]:
 
 
 def peaks_over_output(cases: list[Case]) -> dict[str, dict[str, float]]:
-    """Peak memory over the output's size, of each side in a process of its own."""
+    """Peak memory relative to the output's size, of each side in a process of its own."""
     if not measure.can_measure_peaks():
         say("peak memory is left out: this system does not let a process set its peak back")
         return {}
@@ -346,14 +346,14 @@ def against_sklearn(rows: list[Row]) -> Iterator[Reached]:
         mean, worst = measure.geometric_mean(speeds.values()), min(speeds, key=speeds.__getitem__)
         settings = "default settings" if side == OURS else "n_jobs=1"
         yield Reached(
-            f"speed against scikit-learn, {settings}, geometric mean of K=2 and K=3",
+            f"speedup over scikit-learn, {settings}, geometric mean of K=2 and K=3",
             f"{target:g}x",
             f"{mean:.1f}x",
             mean >= target,
         )
         if side == OURS:
             yield Reached(
-                "the slowest case of these",
+                "slowest of these cases",
                 f"{TARGET_EACH:g}x",
                 f"{speeds[worst]:.1f}x ({worst})",
                 speeds[worst] >= TARGET_EACH,
@@ -368,7 +368,8 @@ def against_memset(rows: list[Row]) -> Iterator[Reached]:
         mean = measure.geometric_mean(ratios.values())
         settings = "every core" if side == OURS else "1 thread"
         yield Reached(
-            f"time over memset of fresh memory, outputs over 50 MB, {settings}: the worst",
+            "time relative to memset of newly allocated memory, outputs over 50 MB, "
+            f"{settings}: the worst",
             f"at most {TARGET_MEMSET:g}",
             f"{ratios[worst]:.2f} ({worst}); geometric mean {mean:.2f}",
             ratios[worst] <= TARGET_MEMSET,
@@ -411,7 +412,7 @@ def others(
     if peaks:
         worst = max(peak[OURS] for peak in peaks.values())
         yield Reached(
-            "peak memory over the output's size, outputs over 100 MB: the worst",
+            "peak memory relative to the output's size, outputs over 100 MB: the worst",
             f"at most {TARGET_PEAK:g}",
             f"{worst:.2f} (scikit-learn: {max(p.get(THEIRS, 0) for p in peaks.values()):.2f})",
             worst <= TARGET_PEAK,
@@ -438,7 +439,7 @@ def others(
     for dtype in ("int32", "int64"):
         spread = max(width_spread(widths, dtype, side) for side in (OURS, OURS_1))
         yield Reached(
-            f"cost per output from D = 10^3 to 10^9, {dtype} indices: dearest over cheapest",
+            f"cost per output from D = 10^3 to 10^9, {dtype} indices: highest over lowest",
             f"at most {TARGET_WIDTH:g}",
             f"{spread:.2f}",
             spread <= TARGET_WIDTH,
@@ -454,9 +455,10 @@ def width_spread(widths: list[Row], index_dtype: str, side: str) -> float:
 
 
 NOTES = """\
-A star marks what misses its target. Times are the best of several, taken in turn; every timed
-result was compared. memset is the zeroing of fresh memory of the output's size by as many threads;
-outputs over 50 MB are in fresh memory on both sides."""
+An asterisk marks results that miss their target. Times are the best of several runs, taking turns,
+and every timed result was checked against the other library's. `memset` is the time to zero newly
+allocated memory of the output's size with the same number of threads. Outputs over 50 MB are
+written to newly allocated memory in both libraries."""
 
 
 class Report:
@@ -513,7 +515,7 @@ class Report:
         )
 
     def peaks(self, peaks: dict[str, dict[str, float]]) -> None:
-        self.heading("Peak memory over the output's size")
+        self.heading("Peak memory relative to the output's size")
         lines = []
         for name, peak in peaks.items():
             ours = self.mark(f"{peak[OURS]:.2f}", peak[OURS] <= TARGET_PEAK)

@@ -88,7 +88,8 @@ def end_to_end(folder: Path, repeats: int) -> list[str]:
         raise AssertionError("the files differ")
     ratios = [best[side] / best["ours"] for side in ("theirs", "theirs, uncompressed")]
     return [
-        f"svmlight ({text.stat().st_size / 1e6:.0f} MB) -> directory, start of Python included",
+        f"svmlight ({text.stat().st_size / 1e6:.0f} MB) -> directory, "
+        "including the start of Python",
         "5x",
         f"{ratios[0]:.1f}x (uncompressed npz: {ratios[1]:.1f}x)",
     ]

@@ -29,7 +29,7 @@ from polysparse.machine import threads_for
 PLAIN, GROUPED = "without groups", "with groups"
 PLAIN_1, GROUPED_1 = "without groups, n_jobs=1", "with groups, n_jobs=1"
 ENCODED, CODES, FRAME = "expand", "one-hot encoding and expand", "InteractionTransformer"
-CHOOSE, TABMAT, FORMULAIC = "all pairs, then choosing", "tabmat", "formulaic"
+CHOOSE, TABMAT, FORMULAIC = "all pairs, then selecting", "tabmat", "formulaic"
 TARGET_GROUPS, TARGET_TERMS = 0.9, 10.0
 OTHERS = {"hour": 24, "weekday": 7, "device": 5, "country": 40}  # beside users and items
 FORMULA = "user:item"
@@ -373,8 +373,8 @@ def print_terms(report: Report, rows: list[Terms]) -> None:
     ours = (f"{side}, ms" for side in (ENCODED, CODES, FRAME))
     report.table(" | ".join(["levels", *ours, *others]), lines)
     print(
-        "\nRatios of tabmat and formulaic, which take categories, are against one-hot encoding and "
-        "expand;\nthat of choosing, which takes X as expand does, is against expand. formulaic ran "
+        "\ntabmat and formulaic encode categories, so they are compared with one-hot encoding and "
+        "expand.\nSelecting columns starts from X, so it is compared with expand. formulaic ran "
         "once."
     )
 
@@ -399,7 +399,8 @@ def reached(
         ratios = {row.name: row.throughput(GROUPED, PLAIN) for row in rows if row.has_target}
         worst = min(ratios, key=ratios.__getitem__)
         yield Reached(
-            f"{what} with groups against without, outputs per second: the slowest of one-hot rows",
+            f"{what} with groups against without, outputs per second: "
+            "slowest case with one-hot rows",
             f"{TARGET_GROUPS:g}x",
             f"{ratios[worst]:.2f}x ({worst})",
             ratios[worst] >= TARGET_GROUPS,

@@ -292,7 +292,7 @@ def print_fits(report: Report, heading: str, all_fits: dict[str, dict[str, Fitte
             else:
                 cells += [f"{found.seconds:.3g}", f"{found.seconds / ours:.1f}x"]
             lines.append(cells)
-    report.table("fit | tol | iterations | seconds | against ours", lines)
+    report.table("fit | tol | iterations | seconds | relative to polysparse", lines)
 
 
 def fits_reached(
@@ -320,7 +320,7 @@ def fits_reached(
             )
         best = min(ratios, key=ratios.__getitem__)
         yield Reached(
-            f"{problem.name}, a9a, against the best of scikit-learn's",
+            f"{problem.name}, a9a, against the fastest of scikit-learn's solvers",
             f"{problem.rule:g}x",
             f"{ratios[best]:.1f}x ({best})",
             ratios[best] >= problem.rule,

@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=usable_cores())
     n = parser.parse_args().processes
     print(measure.describe_machine(threads_for(None, 10**9)), end="\n\n")
-    header = ["products", "alone, ms", f"{n} processes, ms", f"{n} processes over 1"]
+    header = ["matrix-vector products", "alone, ms", f"{n} processes, ms", f"{n} processes over 1"]
     rows = []
     for case, described in enumerate(MODELS):
         alone, together = time_products(case, 1), time_products(case, n)

@@ -164,7 +164,7 @@ def one_by_one_reached(ratios: list[tuple[str, int, str, int, float]]) -> Iterat
 
 def print_one_by_one(report: Report, ratios: list[tuple[str, int, str, int, float]]) -> None:
     """Write a table of the ratios."""
-    report.heading("k vectors at once, over the time of k products of one")
+    report.heading("k vectors at once, relative to k matrix-vector products")
     rows: dict[tuple[str, int, str], list[str]] = {}
     for name, n_threads, direction, k, ratio in ratios:
         cells = rows.setdefault((name, n_threads, direction), [name, str(n_threads), direction])
@@ -185,13 +185,13 @@ def against_scipy(rows: list[Row]) -> Iterator[Reached]:
             settings = "default settings" if side == OURS else "n_jobs=1"
             has_target = side == OURS
             yield Reached(
-                f"{direction} against SciPy with the built matrix, {settings}, geometric mean",
+                f"{direction} against SciPy with the expanded matrix, {settings}, geometric mean",
                 f"{TARGET_MEAN:g}x" if has_target else "",
                 f"{mean:.2f}x",
                 mean >= TARGET_MEAN or not has_target,
             )
             yield Reached(
-                "the slowest case of these",
+                "slowest of these cases",
                 f"{TARGET_EACH:g}x" if has_target else "",
                 f"{ratios[worst]:.2f}x ({worst})",
                 ratios[worst] >= TARGET_EACH or not has_target,

@@ -151,10 +151,13 @@ def main() -> None:
     header = ["", "columns", "ms", "ms, n_jobs=1", "ms, expanding", "ratio", "peak", "expanding"]
     print(measure.describe_machine(threads_for(None, 2**40)), end="\n\n")
     print(
-        f"The {K} largest |A' r|, against expanding (scikit-learn's PolynomialFeatures for K=2, "
-        f"polysparse.expand above), A' r and argpartition. Target: {TARGET:.0f}x.\n"
+        f"Time to find the {K} largest |A' r|, compared with expanding (scikit-learn's "
+        "PolynomialFeatures for K=2, polysparse.expand for higher degrees), computing A' r and "
+        f"argpartition. Target: {TARGET:.0f}x.\n"
     )
-    print(measure.format_table(header, [as_cells(row) for row in rows], options.markdown), end="\n\n")
+    print(
+        measure.format_table(header, [as_cells(row) for row in rows], options.markdown), end="\n\n"
+    )
     print(time_large(options.markdown))
 
 

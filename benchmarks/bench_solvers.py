@@ -137,8 +137,8 @@ def print_counts(report: Report, counts: list[Count]) -> None:
         cells = [f"{each.problem.name}, C={each.C:g}", f"{each.until_stop:g}"]
         lines.append([*cells, f"{each.until_low:g}", f"{each.gap:.1g}", *rivals, ratio])
     report.table(
-        "problem | ours, until it stops | until the gap is met | its gap | L-BFGS, 30 pairs | "
-        "truncated Newton | ours / fewest",
+        "problem | polysparse, until it stops | until the gap is reached | gap reached | "
+        "L-BFGS, 30 pairs | truncated Newton | polysparse / fewest",
         lines,
     )
 
@@ -157,7 +157,7 @@ def reached_by(counts: list[Count]) -> Iterator[Reached]:
             mean <= TARGET_MEAN,
         )
         yield Reached(
-            f"the same: most{words}",
+            f"the same, maximum{words}",
             f"at most {TARGET_EACH:g}",
             f"{max(ratios):.2f}",
             max(ratios) <= TARGET_EACH,

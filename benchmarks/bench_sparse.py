@@ -165,7 +165,11 @@ def main() -> None:
     report = Report(options.markdown)
     report.heading("Paths of L1 penalties")
     lines = [
-        [kind, name, f"over {MOST_SECONDS:.0f}, or misses the gap" if s is None else f"{s:.2f}"]
+        [
+            kind,
+            name,
+            f"over {MOST_SECONDS:.0f}s, or does not reach the gap" if s is None else f"{s:.2f}",
+        ]
         for kind, found in times.items()
         for name, s in found.items()
     ]

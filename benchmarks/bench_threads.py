@@ -243,7 +243,7 @@ def measures(
     by_name = {row.name: row for row in expanded}
     short = by_name.pop(SHORT.name, None)
     for t in threads if short is not None else []:
-        what = f"time over memset, {t} thread{'s' if t > 1 else ''}"
+        what = f"time relative to memset, {t} thread{'s' if t > 1 else ''}"
         ratio = short.ratio(EXPAND, MEMSET, t)
         at_most(f"{what}, rows of 5", ratio, TARGET_SHORT_2 if t <= 2 else TARGET_SHORT)
         worst = max(row.ratio(EXPAND, MEMSET, t) for row in by_name.values())

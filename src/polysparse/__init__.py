@@ -49,20 +49,20 @@ load_model
 top_interactions
     Find the interactions with the largest scores against a target; returns TopInteractions.
 interaction_test
-    Find the interactions with the largest statistics and test whether they are chance; returns
-    TestedInteractions.
+    Find the interactions with the largest statistics and test whether they are due to chance;
+    returns TestedInteractions.
 groups_from
     Find the variable that each output of a fitted transformer comes from, as `groups`.
 
 Operators:
 
 PolynomialOperator
-    The expanded matrix as a linear operator: products with it, without building it.
+    The expanded matrix as a SciPy LinearOperator, without building it.
 
 Descriptions:
 
 MonomialBasis
-    The monomials as numbered columns: from a product to its column and back, names and powers.
+    The terms as numbered columns: from a term to its column and back, names and powers.
 ExpansionPlan
     Shape, stored values and bytes of an expansion.
 

@@ -105,7 +105,7 @@ def test_plans_in_words(matrix, capsys):
     run("plan", matrix, "--hashed", "2^4")
     out = capsys.readouterr().out
     assert "CSR, 120 x 16, float64" in out
-    assert "are upper bounds: products of a row that share a column" in out
+    assert "are upper bounds: terms of a row that share a column" in out
 
 
 def test_counting_is_a_phase_of_its_own(matrix, tmp_path, vocabulary, monkeypatch):

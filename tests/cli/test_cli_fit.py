@@ -183,8 +183,8 @@ def test_classes_are_tested_by_accuracy_and_log_loss(data, model, tmp_path, caps
     assert scores == {
         "accuracy": f"{accuracy_score(Y[:40], fitted.predict(TEST)):.6g}",
         "log loss": f"{log_loss(Y[:40], fitted.predict_proba(TEST)):.6g}",
-        "accuracy of the majority": f"{shares.max():.6g}",
-        "log loss of the shares": f"{-np.sum(shares * np.log(shares)):.6g}",
+        "accuracy of the most frequent class": f"{shares.max():.6g}",
+        "log loss of the class frequencies": f"{-np.sum(shares * np.log(shares)):.6g}",
     }
 
 

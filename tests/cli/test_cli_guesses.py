@@ -117,7 +117,7 @@ class TestLargeOutputs:
     def test_without_a_terminal_they_need_yes(self, folder, capsys):
         error = misused(capsys, "expand", "in.svm", "out")
         assert "out will have 60 rows, 15 columns and 341 stored values, 4.3 kB" in error
-        assert "Give --yes to write it, or choose fewer" in error
+        assert "Pass --yes to write it, or select fewer" in error
         assert not (folder / "out").exists()
         assert run("expand", "in.svm", "out", "--yes") == 0
         assert polysparse.load("out").shape == (60, 15)

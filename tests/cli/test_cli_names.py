@@ -57,7 +57,7 @@ class TestNames:
     def test_of_hashed_columns_there_are_none(self, matrix, tmp_path, capsys):
         run("expand", matrix, tmp_path / "out", "--hashed", 100)
         error = refused(capsys, 1, "names", tmp_path / "out", "--columns", 1)
-        assert "out has hashed columns: products share them, so none has a name" in error
+        assert "out has hashed columns: terms share them, so none has a name" in error
 
     def test_misuse(self, matrix, tmp_path, capsys):
         run("expand", matrix, tmp_path / "out")

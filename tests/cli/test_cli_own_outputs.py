@@ -139,7 +139,7 @@ def test_names_of_observed_columns(output, inside, capsys):
     assert [row["name"] for row in rows] == expected.tolist()
     run("expand", "in.svmlight", f"hashed-{output}", "--hashed", 9, "--quiet")
     error = refused(capsys, 1, "names", f"hashed-{output}")
-    assert "has hashed columns: products share them" in error
+    assert "has hashed columns: terms share them" in error
 
 
 def test_names_of_all_columns_stand_under_a_heading(inside, capsys):

@@ -266,7 +266,7 @@ def test_nothing_found(data, tmp_path, capsys):
     run("top", path, "--degree", "9-9")
     printed = capsys.readouterr()
     assert printed.out.split() == ["name", "score", "rows"]
-    assert "no such product occurs in --min-count=10 rows" in printed.err
+    assert "no interaction occurs in at least 10 rows: lower --min-count" in printed.err
     run("top", path, "--degree", "9-9", "-o", tmp_path / "top.csv")
     assert (tmp_path / "top.csv").read_text() == "name,score,rows,column\n"
 
@@ -289,9 +289,9 @@ def test_it_is_drawn(data, tmp_path):
         (["--hierarchy", "weak"], "--among and --hierarchy only apply together"),
         (["--among", "1"], "--among and --hierarchy only apply together"),
         (["--seed", "1"], "--seed only applies with --test"),
-        (["--test", "9", "--score", "dot"], "of its own, for all products: leave out --score"),
+        (["--test", "9", "--score", "dot"], "of its own, for all interactions: leave out --score"),
         (["--test", "9", "--model", "none"], "leave out --model none"),
-        (["--test", "9", "--degree", "1-2"], "--test is for products of 2 to 5 features"),
+        (["--test", "9", "--degree", "1-2"], "--test is for interactions of 2 to 5 features"),
         (["--groups", "3,3"], "groups have 6 features in all, but there are 9"),
         (["-o", "top.xls"], "unknown ending. Known are .csv, .parquet, .arrow and .feather"),
         (["--plot", "top.xls"], "unknown ending. Known are .png"),
@@ -311,10 +311,10 @@ def test_files_that_cannot_be_searched(data, tmp_path, capsys):
     assert "are the same: there is nothing to explain" in error
     sample_files.INPUTS["in.npz"](tmp_path / "in.npz")
     error = refused(capsys, 1, "top", tmp_path / "in.npz", "--quiet")
-    assert "has no labels to score products against" in error
+    assert "has no labels to score interactions against" in error
     (tmp_path / "empty.svmlight").write_text("")
     error = refused(capsys, 1, "top", tmp_path / "empty.svmlight", "--quiet")
-    assert "has no rows to score products against" in error
+    assert "has no rows to score interactions against" in error
     people().to_csv(tmp_path / "people.csv", index=False)
     error = refused(capsys, 2, "top", tmp_path / "people.csv", "--quiet")
     assert "give the column with its labels, --target NAME" in error

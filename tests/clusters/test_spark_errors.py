@@ -139,7 +139,7 @@ def test_an_expansion_wider_than_a_vector_is_refused_by_the_schema(frame, order)
     asked.transformSchema(stated(frame, fits).schema)
     with pytest.raises(
         IllegalArgumentException,
-        match=r"of column 'x' would have 2,147,5\d\d,\d\d\d products of degree=2; a vector of "
+        match=r"of column 'x' would have 2,147,5\d\d,\d\d\d terms of degree=2; a vector of "
         r"Spark has at most 2,147,483,647 columns. HashedPolynomialFeatures has nColumns .* "
         r"ObservedPolynomialFeatures keeps only .* at most maxColumns",
     ):

@@ -243,7 +243,7 @@ def test_collisions_where_the_features_that_occur_have_too_many_products():
     n = 10_000
     X = raw_csr(np.ones(2 * n), np.arange(2 * n), np.arange(0, 2 * n + 1, 2), (n, 2 * n))
     poly = HashedPolynomialFeatures(5, include_bias=False)
-    with pytest.raises(ValueError, match=r"20,000 features that occur.* Give fewer rows"):
+    with pytest.raises(ValueError, match=r"20,000 features that occur.* Pass fewer rows"):
         poly.collisions(X)
     assert poly.collisions(X[:100]).n_monomials == 100 * 20
 

@@ -195,7 +195,7 @@ class TestRefusals:
 
     def test_terms_that_were_not_kept(self):
         model, found = found_of("ridge", n_terms=3)
-        with pytest.raises(ValueError, match=r"has the 3 heaviest terms.* larger n_terms"):
+        with pytest.raises(ValueError, match=r"has the 3 largest terms.* larger n_terms"):
             model.top_terms(4, bootstrap=found)
         with pytest.raises(ValueError, match=r"level must be between 0 and 1; got 1"):
             found.table(1)

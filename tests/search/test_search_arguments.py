@@ -45,7 +45,7 @@ REFUSED = [
     ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
     ({"sample_weight": [0, 0, 0, 0]}, "sample_weight is zero for every row"),
     ({"feature_names": ["a"]}, "feature_names has length 1"),
-    ({"X": X * 1e200, "degree": 3}, "products of degree 3 cannot be summed: scale X"),
+    ({"X": X * 1e200, "degree": 3}, "interactions of degree 3 cannot be summed: scale X"),
     ({"X": sparse.csr_array((4, 10**9)), "degree": 3}, r"at most 2\*\*63 - 1 can be indexed"),
     ({"X": np.full((4, 2), np.nan)}, "X has values that are NaN or infinite"),
 ]

@@ -67,9 +67,11 @@ def test_a_report_of_two_classes(tmp_path, capsys):
     share = np.mean(LABELS == 3)
     assert values["positive class"] == "3"
     assert float(values["log loss"]) == pytest.approx(log_loss(LABELS, probabilities), rel=1e-5)
-    assert float(values["accuracy of the majority"]) == pytest.approx(max(share, 1 - share))
+    assert float(values["accuracy of the most frequent class"]) == pytest.approx(
+        max(share, 1 - share)
+    )
     alike = log_loss(LABELS, np.tile([1 - share, share], (len(LABELS), 1)))
-    assert float(values["log loss of the shares"]) == pytest.approx(alike, rel=1e-5)
+    assert float(values["log loss of the class frequencies"]) == pytest.approx(alike, rel=1e-5)
     area = roc_auc_score(LABELS == 3, probabilities[:, 1])
     assert float(values["AUC"]) == pytest.approx(area, abs=2e-3)
     header = lines.index(["predicted", "mean", "true", "rows"])
@@ -82,7 +84,12 @@ def test_a_report_of_margins_and_of_numbers(tmp_path, capsys):
     data = written(tmp_path / "in.svm", LABELS)
     options = data, "-o", tmp_path / "m.npz", "--test", data, "--force"
     values = dict(line for line in report(capsys, *options, "--model", "svc"))
-    assert set(values) == {"accuracy", "accuracy of the majority", "AUC", "positive class"}
+    assert set(values) == {
+        "accuracy",
+        "accuracy of the most frequent class",
+        "AUC",
+        "positive class",
+    }
     values = dict(line for line in report(capsys, *options, "--model", "ridge"))
     assert set(values) == {"R2", "RMSE", "RMSE of the mean"}
     assert float(values["RMSE of the mean"]) == pytest.approx(np.std(LABELS), rel=1e-5)

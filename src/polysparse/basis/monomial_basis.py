@@ -47,18 +47,18 @@ class MonomialBasis:
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the monomials. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        If True, only products of distinct input columns are included.
+        If True, interactions use each column at most once, and there are no powers.
     include_bias : bool, default=True
         If True, column 0 is the constant 1.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
         Groups of input columns, such as the levels of a categorical variable. Each interaction
-        uses at most one column per group. Give a label for each input column (None for a column
+        uses at most one column per group. Pass a label for each input column (None for a column
         that is not in a group), a mapping of labels to the sizes of contiguous groups, or a list of
         sizes. A group of one column allows powers, unless `interaction_only` is True. If the
-        members of a group are not contiguous, the order of columns is that of the input columns
+        members of a group are not contiguous, columns are ordered as if the input columns were
         sorted by group.
     terms : sequence of (str or tuple of str), optional
-        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        Which groups interact, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
         interaction. An integer is the label that it prints. The columns of a term are contiguous,
@@ -74,7 +74,7 @@ class MonomialBasis:
     max_degree : int
         Maximum degree, as given.
     interaction_only : bool
-        Whether only products of distinct input columns are included.
+        Whether interactions use each column at most once, without powers.
     include_bias : bool
         Whether column 0 is the constant 1.
     groups : FeatureGroups or None
@@ -95,7 +95,7 @@ class MonomialBasis:
     >>> basis.names([0, 4, 4_000_000_012])
     array(['1', 'x3', 'x3 x17'], dtype=object)
 
-    Two variables of two levels each; levels of the same variable are not multiplied:
+    Two variables of two levels each; levels of the same variable do not interact:
 
     >>> basis = MonomialBasis(4, groups=["sex", "sex", "city", "city"], include_bias=False)
     >>> basis.names()
@@ -567,7 +567,7 @@ class MonomialBasis:
             Names of the input features; "x0", "x1", ... by default. ValueError is raised if two
             different columns would have the same name.
         sep : str, default=" "
-            What separates the features of a product.
+            What separates the features of a term.
 
         Returns
         -------

@@ -90,7 +90,7 @@ def names_by_degree(
 def require_distinct(
     names: Sequence[str], input_features: Sequence[str], columns: Sequence[int], sep: str = " "
 ) -> None:
-    """Raise ValueError if two columns share a name, as 'a b' and the product of 'a' and 'b' do."""
+    """Raise ValueError if two columns share a name, as 'a b' and the interaction of 'a' and 'b'."""
     clash = find_clash(names, input_features, columns, sep)
     if clash is not None:
         raise ValueError(clash)
@@ -108,13 +108,13 @@ def find_clash(
         if other != column:
             return (
                 f"columns {other} and {column} are both named {name!r}. Rename the input features "
-                "so that no name is a product or power of others, nor '1'."
+                "so that no name is an interaction or power of others, nor '1'."
             )
     return None
 
 
 def _cannot_clash(features: list[str], sep: str) -> bool:
-    """Return whether products and powers of features can be read in one way only."""
+    """Return whether the names of interactions and powers are unambiguous."""
     if not sep or any(c == "^" or c.isdigit() for c in sep):
         return False
     special = {*sep, "^"}

@@ -38,7 +38,7 @@ def require_confirmation(options: argparse.Namespace, plan: ExpansionPlan) -> No
         f"{plan.nnz:,} stored values, {at_most}{format_bytes(plan.nbytes)}"
     )
     if not _can_answer(options):
-        raise Misuse(f"{text}. Give --yes to write it, or choose fewer columns or rows.")
+        raise Misuse(f"{text}. Pass --yes to write it, or select fewer columns or rows.")
     if not _answer(f"polysparse: {text}. Write it? [y/N] "):
         raise Misuse(f"{options.output} was not written.")
 

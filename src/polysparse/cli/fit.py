@@ -1,4 +1,4 @@
-"""The command `fit`, which fits a linear model to the products of features in a file."""
+"""The command `fit`, which fits a linear model to the interactions of features in a file."""
 
 from __future__ import annotations
 
@@ -88,11 +88,10 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "fit",
         usage="polysparse fit IN -o MODEL [options]",
-        help="fit a linear model to products of features, which are never stored",
-        description="Fit a linear model to all products of features of a file with "
-        "labels. The products are never stored: only IN itself, and some vectors of "
-        "coefficients, have to fit in memory. polysparse.load_model(MODEL) reads the model in "
-        "Python.",
+        help="fit a linear model on all interactions, without storing the expansion",
+        description="Fit a linear model on all features, powers and interactions of a file with "
+        "labels. The expansion is never stored: only IN itself, and a few vectors of coefficients, "
+        "must fit in memory. polysparse.load_model(MODEL) reads the model in Python.",
     )
     add = parser.add_argument
     add_input(parser)
@@ -121,7 +120,7 @@ def add_to(commands: Any) -> None:
     add(
         "--penalty",
         choices=["l1", "l2", "elasticnet"],
-        help="of logistic: l1 leaves most coefficients 0 (default: l2)",
+        help="penalty of logistic: l1 leaves most coefficients 0 (default: l2)",
     )
     add(
         "--l1-ratio",
@@ -134,14 +133,14 @@ def add_to(commands: Any) -> None:
         "--power",
         metavar="P",
         type=parse_weight,
-        help="of tweedie: the power of the mean that variances are proportional to, from 1 to 2, "
+        help="for tweedie: the power of the mean that variances are proportional to, from 1 to 2, "
         "or 0 (default: 1.5)",
     )
     add(
         "--epsilon",
         metavar="E",
         type=parse_weight,
-        help="of svr: errors up to this size have no loss (default: 0)",
+        help="for svr: errors up to this size have no loss (default: 0)",
     )
     add_cross_validation(parser)
     add_exposure(parser, " (poisson, gamma, tweedie)")
@@ -150,7 +149,7 @@ def add_to(commands: Any) -> None:
         "--feature-names",
         metavar="FILE",
         type=Path,
-        help="names of input columns, one per line, which MODEL then has",
+        help="file with the names of input columns, one per line; MODEL stores them",
     )
     add_basis(parser, has_bias=False)
     add_columns(parser, "")
@@ -160,8 +159,8 @@ def add_to(commands: Any) -> None:
         "--plot",
         metavar="FILE",
         type=Path,
-        help="draw what matters, into a .png, .svg or .pdf: the interactions of variables, or of "
-        "--groups; otherwise the largest terms",
+        help="draw the importance of variables or --groups and their pairs, otherwise the largest "
+        "terms: .png, .svg or .pdf",
     )
     add(
         "--tol",

@@ -47,12 +47,12 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "learn",
         usage="polysparse learn STREAM... -o MODEL [options]",
-        help="learn from rows as they come, in one pass and bounded memory",
-        description="Learn an online model (FTRL-proximal) on products of features from rows in "
-        "the order in which they come. STREAM is a file, several files one after the other, or - "
-        "for svmlight text on standard input. Text whose labels, first index and groups are given "
+        help="learn from rows as they arrive, in one pass and bounded memory",
+        description="Learn an online model (FTRL-proximal) on all interactions, from rows in the "
+        "order in which they arrive. STREAM is a file, several files in turn, or - for svmlight "
+        "text on standard input. With --classes, --zero-based or --one-based, and --groups, text "
         "is read once; otherwise files are read once more beforehand. polysparse.load_model(MODEL) "
-        "reads the model in Python, where partial_fit goes on.",
+        "reads the model in Python, where partial_fit continues.",
     )
     add = parser.add_argument
     add_input(parser, is_stream=True)
@@ -75,7 +75,7 @@ def add_to(commands: Any) -> None:
         type=parse_positive,
         help="learning rate (default: three rates compete on the first 2,048 rows)",
     )
-    add("--beta", metavar="B", type=parse_weight, help="the larger, the smaller first steps are")
+    add("--beta", metavar="B", type=parse_weight, help="larger values make the first steps smaller")
     add("--l1", metavar="L", type=parse_weight, help="strength of the L1 penalty (default: 0)")
     add("--l2", metavar="L", type=parse_weight, help="strength of the L2 penalty (default: 0)")
     add(
@@ -86,7 +86,7 @@ def add_to(commands: Any) -> None:
         "--feature-names",
         metavar="FILE",
         type=Path,
-        help="names of input columns, one per line, which MODEL then has",
+        help="file with the names of input columns, one per line; MODEL stores them",
     )
     add(
         "--follow",
@@ -98,17 +98,17 @@ def add_to(commands: Any) -> None:
         metavar="N",
         type=parse_count,
         default=100_000,
-        help="print progress, and write a checkpoint, whenever N rows came (default: 100,000)",
+        help="print progress, and write a checkpoint, after every N rows (default: 100,000)",
     )
     add(
         "--skip-bad-lines",
         action="store_true",
-        help="skip and count lines of text that cannot be read or learnt from (default: fail)",
+        help="skip and count invalid lines of text (default: fail)",
     )
     add(
         "--test-then-train",
         action="store_true",
-        help="print how well each row was predicted before the model learnt from it; without -o, "
+        help="print how well each row was predicted before the model learned from it; without -o, "
         "nothing is written",
     )
     add_basis(parser, has_bias=False)

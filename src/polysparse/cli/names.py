@@ -1,4 +1,4 @@
-"""The command `names`, which prints the product of input columns in an output column."""
+"""The command `names`, which prints the terms in the columns of an expansion."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "names",
         help="name columns of an expansion",
-        description="Print which product of input columns is in a column of an expansion. "
+        description="Print which term (product of input columns) is in a column of an expansion. "
         "Input columns are 0-based; if OUT was made from 1-based svmlight text, the "
         "indices in that text are printed, too.",
     )
@@ -182,7 +182,7 @@ def _columns_to_name(options: argparse.Namespace) -> Named:
     base = _base(origin.get("zero_based") if isinstance(origin, dict) else None)
     if columns["kind"] == "hashed":
         raise ValueError(
-            f"{options.output} has hashed columns: products share them, so none has a name."
+            f"{options.output} has hashed columns: terms share them, so none has a name."
         )
     if columns["kind"] == "all":
         if options.vocabulary is not None:

@@ -48,7 +48,7 @@ class OpenedStream:
     inputs: list[ArrivingRows]
     head: Head
     basis: dict[str, Any]  # arguments of the basis
-    n_columns: int  # of all products; 0 if they are hashed
+    n_columns: int  # of all terms; 0 if they are hashed
     names: list[str] | None = None  # of features
     table: TableEncoding | None = None
     vocabulary: Vocabulary | None = None

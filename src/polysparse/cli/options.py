@@ -84,9 +84,7 @@ def add_basis(
         type=parse_degree,
         help=f"highest degree, or LOW-HIGH (default: {default_degree})",
     )
-    parser.add_argument(
-        "--interaction-only", action="store_true", help="only products of distinct columns"
-    )
+    parser.add_argument("--interaction-only", action="store_true", help="no powers of features")
     if has_bias:
         parser.add_argument("--no-bias", action="store_true", help="no column of ones")
     else:
@@ -131,13 +129,13 @@ def add_columns(
 
     `are_hashed` is whether they are by default.
     """
-    default = "Every product has a column of its own"
+    default = "Every term has a column of its own"
     if are_hashed:
-        default = "Products are hashed to 2^22 columns"
-    group = parser.add_argument_group("columns", f"{default}, unless one of these is given.")
+        default = "Terms are hashed to 2^22 columns"
+    group = parser.add_argument_group("columns", f"{default}, unless one of these is passed.")
     add = group.add_argument
     if are_hashed:
-        add("--all", action="store_true", help="every product has a column of its own")
+        add("--all", action="store_true", help="every term has a column of its own")
     add("--observed", action="store_true", help=f"only columns that occur in IN{note}")
     add("--min-count", metavar="N", type=parse_count, help="... in at least N rows (default: 1)")
     add("--max-columns", metavar="N", type=parse_count, help="... the N most frequent")
@@ -146,10 +144,10 @@ def add_columns(
         "--hashed",
         metavar="N",
         type=parse_n_columns,
-        help="N columns, like 2^22, to which products are assigned by a hash function",
+        help="N columns, like 2^22, to which terms are assigned by a hash function",
     )
     add("--seed", metavar="S", type=parse_seed, help="... of the hash function (default: 0)")
-    add("--no-alternate-sign", action="store_true", help="... do not negate half of the products")
+    add("--no-alternate-sign", action="store_true", help="... do not negate half of the terms")
 
 
 # ------------------------------------------------------------------------------------ values

@@ -123,7 +123,7 @@ def _print_plan(plan: ExpansionPlan, content: dict[str, Any]) -> None:
     if content["is_upper_bound"]:
         also = "zeros and duplicates in IN"
         if content["columns"] == "hashed":
-            also = "products of a row that share a column, zeros and duplicates in IN"
+            also = "terms of a row that share a column, zeros and duplicates in IN"
         print(f"stored values and bytes are upper bounds: {also} are counted")
     print(f"on disk: about {format_bytes(content['bytes_on_disk'])} as a directory or .npz")
     if content["bytes_available"] is not None:

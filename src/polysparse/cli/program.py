@@ -34,36 +34,36 @@ CODES: dict[type[BaseException], int] = {
 EXAMPLES = """\
 examples:
   polysparse plan clicks.svmlight --degree 3
-      how large it will be
+      print the size of an expansion
   polysparse expand clicks.svmlight clicks.parquet --degree 2 --no-bias
-      from one file to another
+      expand a file into another file
   polysparse expand clicks.svmlight clicks --degree 3 --max-memory 4GiB --resume
-      into a directory; X = polysparse.load("clicks") opens it in Python, memory-mapped
+      expand into a directory; X = polysparse.load("clicks") opens it in Python, memory-mapped
   polysparse expand train.svmlight train --observed --min-count 5
-      only products that occur in 5 rows or more, listed in train.vocabulary
+      only terms that occur in 5 or more rows; train.vocabulary lists them
   polysparse expand test.svmlight test --vocabulary train.vocabulary
-      a test set, in the same columns
+      expand a test set into the same columns
   polysparse expand clicks.svmlight hashed --degree 3 --hashed 2^22
-      any number of products in 4,194,304 columns, with nothing to learn
+      all terms, hashed to 4,194,304 columns, without a pass over the data
   polysparse names train --columns 17,4711
-      which products are in two of its columns
+      print which terms are in two columns
   polysparse top train.svmlight --degree 3 -k 50 --min-count 20 --plot top.svg
-      the 50 products of up to 3 features that matter most beyond the features alone
+      find 50 interactions of up to 3 features, by correlation with what single features leave
   polysparse fit train.svmlight -o model.npz --model logistic -C 0.1 --test test.svmlight
-      a model on all products, without storing them
+      fit a model on all interactions, without storing the expansion
   polysparse fit train.svmlight -o pairs.npz --groups user=1000,item=500 --terms user:item
-      ... on all pairs of a user and an item
+      fit a model on all pairs of a user and an item
   zcat clicks.gz | polysparse learn - -o clicks.npz --classes 0,1
-      learns in one pass, from rows as they come
+      learn in one pass from rows as they arrive
   polysparse predict model.npz new.svmlight -o predictions.csv --proba
-      its predictions, in bounded memory
+      write predictions, in bounded memory
   polysparse terms model.npz -n 10
-      its ten largest terms
+      print the ten largest terms
 """
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal other than that of Ctrl-C asks the program to end."""
+    """Raised on a signal other than SIGINT."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The command `rank`, which prints the output column of a product of input columns."""
+"""The command `rank`, which prints the output column of a term."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "rank",
-        help="find the column of a product of input columns",
-        description="Print in which column of an expansion a product of input columns is.",
+        help="find the column of a term",
+        description="Print in which column of an expansion a term (product of input columns) is.",
     )
     parser.add_argument(
         "tuples", metavar="J,J,...", nargs="+", type=parse_integers, help="input columns, 0-based"
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
         "--vocabulary",
         metavar="FILE",
         type=Path,
-        help="the columns of --observed; - stands for a product that is not among them",
+        help="the columns of --observed; - stands for a term that is not among them",
     )
     add_basis(parser, default_degree="as the longest tuple")
     parser.add_argument("--json", action="store_true", help="print JSON")

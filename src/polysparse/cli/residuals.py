@@ -1,4 +1,4 @@
-"""What `top` scores products against: labels, or the residuals of a model of single features."""
+"""What `top` scores interactions against: labels, or residuals of a model of single features."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def bytes_of_draws(n_rows: int, n_features: int, n_stored: int, n_threads: int) 
 
 
 def residuals_of(X: Any, labels: Labels, n_jobs: int | None) -> tuple[NDArray[Any], str]:
-    """Return what products are scored against, and a sentence about it."""
+    """Return what interactions are scored against, and a sentence about it."""
     for_class = ""
     target: NDArray[Any] = labels.values
     if labels.classes is not None:
@@ -124,7 +124,7 @@ def _make_model(labels: Labels, n_jobs: int | None) -> Any:
 
 
 def test_labels(X: Any, labels: Labels, k: int, **how: Any) -> TopInteractions:
-    """Return the products with the largest statistics, and their p-values."""
+    """Return the interactions with the largest statistics, and their p-values."""
     from polysparse.significance.functions import compute_test
 
     if labels.classes is None:

@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
         description="List the terms with the largest weights in a model of polysparse fit or "
         "learn, and in how many rows of its data they are not zero. Input columns are 0-based: x0, "
         "x1, ... With --by group, list groups and interactions of groups instead, by the variance "
-        "of their contribution to the scores.",
+        "of their contribution to the predictions.",
     )
     add = parser.add_argument
     add("model", metavar="MODEL", type=Path, help="file of polysparse fit or learn")
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         "--by",
         choices=["term", "group"],
         default="term",
-        help="list terms (default), or tuples of groups of a model with --groups or --terms",
+        help="list terms (default), or combinations of groups of a model with --groups or --terms",
     )
     add(
         "--within",
@@ -48,8 +48,8 @@ def add_to(commands: Any) -> None:
     add(
         "--data",
         metavar="IN",
-        help="for hashed columns, which have no names: data in which to look for their products; "
-        "with --by group, the rows to compute it on (default: those of fit)",
+        help="for hashed columns, which have no names: data in which to look for their terms; "
+        "with --by group, the rows to compute the variance on (default: the rows of fit)",
     )
     add("--feature-names", metavar="FILE", type=Path, help="names of input columns, one per line")
     add("--plot", metavar="FILE", type=Path, help="draw them: .png, .svg or .pdf")
@@ -62,7 +62,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print, draw and write the terms of a model, or its tuples of groups."""
+    """Print, draw and write the terms of a model, or its combinations of groups."""
     from polysparse.models.loading import read_model
     from polysparse.models.readable import terms_of
 

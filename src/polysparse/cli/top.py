@@ -1,4 +1,4 @@
-"""The command `top`, which finds the products of features with the largest scores."""
+"""The command `top`, which finds the interactions with the largest scores."""
 
 from __future__ import annotations
 
@@ -64,11 +64,12 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "top",
-        help="find the products of features that are related most to the labels",
-        description="Find the products of features of a file with labels that have the largest "
-        "scores, exactly and without the expansion. By default they are scored against what a "
-        "model of single features leaves unexplained, so that features which only matter by "
-        "themselves do not fill the list. IN and about five times its size have to fit in memory.",
+        help="find the interactions that are most related to the labels",
+        description="Find the interactions (products of features) with the largest scores for the "
+        "labels of a file, exactly and without the expansion. By default, a model of single "
+        "features is fitted first, and interactions are scored against its residuals, so the list "
+        "is not filled by features that only matter alone. About six times the size of IN must fit "
+        "in memory.",
     )
     add = parser.add_argument
     add_input(parser)
@@ -78,14 +79,14 @@ def add_to(commands: Any) -> None:
         metavar="K",
         type=parse_degree,
         default=2,
-        help="search products of 2 to K features, or LOW-HIGH; 1-3 includes single features "
+        help="search interactions of 2 to K features, or LOW-HIGH; 1-3 includes single features "
         "(default: 2)",
     )
     add(
         "--powers",
         dest="interaction_only",
         action="store_false",
-        help="also products of a column with itself",
+        help="include powers, and interactions that contain them",
     )
     add(
         "--model",
@@ -98,36 +99,37 @@ def add_to(commands: Any) -> None:
         "--test",
         metavar="N",
         type=parse_count,
-        help="test whether products are there by chance, against N simulated targets such as 199: "
-        "p-values are adjusted for all products that were searched. Of numbers, counts or two "
+        help="test whether interactions are due to chance, with N simulated targets such as 199: "
+        "p-values are adjusted for all interactions that were searched. For numbers, counts or two "
         "classes; takes up to about N/4 times as long",
     )
-    add("--seed", metavar="S", type=parse_seed, help="... of the simulated targets (default: 0)")
+    add("--seed", metavar="S", type=parse_seed, help="seed of the simulated targets (default: 0)")
     add(
         "--score",
         choices=SCORES,
-        help="what is large, with z the product and r the target: correlation (default); "
-        "normalized, sum(z * r) divided by the norm of z; or dot, sum(z * r), which depends on "
-        "the units of features",
+        help="the score, where z is the column of an interaction and r the target: correlation "
+        "(default); normalized, sum(z * r) divided by the norm of z; or dot, sum(z * r), which "
+        "depends on the units of features",
     )
     add(
         "--min-count",
         metavar="N",
         type=parse_count,
         default=10,
-        help="only products that occur in at least N rows, or in all rows if there are fewer: "
-        "rarer ones have large correlations by chance (default: 10)",
+        help="only interactions that occur in at least N rows, or in all rows if there are fewer: "
+        "rarer interactions have large correlations by chance (default: 10)",
     )
     add(
         "--among",
         metavar="A,B",
         type=parse_names,
-        help="features, by names or numbers from 0, that --hierarchy is about",
+        help="names or 0-based numbers of the features that --hierarchy applies to",
     )
     add(
         "--hierarchy",
         choices=["weak", "strong"],
-        help="only products of which one feature (weak) or all (strong) are --among these",
+        help="only interactions in which at least one feature (weak) or every feature (strong) is "
+        "in --among",
     )
     add("--feature-names", metavar="FILE", type=Path, help="names of input columns, one per line")
     add_groups(parser, has_terms=False)
@@ -148,10 +150,10 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Find products, and print, write or draw them."""
+    """Find interactions, and print, write or draw them."""
     _require_sensible(options)
     with closing(open_input(options, None)) as source:
-        require_labels(source, "score products against")
+        require_labels(source, "score interactions against")
         names = _feature_names(options, source)
         basis = make_basis(options, source.summary.n_features, groups=source.groups)
         _require_room(options, source)
@@ -176,19 +178,19 @@ def _require_sensible(options: argparse.Namespace) -> None:
     if not 1 <= low <= high:
         given = options.degree if isinstance(options.degree, int) else f"{low}-{high}"
         raise Misuse(
-            f"--degree {given} has nothing to score: give K (2 or more), to search products of 2 "
-            "to K features, or LOW-HIGH such as 1-3."
+            f"--degree {given} has nothing to score: pass K (2 or more), to search interactions of "
+            "2 to K features, or LOW-HIGH such as 1-3."
         )
     options.degree = low, high
     if (options.among is None) != (options.hierarchy is None):
-        raise Misuse("--among and --hierarchy only apply together: give both or neither.")
+        raise Misuse("--among and --hierarchy only apply together: pass both or neither.")
     _require_testable(options)
     files = {"--output": options.output, "--plot": options.plot}
     if options.output is not None:
         require_writable_file(options.output, force=options.force, sources=[options.input])
         require_known_ending(options.output)
         if options.json:
-            raise Misuse("--json prints the table, and --output writes it: give one of them.")
+            raise Misuse("--json prints the table, and --output writes it: pass one of them.")
     if options.plot is not None:
         require_picture(options.plot, force=options.force, sources=[options.input])
         if files["--output"] == files["--plot"]:
@@ -207,11 +209,13 @@ def _require_testable(options: argparse.Namespace) -> None:
         ("--model none", options.model == "none"),
     ):
         if is_given:
-            raise Misuse(f"--test has a statistic of its own, for all products: leave out {flag}.")
+            raise Misuse(
+                f"--test has a statistic of its own, for all interactions: leave out {flag}."
+            )
     if options.degree[0] < 2 or options.degree[1] > MOST_DEGREES:
         raise Misuse(
-            f"--test is for products of 2 to {MOST_DEGREES} features: give --degree K, or LOW-HIGH "
-            "from 2."
+            f"--test is for interactions of 2 to {MOST_DEGREES} features: pass --degree K, or "
+            "LOW-HIGH from 2."
         )
 
 
@@ -254,7 +258,7 @@ def _search(
     names: list[str] | None,
     progress: ProgressBar,
 ) -> TopInteractions:
-    """Return the products with the largest scores."""
+    """Return the interactions with the largest scores."""
     how: dict[str, Any] = {
         "degree": options.degree,
         "interaction_only": options.interaction_only,
@@ -289,7 +293,10 @@ def _as_feature(text: str, names: list[str] | None) -> str | int:
 def _show(options: argparse.Namespace, top: TopInteractions, labels: Labels) -> None:
     """Print or write the table, and draw it."""
     if len(top) == 0:
-        print_note(f"no such product occurs in min_count={options.min_count} rows.", options)
+        print_note(
+            f"no interaction occurs in at least {options.min_count} rows: lower --min-count.",
+            options,
+        )
     if options.output is not None:
         write_result(_flat(top), options.output)
     elif options.json:
@@ -301,7 +308,7 @@ def _show(options: argparse.Namespace, top: TopInteractions, labels: Labels) -> 
 
 
 def _flat(top: TopInteractions) -> dict[str, list[Any]]:
-    """Return the table with a column for each feature of a product, in place of tuples."""
+    """Return the table with a column for each feature of an interaction, in place of tuples."""
     table = top._columns()
     members = table.pop("features")
     most = max(map(len, members), default=0)

@@ -23,7 +23,7 @@ def draw_terms(
     value: str = "weight",
     label: str = "weight",
 ) -> Any:
-    """Draw a bar for each term of a table, the heaviest on top, and return the axes.
+    """Draw a bar for each term of a table, the largest on top, and return the axes.
 
     Without axes, a figure is made: by default one that pyplot shows. `positive` is the class that
     positive weights speak for, if there are two. `value` is the column with the lengths of bars.

@@ -444,7 +444,7 @@ def filling_dense_bytes(columns: Columns, n_rows: int, itemsize: int) -> int:
 
 
 class Expansion:
-    """Products with the expansion of x, which is never built. It can be pickled."""
+    """Matrix-vector products with the expansion of x, without building it. Can be pickled."""
 
     def __init__(self, columns: Any, x: CsrRows) -> None:
         self._columns = columns

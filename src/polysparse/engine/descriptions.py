@@ -32,7 +32,7 @@ class Basis(Hashable, Protocol):
 
     @property
     def interaction_only(self) -> bool:
-        """Whether there are only products of distinct input columns."""
+        """Whether interactions use each column at most once, without powers."""
         ...
 
     @property

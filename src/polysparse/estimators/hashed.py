@@ -1,4 +1,4 @@
-"""HashedPolynomialFeatures: products of features, hashed to a fixed number of columns."""
+"""HashedPolynomialFeatures: interactions of features, hashed to a fixed number of columns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HashedPolynomialFeatures(
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        If True, only products of distinct input features are generated.
+        If True, interactions use each feature at most once, and there are no powers.
     include_bias : bool, default=True
         If True, every row includes a one, which is hashed as well.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
@@ -53,7 +53,7 @@ class HashedPolynomialFeatures(
         `groups_from` reads them from a fitted encoder. If members of a group are not contiguous,
         columns are ordered as if the features were sorted by group.
     terms : sequence of (str or tuple of str), optional
-        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        Which groups interact, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     categorical_features : "from_dtype", array-like of bool, int or str, or TableEncoder, optional
@@ -64,9 +64,9 @@ class HashedPolynomialFeatures(
     n_columns : int, default=2**20
         Number of output columns, up to 2**31 - 1. With more columns, fewer are shared.
     alternate_sign : bool, default=True
-        If True, the hash of a product also decides the sign of its values, and every second product
-        is negated. Products that share a column then cancel on average, and inner products of rows
-        are preserved in expectation. If False, non-negative values stay non-negative.
+        If True, the hash also determines a sign, so half of the terms are negated. Terms that share
+        a column then cancel on average, and inner products of rows are preserved in expectation. If
+        False, non-negative values stay non-negative.
     seed : int, default=0
         Selects the hash function, from 0 to 2**64 - 1.
     sparse_output : bool, default=True
@@ -86,13 +86,13 @@ class HashedPolynomialFeatures(
 
     See Also
     --------
-    ObservedPolynomialFeatures : A column of its own for each product that occurs.
+    ObservedPolynomialFeatures : A separate column for each term that occurs.
     PolynomialFeatures : All columns.
 
     Notes
     -----
     The hash function is part of the interface and will not change. All arithmetic is on unsigned
-    64-bit integers, modulo 2**64. The features of a product, with repetitions, are taken in
+    64-bit integers, modulo 2**64. The features of a term, with repetitions, are hashed in
     decreasing order::
 
         def mix(z):                       # the finalizer of splitmix64
@@ -216,14 +216,14 @@ class HashedPolynomialFeatures(
         return HashedColumns(basis, int(self.n_columns), bool(self.alternate_sign), int(self.seed))
 
     def column_of(self, tuples: Any, *, return_sign: bool = False) -> Any:
-        """Return the columns that products of input features are hashed to.
+        """Return the columns that terms are hashed to.
 
         Parameters
         ----------
         tuples : sequence of int or str, sequence of such sequences, or integer array (n, k)
-            One product or several, as tuples of input features in any order. A feature is given by
-            its number, or by its name if `feature_names_in_` is defined. The empty tuple is the
-            bias. In an array, rows of lower degree are padded with -1 at the end.
+            One term or several, as tuples of input features in any order. Features are numbers, or
+            names if `feature_names_in_` is defined. The empty tuple is the bias. In an array, rows
+            of lower degree are padded with -1 at the end.
         return_sign : bool, default=False
             If True, also return the signs by which the values are multiplied.
 
@@ -249,12 +249,12 @@ class HashedPolynomialFeatures(
         return found if return_sign else found[0]
 
     def collisions(self, X: Any) -> Collisions:
-        """Count the products in X that share a column.
+        """Count the terms in X that share a column.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. The features that occur in it must have fewer than 2**63 products.
+            The data. The features that occur in it must have fewer than 2**63 terms.
 
         Returns
         -------
@@ -280,21 +280,21 @@ class HashedPolynomialFeatures(
         return Collisions(len(columns), len(counts), int(counts[counts > 1].sum()))
 
     def candidates(self, X: Any, columns: Any) -> list[Candidate]:
-        """List the products in X that are hashed to given columns.
+        """List the terms in X that are hashed to given columns.
 
-        A coefficient of a model belongs to a column; this tells which products it may be about.
+        Use it to find which terms the coefficient of a column may belong to.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. The features that occur in it must have fewer than 2**63 products.
+            The data. The features that occur in it must have fewer than 2**63 terms.
         columns : int or array-like of int
             Columns of the output.
 
         Returns
         -------
         list of Candidate
-            Sorted by column; within a column, the most frequent product comes first. Each has the
+            Sorted by column; within a column, the most frequent term comes first. Each has the
             attributes `column`, `features` (a tuple of input features), `name`, `sign` and
             `n_rows`, the number of rows of X in which it occurs.
 

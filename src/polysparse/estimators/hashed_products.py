@@ -1,4 +1,4 @@
-"""The products that occur in a matrix, with the hashed columns that they go to."""
+"""The terms that occur in a matrix, with the columns that they are hashed to."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Collisions:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A product that goes to a column. Returned by `HashedPolynomialFeatures.candidates`.
+    """A term that is hashed to a column. Returned by `HashedPolynomialFeatures.candidates`.
 
     Attributes
     ----------
     column : int
         The column.
     features : tuple of int
-        The input features of the product, in increasing order; empty for the bias.
+        The input features of the term, in increasing order; empty for the bias.
     name : str
-        The product as `MonomialBasis.names` writes it.
+        The term as `MonomialBasis.names` writes it.
     sign : int
         1 or -1, by which its values are multiplied.
     n_rows : int
@@ -64,7 +64,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class HashedProducts:
-    """Some distinct products that occur.
+    """Some distinct terms that occur.
 
     Attributes
     ----------
@@ -85,12 +85,12 @@ class HashedProducts:
 def iter_products(
     space: HashedColumns, x: CanonicalCsr, n_jobs: int | None
 ) -> Iterator[HashedProducts]:
-    """Yield all products that occur in x, some at a time, in the order of the basis."""
+    """Yield all terms that occur in x, some at a time, in the order of the basis."""
     basis, counted, features = _countable(space.basis, x)
     if basis.n_columns > MAX_COLUMNS:
         raise ValueError(
-            f"X has {len(features):,} features that occur: they have more products of degree "
-            f"{basis.max_degree} than can be counted. Give fewer rows."
+            f"X has {len(features):,} features that occur: they have more terms of degree "
+            f"{basis.max_degree} than can be counted. Pass fewer rows."
         )
     tally = ColumnTally(basis)
     tally.count(counted, n_jobs)
@@ -156,7 +156,7 @@ def list_candidates(
     n_jobs: int | None,
     sep: str = " ",
 ) -> list[Candidate]:
-    """List the products in x that go to given columns: by column, the most frequent first."""
+    """List the terms in x that are hashed to given columns: by column, the most frequent first."""
     found: list[Candidate] = []
     for each in iter_products(space, x, n_jobs):
         inside = np.flatnonzero(np.isin(each.columns, columns))

@@ -1,4 +1,4 @@
-"""ObservedPolynomialFeatures: only the products of features that occur in the data."""
+"""ObservedPolynomialFeatures: only the interactions that occur in the data."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     """Generate the polynomial and interaction features that occur in the data.
 
     100,000 features have 5 billion pairs, too many columns for a model, but most pairs never occur.
-    `fit` learns which interactions occur in the data, and `transform` numbers only those, in
-    their order, with int32 indices. Like CountVectorizer, `transform` drops what did not occur in
-    `fit`.
+    `fit` learns which interactions occur in the data. `transform` has columns only for these, in
+    the order of the full expansion, with int32 indices. Like CountVectorizer, `transform` drops
+    interactions that did not occur in `fit`.
 
     `fit` does not compute the expansion. It takes about 24 bytes per distinct column.
 
@@ -47,7 +47,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        If True, only products of distinct input features are generated.
+        If True, interactions use each feature at most once, and there are no powers.
     include_bias : bool, default=True
         If True, a column of ones is included.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
@@ -57,7 +57,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         `groups_from` reads them from a fitted encoder. If members of a group are not contiguous,
         columns are ordered as if the features were sorted by group.
     terms : sequence of (str or tuple of str), optional
-        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        Which groups interact, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
         interaction. Without `groups`, labels are the names of the features, or "x0", "x1", ...
@@ -69,15 +69,13 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     min_count : int, default=1
         Keep only columns that are stored in at least this many rows.
     max_columns : int, optional
-        Keep at most this many columns: the most frequent ones. Among equally frequent ones, the
-        first are kept.
+        Keep at most this many columns: the most frequent, and the first of equally frequent ones.
     remember_rejected : bool, default=True
-        If False, `fit` is all that is learned: `partial_fit` and `merge` raise ValueError
-        afterwards if columns were, or may have been, not kept. `fit` then needs not count what
-        cannot be kept: with a `min_count` above 1, a product that occurs in fewer rows is not
-        multiplied further, since no multiple of it occurs in more. That makes degrees of 4 and 5
-        practical, in memory for the columns that are kept and 28 bytes or more per stored value of
-        X. The result of `fit` is the same.
+        If False, only `fit` can learn: `partial_fit` and `merge` then raise ValueError if a column
+        was, or may have been, dropped. This saves time and memory. With a `min_count` above 1,
+        terms that occur in fewer rows are not extended to higher degrees, because no extension
+        occurs in more rows. That makes degrees 4 and 5 practical, with memory for the kept columns
+        and at least 28 bytes per stored value of X. The result of `fit` is the same.
     sparse_output : bool, default=True
         If True, the output is a CSR matrix. If False, it is a dense array, as `set_output` with
         "pandas" or "polars" needs it; MemoryError is raised if it would not fit.
@@ -191,7 +189,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         self._learn(X, min_samples=1, is_final=not self.remember_rejected)
         if self.n_output_features_ == 0:
             del self._observed
-            way_out = "lower min_count" if self.min_count > 1 else "X has no such product"
+            way_out = "lower min_count" if self.min_count > 1 else "X has no such term"
             raise ValueError(f"No column occurs in min_count={self.min_count} rows: {way_out}.")
         return self if self.remember_rejected else self.forget_rejected()
 
@@ -382,7 +380,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         return self._observed.choose(self.n_jobs)[0]
 
     def inverse(self, columns: Any = None) -> Any:
-        """Return the input features whose products are in the given output columns.
+        """Return the input features of the terms in the given output columns.
 
         Parameters
         ----------
@@ -393,7 +391,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         -------
         tuple of int, or ndarray of int64 of shape (n, `basis_.highest`)
             A tuple for a single column. Otherwise a row per column, padded with -1 at the end if
-            the product has fewer features.
+            the term has fewer features.
 
         Examples
         --------

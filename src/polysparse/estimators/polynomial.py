@@ -49,7 +49,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        If True, only products of distinct input features are generated.
+        If True, interactions use each feature at most once, and there are no powers.
     include_bias : bool, default=True
         If True, a column of ones is prepended.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
@@ -59,7 +59,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         `groups_from` reads them from a fitted encoder. If members of a group are not contiguous,
         columns are ordered as if the features were sorted by group.
     terms : sequence of (str or tuple of str), optional
-        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        Which groups interact, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed: ("user", "item") as `terms` is two main effects, [("user", "item")] is one
         interaction. Without `groups`, labels are the names of the features, or "x0", "x1", ...
@@ -110,7 +110,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
 
     _ways_out = (
         "ObservedPolynomialFeatures keeps only the columns that occur, at most max_columns of them",
-        "HashedPolynomialFeatures has n_columns columns, whatever the number of products",
+        "HashedPolynomialFeatures has n_columns columns, whatever the number of terms",
         "polysparse.iter_expand yields it in blocks of rows within a limit that you set",
     )
 

@@ -21,7 +21,7 @@ from polysparse.search.result import TopInteractions
 
 
 class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignore[misc]
-    """Generate the k interactions that are related most to y.
+    """Generate the k interactions that are most related to y.
 
     They are found by `top_interactions`: exactly, and without the full expansion. In a pipeline
     they are selected from the training rows alone, so cross-validation of the pipeline is fair.
@@ -39,8 +39,8 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     interaction_only : bool, default=True
         If False, powers of features are included.
     min_count : int, default=10
-        Only interactions that occur in at least so many rows of `fit`, or in all rows if there are
-        fewer: rarer ones have large scores by chance.
+        Only interactions that occur in at least this many rows of `fit`, or in all rows if there
+        are fewer: rarer interactions have large scores by chance.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
         Groups of features of which an interaction uses at most one, as in `MonomialBasis`.
     categorical_features : "from_dtype", array-like of bool, int or str, or TableEncoder, optional
@@ -131,7 +131,7 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SelectedPolynomialFeatures:
-        """Find the interactions that are related most to y.
+        """Find the interactions that are most related to y.
 
         Parameters
         ----------

@@ -99,7 +99,7 @@ def expand(
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the monomials. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        If True, only products of distinct features are computed.
+        If True, interactions use each feature at most once, and there are no powers.
     include_bias : bool, default=True
         If True, a column of ones is prepended.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
@@ -108,7 +108,7 @@ def expand(
         group), a mapping of labels to the sizes of contiguous groups, or a list of sizes; see
         MonomialBasis.
     terms : sequence of (str or tuple of str), optional
-        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        Which groups interact, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Without `groups`, labels are the names
         of the columns of a DataFrame, or "x0", "x1", ...
     columns : {"all", "observed", "hashed"}, array-like of int, or a transformer, optional

@@ -57,7 +57,7 @@ def _read(container: Container, dtype: np.dtype[Any] | None) -> DeviceCsr:
 
 
 class DeviceOperator(LinearOperator):  # type: ignore[misc]
-    """The polynomial features of a matrix on a GPU as a linear operator, which is never built.
+    """The expanded matrix on a GPU as a linear operator, without building it.
 
     Its methods are those of PolynomialOperator. Vectors and results are arrays of CuPy; built rows
     are of the kind of X. Solvers of CuPy that take a LinearOperator run on it. Results have the
@@ -98,7 +98,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
 
     def _multiply(self, apply: Callable[[Array], Array], v: Array) -> Array:
         """Return a product with several vectors of any dtype; complex ones part by part."""
-        what = f"A product of {self.shape[0]:,} rows and {self.shape[1]:,} columns"
+        what = f"A matrix-vector product of {self.shape[0]:,} rows and {self.shape[1]:,} columns"
         way_out = "Give fewer vectors, or fewer rows of X, at a time."
         with self._x.data.device, explaining_memory_errors(what, way_out):
             own = cupy.asarray(v)  # a copy of what is on another device

@@ -257,7 +257,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             How often a row counts: independent Poisson numbers of mean 1, or how often it is drawn
             if as many rows as there are are drawn with replacement.
         n_terms : int or None, default=1000
-            How many of the heaviest terms of the model are kept, in float32; None for all whose
+            How many of the largest terms of the model are kept, in float32; None for all whose
             coefficient is not 0.
         tol : float, default=1e-2
             A replicate ends when its objective is above its minimum by less than about this

@@ -50,7 +50,7 @@ class Bootstrap:
     Attributes
     ----------
     coefficients : ndarray of float32 of shape (n, n_terms)
-        A row for each replicate, a column for each term that was kept, the heaviest first.
+        A row for each replicate, a column for each term that was kept, the largest first.
     weights : ndarray of float64 of shape (n_terms,)
         The coefficients of the fitted model.
     intercepts : ndarray of float64 of shape (n, n_rows)
@@ -78,7 +78,7 @@ class Bootstrap:
         return f"Bootstrap({len(self)} replicates of {len(self.columns):,} terms)"
 
     def _repr_html_(self) -> str:
-        """Return the heaviest terms for a notebook."""
+        """Return the largest terms for a notebook."""
         table = self._table_of(slice(SHOWN), 0.9, " ")
         return f"<div>{escape(repr(self))}{TermTable(table)._repr_html_()}</div>"
 
@@ -122,8 +122,8 @@ class Bootstrap:
         Returns
         -------
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
-            A row for each term, heaviest first, with the columns `class` or `target` if there are
-            several, `name`, `weight`, `low`, `high` and `same_sign`, the share of replicates in
+            A row for each term, the largest first, with the columns `class` or `target` if there
+            are several, `name`, `weight`, `low`, `high` and `same_sign`, the share of replicates in
             which the weight has the same sign.
         """
         return as_table(self._table_of(slice(None), level, sep))
@@ -145,7 +145,7 @@ class Bootstrap:
         missing = sum(key not in places for key in wanted)
         if missing:
             raise ValueError(
-                f"bootstrap has the {len(self.columns):,} heaviest terms of the model, but "
+                f"bootstrap has the {len(self.columns):,} largest terms of the model, but "
                 f"{missing:,} of these {len(wanted):,} terms are not among them. Call "
                 "model.bootstrap with a larger n_terms."
             )
@@ -222,7 +222,7 @@ def bootstrap(
     require_memory(
         4 * n * len(places),
         f"{n:,} replicates of {len(places):,} coefficients",
-        "Lower n_terms, which is how many of the heaviest terms are kept.",
+        "Lower n_terms, the number of terms that are kept.",
     )
     require_memory_for(model.column_space_, 1, N_VECTORS)
     entropy = check_random_state(random_state).randint(0, 2**31, size=4)

@@ -81,7 +81,7 @@ def _observe(
     if len(ranks) == 0:
         raise ValueError(
             f"No column occurs in min_count={transformer.min_count} rows: lower min_count, unless "
-            "X has no such product."
+            "X has no such term."
         )
     return ChosenColumns(basis, ranks)
 
@@ -125,7 +125,7 @@ _WAYS_OUT = {
         'max_columns, or "hashed"; or lower the degree, or set interaction_only=True.'
     ),
     "all": (
-        'Use columns="observed" to keep only the products that occur in X, or columns="hashed" for '
+        'Use columns="observed" to keep only the terms that occur in X, or columns="hashed" for '
         "a fixed number of columns; or lower the degree, or set interaction_only=True."
     ),
 }

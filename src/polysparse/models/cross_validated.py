@@ -54,8 +54,8 @@ class CrossValidatedAmounts(CrossValidated):
             Non-negative weights of the rows, in fits and scores. A function given as `scoring` gets
             those of held-out rows if it has a parameter `sample_weight`.
         offset : float or array-like of shape (n_samples,), optional
-            What is added to the scores of rows, in fits and where held-out rows are predicted. With
-            a log link, pass the logarithm of the exposure of each row.
+            Added to the linear predictor of each row, in fits and when held-out rows are predicted.
+            With a log link, pass the logarithm of the exposure of each row.
         cv_groups : array-like of shape (n_samples,), optional
             Groups of rows for a splitter such as GroupKFold, which it calls `groups`.
 
@@ -533,7 +533,7 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
 
 @documented
 class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
-    """Linear regression with an L1 penalty on features that are never built; it is chosen.
+    """Lasso on polynomial features, with a cross-validated penalty.
 
     `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
     all rows, bit for bit as PolynomialLasso with this penalty. X is read once. The fits to a
@@ -592,7 +592,7 @@ class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
 
 @documented
 class PolynomialElasticNetCV(CrossValidatedLasso, PolynomialElasticNet):
-    """Linear regression with L1 and L2 penalties on features never built; they are chosen.
+    """Elastic net on polynomial features, with a cross-validated penalty.
 
     `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
     all rows, bit for bit as PolynomialElasticNet with this penalty. X is read once. The fits to a

@@ -19,7 +19,7 @@ _SCORES = 2**21  # that `gram` has in memory
 
 
 class Design:
-    """Products with an expansion that is never built."""
+    """Matrix-vector products with an expansion, without building it."""
 
     def __init__(self, columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> None:
         self.columns = columns

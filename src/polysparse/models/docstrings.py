@@ -14,7 +14,7 @@ SHARED = {
     degree : int or tuple (min_degree, max_degree), default=2
         Degrees of the features. If a single int is given, it is the maximum degree.
     interaction_only : bool, default=False
-        If True, only products of distinct input features are used.
+        If True, interactions use each feature at most once, and there are no powers.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
         Groups of features, such as the levels of a categorical variable: each interaction uses at
         most one feature per group. A label for each feature (None for a feature that is not in a
@@ -22,7 +22,7 @@ SHARED = {
         `groups_from` reads them from a fitted encoder. If members of a group are not contiguous,
         columns are ordered as if the features were sorted by group.
     terms : sequence of (str or tuple of str), optional
-        Which groups are multiplied, instead of all up to a degree: formulas such as "user:item",
+        Which groups interact, instead of all up to a degree: formulas such as "user:item",
         "user*hour" or "(a + b + c)**2", or tuples of labels. Main effects are included only if
         listed. Without `groups`, labels are the names of the features, or "x0", "x1", ...
     categorical_features : "from_dtype", array-like of bool, int or str, TableEncoder or None, \
@@ -32,21 +32,22 @@ default="from_dtype"
         become features, as TableEncoder encodes them; pass one for other settings. Each column of
         the table is then a group. None: X consists of numbers.
     columns : {"all", "observed", "hashed"}, array-like of int or transformer, default="all"
-        Which features there are. "all": all products. "observed": those that occur in X, as
-        ObservedPolynomialFeatures finds them. "hashed": 2**20 columns that products are hashed to,
-        as by HashedPolynomialFeatures. An array: column numbers of the expansion without bias,
-        increasing. A polysparse transformer uses its own degree and interaction_only; a different
-        value given to the model raises ValueError (the defaults never do). If it is not fitted, a
-        clone of it is fitted to X; it is never changed itself. Its bias column is dropped.
+        Which terms have a coefficient. "all": all terms up to `degree`. "observed": the terms that
+        occur in X, as in ObservedPolynomialFeatures. "hashed": terms are hashed to 2**20 columns,
+        as in HashedPolynomialFeatures. An array: increasing column numbers of the expansion without
+        bias. A polysparse transformer: its columns, with its own degree and interaction_only; a
+        different value passed to the model raises ValueError (the defaults never do). If the
+        transformer is not fitted, a clone of it is fitted to X; the transformer itself is never
+        changed. Its bias column is dropped.
     feature_names : sequence of str, optional
-        Names of the input features, for `top_terms` and whatever else shows terms; for X without
-        names, such as a sparse matrix. By default those of X. Prediction does not use them, and
-        `set_params` may set them after `fit`. They are saved with the model.
+        Names of the input features, for `top_terms` and other methods that show terms. Pass them if
+        X has no names, as a sparse matrix; by default, the names of X are used. Prediction does not
+        use them, and `set_params` may set them after `fit`. They are saved with the model.
 """,
     "penalty_factors": """\
     penalty_factors : dict, optional
-        What the penalty of coefficients is multiplied by, 1 by default: by degree, such as
-        ``{1: 0.0, 2: 1.0}``, which leaves main effects free, or by the labels of groups, such as
+        Factors of the penalty, 1 by default. Keys are degrees, such as ``{1: 0.0, 2: 1.0}``, which
+        does not penalize main effects, or labels of groups, such as
         ``{"age": 0.0, "age:hours": 2.0}``, as `importance` names them. A label overrides a degree.
         Not for hashed columns.
 """,
@@ -67,21 +68,21 @@ default="from_dtype"
 """,
     "relative_alphas": """\
     alphas : int or array-like of float, default=10
-        Strengths of the penalty to choose from. If an int is given, that many from the least one
-        with which all coefficients are 0 down to a thousandth of it, evenly spaced on a logarithmic
-        scale.
+        Strengths of the penalty to choose from. If an int is given, that many from the smallest
+        penalty with which all coefficients are 0 down to a thousandth of it, evenly spaced on a
+        logarithmic scale.
 """,
     "cv": """\
     cv : int, splitter or iterable of (train, test), default=None
-        How rows are split, as in GridSearchCV: None and an int are folds, 5 by default, with the
-        shares of the classes in each if there are classes.
+        How rows are split, as in GridSearchCV. An int is the number of folds, None means 5. For
+        classifiers, folds are stratified.
     scoring : str or callable, optional
         The name of a scorer of scikit-learn, or a function scorer(model, X, y), whose X are the
-        held-out rows in CSR format (encoded, if X is a table). By default what the method `score`
-        of the model returns: the accuracy, or the explained share of variance or deviance.
+        held-out rows in CSR format (encoded, if X is a table). By default, the method `score` of
+        the model: the accuracy, or the explained share of variance or deviance.
     selection : {"best", "one_standard_error"}, default="best"
-        Which penalty is chosen: the one with the highest mean score (of several the strongest), or
-        the strongest whose mean score is within one standard error of that.
+        Which penalty is chosen: the penalty with the highest mean score (in case of ties, the
+        strongest), or the strongest penalty whose mean score is within one standard error of it.
     refit : bool, default=True
         If False, no model is fitted to all rows: only the scores and the choice are set.
 """,
@@ -91,16 +92,17 @@ default="from_dtype"
 """,
     "positive_factors": """\
     penalty_factors : dict, optional
-        What the penalty of coefficients is multiplied by, 1 by default: by degree, such as
-        ``{1: 0.1, 2: 1.0}``, or by the labels of groups, such as ``{"age:hours": 2.0}``, as
+        Factors of the penalty, 1 by default. Keys are degrees, such as ``{1: 0.1, 2: 1.0}``, or
+        labels of groups, such as ``{"age:hours": 2.0}``, as
         `importance` names them. A label overrides a degree. Factors must be above 0 if there is an
         L1 penalty. Not for hashed columns.
 """,
     "tol": """\
     tol : float, default=1e-6
-        The fit ends when the objective is within `tol` times its value of its minimum. It does not
-        depend on the scales of X, the penalty or the weights. If rounding errors prevent that, or
-        `max_iter`, a ConvergenceWarning says so. 0 means as close as rounding allows.
+        Relative gap: the fit ends when the objective exceeds its minimum by at most `tol` times
+        its value, regardless of the scales of X, the penalty and the weights. You get a
+        ConvergenceWarning if rounding errors or `max_iter` prevent this. 0 means as close as
+        rounding allows.
 """,
     "warm_start": """\
     warm_start : bool, default=False
@@ -118,11 +120,12 @@ default="from_dtype"
     column_space_ : AllColumns, ChosenColumns or HashedColumns
         The columns that coefficients belong to, without the bias.
     column_counts_ : ndarray of int64 of shape (n_columns,), or None
-        In how many rows of X each column occurs; None if columns are hashed.
+        Number of rows of X in which each column occurs; None if columns are hashed.
     objective_ : float
-        What was minimized, at the solution.
+        The minimized objective at the solution.
     gap_ : float
-        Upper bound of how far `objective_` is above its minimum, by the gradient at the solution.
+        Upper bound of the difference between `objective_` and its minimum, computed from the
+        gradient at the solution.
 """,
     "fitted_features": """\
     n_features_in_ : int

@@ -29,7 +29,7 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
 
     The weighted mean of ``(y - prediction)**2 / 2`` plus `alpha` times the sum of
     ``l1_ratio * abs(w) + (1 - l1_ratio) * w**2 / 2`` over all coefficients w is minimized, in
-    float64, whatever the dtype of X is. The intercept is not regularized; it replaces the bias
+    float64 for any dtype of X. The intercept is not regularized; it replaces the bias
     column.
 
     Parameters
@@ -37,7 +37,7 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
     alpha : float, default=1.0
         Strength of the penalty, above 0.
     l1_ratio : float, default=0.5
-        The share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
+        Share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
     {features}
     {positive_factors}
     fit_intercept : bool, default=True
@@ -61,7 +61,7 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
 
     See Also
     --------
-    PolynomialLasso : The same with the L1 penalty alone.
+    PolynomialLasso : The same with only the L1 penalty.
     PolynomialLogisticRegression : The same for classes, with `l1_ratio`.
 
     Examples

@@ -1,4 +1,4 @@
-"""Regression of counts and amounts: Poisson, Gamma, Tweedie; on features that are never built."""
+"""Regression of counts and amounts: Poisson, Gamma and Tweedie."""
 
 from __future__ import annotations
 
@@ -227,8 +227,8 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
-        ConvergenceWarning says so.
+        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, you
+        get a ConvergenceWarning.
     {features}
     {penalty_factors}
     fit_intercept : bool, default=True
@@ -288,8 +288,8 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
-        ConvergenceWarning says so.
+        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, you
+        get a ConvergenceWarning.
     {features}
     {penalty_factors}
     fit_intercept : bool, default=True
@@ -350,8 +350,8 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         scikit-learn accepts, are refused: their objective is not convex, so that a fit could not
         tell whether it found the minimum.
     alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
-        ConvergenceWarning says so.
+        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, you
+        get a ConvergenceWarning.
     link : {"auto", "identity", "log"}, default="auto"
         How a score becomes a mean: exp(score) if it is "log". "auto" is "identity" if `power` is 0,
         and otherwise "log"; no other combinations have a convex objective.

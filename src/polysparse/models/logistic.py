@@ -1,4 +1,4 @@
-"""PolynomialLogisticRegression: logistic regression on features that are never built."""
+"""PolynomialLogisticRegression: logistic regression on interactions, without building them."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     seven vectors of coefficients.
 
     `C` times the weighted sum of the log losses, plus half the sum of squared coefficients, is
-    minimized, by Newton's method with preconditioned conjugate gradients in float64, whatever the
-    dtype of X is. The intercept is not regularized; it replaces the bias column. With two
-    classes there is one vector of coefficients, for the second class; with more, one for each class
-    (multinomial loss).
+    minimized in float64, by quasi-Newton steps and Newton's method. The intercept is not
+    regularized; it replaces the bias column. With two classes, there is one vector of coefficients,
+    for the second class; with more, one vector for each class (multinomial loss).
 
     With `l1_ratio` above 0, the penalty is the sum of
     ``l1_ratio * abs(w) + (1 - l1_ratio) * w**2 / 2`` over all coefficients w, as in scikit-learn.
-    Then most coefficients are exactly 0, and only columns that may have another one are built.
+    Then most coefficients are exactly 0, and only columns whose coefficients may differ from 0 are
+    built.
 
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
-        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
-        says so.
+        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: the losses
+        are then minimized as with C=1, and you get a ConvergenceWarning if the optimum is not
+        finite.
     l1_ratio : float, default=0.0
-        The share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
+        Share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
     penalty : {"l1", "l2", "elasticnet"}, optional
-        Another way to say it: "l1" is ``l1_ratio=1``, "l2" is ``l1_ratio=0``, and "elasticnet" is
-        any `l1_ratio`, which is also the default.
+        An alternative to `l1_ratio`: "l1" is ``l1_ratio=1``, "l2" is ``l1_ratio=0``, and
+        "elasticnet" is any `l1_ratio`, which is also the default.
     {features}
     {penalty_factors}
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     class_weight : dict or "balanced", optional
-        Weights of the classes, by which those of their rows are multiplied. "balanced": inverse to
-        the sums of weights of their rows.
+        Weights of the classes, which multiply the weights of their rows. "balanced": inversely
+        proportional to the sums of weights of their rows.
     {tol}
     max_iter : int, default=100
         Maximum number of iterations, each of which takes several passes over the data.
@@ -81,7 +81,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     See Also
     --------
     PolynomialRidge : The same for numbers.
-    PolynomialOperator : The products that the fit is made of.
+    PolynomialOperator : The matrix-vector products that fits consist of.
 
     Examples
     --------

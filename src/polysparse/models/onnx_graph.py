@@ -38,8 +38,8 @@ def write_onnx(
         raise ValueError(f"dtype must be float32 or float64; got {dtype}.")
     if terms.columns.kind == "hashed":
         raise ValueError(
-            "Hashed columns cannot be written as ONNX: any product may go to them, and a graph has "
-            "to list its products. Fit with columns='observed'."
+            "Hashed columns cannot be exported to ONNX: a graph must list its terms, and any term "
+            "may be hashed to a column. Fit with columns='observed'."
         )
     onnx = _require_onnx()
     used = np.flatnonzero(np.any(terms.weights != 0, axis=0))

@@ -38,17 +38,17 @@ class ReadableMixin:
         bootstrap: Any = None,
         level: float = 0.9,
     ) -> Any:
-        """Return the terms with the heaviest coefficients.
+        """Return the terms with the largest coefficients by absolute value.
 
-        Names are made for these terms alone, however many columns there are.
+        Only the names of these terms are computed, however many columns there are.
 
         Parameters
         ----------
         n : int, default=20
             Number of terms. There are fewer if fewer have a coefficient other than zero.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            Data in which to look for the products that may be hashed to a column. Only for hashed
-            columns, which have no names: without X they are called by their number.
+            Only for hashed columns, which have no names: data in which to look for the terms that
+            are hashed to a column. Without X, columns are listed by number.
         within : str or tuple of str, optional
             Only the terms of these groups: their labels, or labels joined by colons as
             `importance` names them, such as "age:hours".
@@ -64,21 +64,21 @@ class ReadableMixin:
         Returns
         -------
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
-            A row for each term, heaviest first. Its columns:
+            A row for each term, the largest first. Its columns:
 
-            - `class` (or `target`), only if there are coefficients for several;
-            - `name`, the product of features;
+            - `class` (or `target`), only if there are several;
+            - `name`, of the term;
             - `weight`, its coefficient;
-            - `rows`, in how many rows of the training data it is not zero;
-            - `features`, the features of the product as a tuple; not for hashed columns, unless X
-              is given;
+            - `rows`, the number of rows of the training data in which it is not zero;
+            - `features`, the features of the term as a tuple; not for hashed columns, unless X is
+              given;
             - `low`, `high` and `same_sign`, only with `bootstrap`: the interval of the coefficient,
-              and in which share of the replicates it has this sign.
+              and the share of the replicates in which it has this sign.
 
-            If columns are hashed and X is given, `name` lists the products in X that share the
-            column, the most frequent first. `weight` and `rows` are those of the first one, with
-            its sign; `rows` counts rows of X, and a minus before another product means that its
-            weight has the other sign.
+            If columns are hashed and X is given, `name` lists the terms in X that share the column,
+            the most frequent first. `weight` and `rows` belong to the first of these terms; `rows`
+            counts rows of X, and a minus before another term means that its weight has the other
+            sign.
 
         Examples
         --------
@@ -102,14 +102,14 @@ class ReadableMixin:
         level: float = 0.9,
         ax: Any = None,
     ) -> Any:
-        """Draw the terms with the heaviest coefficients as horizontal bars.
+        """Draw the terms with the largest coefficients as horizontal bars.
 
         Parameters
         ----------
         n : int, default=20
             Number of terms.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            Data in which to look for the products of hashed columns, as in `top_terms`.
+            Data in which to look for the terms of hashed columns, as in `top_terms`.
         feature_names : sequence of str, optional
             Names of the input features; by default those that the model knows.
         bootstrap, level : optional
@@ -197,7 +197,9 @@ class ReadableMixin:
     def contributions(
         self, X: Any, n: int = 10, *, feature_names: Any = None, sep: str = " "
     ) -> Any:
-        """Return the terms that contribute most to the scores of single rows.
+        """Return the terms that contribute most to the predictions of single rows.
+
+        A prediction is the sum of these contributions and the intercept, before the link function.
 
         Parameters
         ----------
@@ -215,8 +217,8 @@ class ReadableMixin:
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
             The terms of each row, those with the largest contribution first. Its columns: `row`,
             the number of the row; `class` (or `target`), only if there are several; `name`;
-            `contribution`, which is `value` times `weight`; `value`, the product of the row's
-            features; `weight`, the coefficient; and `features`, as in `top_terms`.
+            `contribution`, which is `value` times `weight`; `value`, the value of the term in the
+            row; `weight`, the coefficient; and `features`, as in `top_terms`.
 
         Examples
         --------
@@ -253,7 +255,7 @@ class ReadableMixin:
         return importance_table(tuples, variances, terms.features)
 
     def to_text(self, path: str | os.PathLike[str], *, feature_names: Any = None) -> None:
-        """Write every coefficient that is not zero as a line of text, the heaviest first.
+        """Write every coefficient that is not zero as a line of text, the largest first.
 
         A line is the name, a tab, and the weight with all its digits. The first line is the
         intercept, named 1. With several classes or targets there is an intercept for each, and

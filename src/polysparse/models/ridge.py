@@ -1,4 +1,4 @@
-"""PolynomialRidge: ridge regression on polynomial features that are never built."""
+"""PolynomialRidge: ridge regression on polynomial features, without building them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     coefficients, and up to 256 MB for the solver.
 
     The sum of ``sample_weight * (y - prediction) ** 2`` plus `alpha` times the sum of squared
-    coefficients is minimized in float64, whatever the dtype of X is: in a Krylov space whose
-    vectors are kept, and by preconditioned conjugate gradients if it has no room. The intercept is
-    not regularized; it replaces the bias column.
+    coefficients is minimized in float64: in a Krylov space whose vectors are kept, or by
+    preconditioned conjugate gradients if they do not fit. The intercept is not regularized; it
+    replaces the bias column.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     See Also
     --------
     PolynomialLogisticRegression : The same for classes.
-    PolynomialOperator : The products that the fit is made of.
+    PolynomialOperator : The matrix-vector products that fits consist of.
 
     Examples
     --------

@@ -80,7 +80,7 @@ def require_finite(sums: NDArray[np.float64], n_jobs: int | None) -> None:
     flat = sums.reshape(-1)
     if not np.isfinite(dot(flat, flat, n_jobs)):
         raise ValueError(
-            "Products of features are so large that sums of their squares are not finite: scale "
+            "Interactions are so large that sums of their squares are not finite: scale "
             "the features, for example with sklearn.preprocessing.MaxAbsScaler, or lower the "
             "degree."
         )

@@ -1,4 +1,4 @@
-"""Linear support vector machines on features that are never built, with squared losses."""
+"""Linear support vector machines with squared losses."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class PolynomialLinearSVC(PolynomialClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
-        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
-        says so.
+        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: the losses
+        are then minimized as with C=1, and you get a ConvergenceWarning if the optimum is not
+        finite.
     {features}
     {penalty_factors}
     fit_intercept : bool, default=True
@@ -57,9 +57,10 @@ class PolynomialLinearSVC(PolynomialClassifier):
     intercept_scaling : float, default=1.0
         The intercept is penalized less if it is larger; `numpy.inf` means not at all.
     class_weight : dict or "balanced", optional
-        Weights of the classes, by which those of their rows are multiplied. "balanced": inverse to
-        the sums of weights of their rows. With more than two classes, as in LinearSVC, the weight
-        of a class is used for its own score, and 1 for those of the other classes.
+        Weights of the classes, which multiply the weights of their rows. "balanced": inversely
+        proportional to the sums of weights of their rows. With more than two classes, as in
+        LinearSVC, the weight of a class is used for its own score, and 1 for those of the other
+        classes.
     {tol}
     max_iter : int, default=100
         Maximum number of iterations, each of which takes several passes over the data.
@@ -173,9 +174,9 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
-        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
-        says so.
+        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: the losses
+        are then minimized as with C=1, and you get a ConvergenceWarning if the optimum is not
+        finite.
     epsilon : float, default=0.0
         Errors up to this size have no loss.
     {features}

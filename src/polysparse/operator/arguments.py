@@ -10,7 +10,7 @@ from polysparse.matrix.canonical import VALUE_DTYPES
 
 WAYS_OUT = (
     "rows(slice(start, stop)) builds some of the rows",
-    "products with the operator need no built matrix",
+    "matrix-vector products with the operator do not need the matrix",
 )
 WAY_OUT_OF_DENSE = f"tocsr() leaves out zeros; {'; '.join(WAYS_OUT)}."
 WAY_OUT_OF_VECTORS = (

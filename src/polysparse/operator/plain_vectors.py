@@ -13,11 +13,11 @@ class PlainVectorOperator(LinearOperator):  # type: ignore[misc]
     """A LinearOperator that multiplies plain vectors at once.
 
     Those are contiguous arrays of one dimension, of the dtype of the operator. Anything else is
-    left to SciPy, whose type checks cost more than a small product.
+    left to SciPy, whose type checks take longer than a small matrix-vector product.
     """
 
     def matvec(self, x: Any) -> Any:
-        """Return the product with a vector.
+        """Return the matrix-vector product with a vector.
 
         Parameters
         ----------
@@ -27,12 +27,12 @@ class PlainVectorOperator(LinearOperator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, 1)
-            The product.
+            The matrix-vector product.
         """
         return self._matvec(x) if self._is_plain(x, self.shape[1]) else super().matvec(x)
 
     def rmatvec(self, x: Any) -> Any:
-        """Return the product of the transpose with a vector.
+        """Return the matrix-vector product of the transpose with a vector.
 
         Parameters
         ----------
@@ -42,12 +42,12 @@ class PlainVectorOperator(LinearOperator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_columns,) or (n_columns, 1)
-            The product.
+            The matrix-vector product.
         """
         return self._rmatvec(x) if self._is_plain(x, self.shape[0]) else super().rmatvec(x)
 
     def dot(self, x: Any) -> Any:
-        """Return the product with a vector, with several, with a number or with an operator.
+        """Multiply with one or several vectors, a number or an operator.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class PlainVectorOperator(LinearOperator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, k), or LinearOperator
-            The product.
+            The matrix-vector product, or the scaled or composed operator.
         """
         return self._matvec(x) if self._is_plain(x, self.shape[1]) else super().dot(x)
 

@@ -45,26 +45,26 @@ from polysparse.operator.products import Products
 
 
 class PolynomialOperator(PlainVectorOperator):
-    """The polynomial features of a matrix as a linear operator, which is never built.
+    """The expanded matrix as a SciPy LinearOperator, without building it.
 
-    Matrix-vector products with the expanded matrix and with its transpose are computed from X: only
-    X and the vectors are in memory. Use it with SciPy's solvers for a LinearOperator (``lsqr``,
-    ``lsmr``, ``svds``, ``cg``).
+    Matrix-vector products with the expanded matrix and with its transpose are computed from X, so
+    only X and the vectors are in memory. Use it with SciPy's solvers (``lsqr``, ``lsmr``, ``svds``,
+    ``cg``).
 
     Parameters
     ----------
     X : sparse matrix or array, or array-like, of shape (n_rows, n_features)
-        The matrix to expand, of any kind that `expand` takes. It must not be changed as long as the
-        operator is used: the values and indices of a CSR matrix are read where they are. If they
-        change, results are wrong, but no memory outside of the arrays is read or written. For a CSR
-        matrix on a GPU, the operator is a LinearOperator of CuPy, with the same methods.
+        The matrix to expand, of any kind that `expand` accepts. Do not change it while you use the
+        operator, because the values and indices of a CSR matrix are not copied. If they change,
+        results are wrong, but no memory outside of the arrays is read or written. For a CSR matrix
+        on a GPU, the operator is a LinearOperator of CuPy, with the same methods.
     degree, interaction_only, include_bias, groups, terms, columns
-        As in `expand`: the operator has the columns of what that returns, in the same order. An
-        array, an ObservedPolynomialFeatures or a HashedPolynomialFeatures given as `columns` keeps
-        the vectors short.
+        As in `expand`. The operator has the columns of the matrix that `expand` returns, in the
+        same order. To keep the vectors short, pass an array, an ObservedPolynomialFeatures or a
+        HashedPolynomialFeatures as `columns`.
     dtype : {float32, float64}, optional
-        Dtype of the values, of the vectors and of the results; X is converted. By default that of
-        X, or float64 if that is neither.
+        Dtype of the values, of the vectors and of the results; X is converted. By default the dtype
+        of X if it is one of these, otherwise float64.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. Results do not depend on it.
@@ -86,20 +86,20 @@ class PolynomialOperator(PlainVectorOperator):
 
     Notes
     -----
-    Vectors are converted to the dtype of the operator. Complex ones are multiplied part by part,
-    and give complex results. Results have the same bits for any number of threads.
+    Vectors are converted to the dtype of the operator. The real and imaginary parts of complex
+    vectors are multiplied separately. Results are bit-identical for any number of threads.
 
-    A number of the vector is multiplied with one value of a monomial after the other, in an order
-    that saves time. Where such a product leaves the range of the dtype, which ends at 1e308 for
-    float64, the result may be infinite or 0 and that of the built matrix not, or the other way
-    round.
+    The factors of a term are multiplied with the vector one after the other, in an order that saves
+    time. If an intermediate value leaves the range of the dtype, which ends at 1e308 for float64,
+    the result may be infinite or 0 although the result of the expanded matrix is not, or the other
+    way round.
 
     A vector of coefficients has an entry for every column, and there can be more columns than fit
-    in memory. The operator can still be made: rows, `row_norms` and `gram` need no such vector. A
-    product that would return one raises MemoryError before anything is computed.
+    in memory. You can still create the operator: `rows`, `row_norms` and `gram` need no such
+    vector. A call that would return such a vector raises MemoryError before anything is computed.
 
-    An operator can be copied and pickled, and given to the workers of joblib. Its threads wait for
-    the next product, a second at most.
+    An operator can be copied, pickled, and passed to joblib's workers. After a call, its threads
+    wait for the next call for at most a second.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class PolynomialOperator(PlainVectorOperator):
     >>> A.column_sums()
     array([2., 1., 1., 1., 1., 1., 0., 0., 1.])
 
-    The heaviest direction of all pairs of 300 features, without the 45,451 columns:
+    The top singular vector for all pairs of 300 features, without building the 45,451 columns:
 
     >>> from scipy.sparse.linalg import svds
     >>> X = csr_array(np.random.default_rng(0).random((50, 300)) < 0.1)

@@ -1,4 +1,4 @@
-"""Products with an expansion that is never built."""
+"""Matrix-vector products with an expansion, without building it."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def require_products(largest: float, targets: Targets, degree: int) -> None:
         is_finite = np.isfinite(total) and np.isfinite(product * product * len(targets.values))
     if not is_finite:
         raise ValueError(
-            f"X has values up to {largest:g}, whose products of degree {degree} "
+            f"X has values up to {largest:g}, whose interactions of degree {degree} "
             "cannot be summed: scale X, for example with MaxAbsScaler."
         )
 

@@ -46,8 +46,8 @@ def top_interactions(
 ) -> TopInteractions:
     """Find the k interactions with the largest scores against a target, exactly.
 
-    The expansion is not built: prefixes of interactions are searched depth-first, and those are
-    skipped that cannot lead to one of the k best. Memory does not grow with the number of
+    The expansion is not built. Prefixes of interactions are searched depth-first, and prefixes that
+    cannot lead to one of the k best are skipped. Memory does not grow with the number of
     interactions.
 
     Parameters
@@ -57,9 +57,9 @@ def top_interactions(
         `TableEncoder`, and its columns are the groups. At degrees up to 2, X may be a Dask array or
         on a GPU.
     target : array-like of shape (n_rows,) or (n_rows, n_targets)
-        What to score against: a response, the residuals of a model, a gradient. With several
-        columns, for example one for each class, the score of an interaction is the largest one.
-        The result has the names of the columns of a DataFrame.
+        What to score against: a response, the residuals of a model, or a gradient. With several
+        columns, for example one for each class, the score of an interaction is its largest score
+        for any of them. If target is a DataFrame, the result has its column names.
     k : int, default=100
         How many to find. If there are fewer, all that occur are returned.
     degree : int or tuple (min_degree, max_degree), default=2
@@ -68,25 +68,25 @@ def top_interactions(
     interaction_only : bool, default=True
         If False, powers of features are included.
     score : {"dot", "normalized", "correlation"}, default="dot"
-        What is largest in size. With z the column of an interaction, r the target and w the weights
-        of rows (1 by default), sums are over rows:
+        The score of an interaction; the largest absolute values are found. With z the column of an
+        interaction, r the target and w the weights of rows (1 by default), and sums over rows:
 
         - "dot": ``sum(w * z * r)``;
         - "normalized": ``sum(w * z * r) / sqrt(sum(w * z**2))``;
         - "correlation": the weighted Pearson correlation of z and r; 0 if z is constant.
 
-        By "normalized" and "correlation", an interaction in a single row of a large target scores
-        high: raise `min_count`.
+        With "normalized" and "correlation", an interaction that occurs in a single row with a large
+        target has a high score: raise `min_count`.
     min_count : int, default=1
-        Only interactions that occur in at least so many rows.
+        Only interactions that occur in at least this many rows.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
         Groups of features of which an interaction uses at most one, as in `MonomialBasis`.
     hierarchy : {"weak", "strong"}, optional
-        Only interactions of which at least one feature ("weak") or all features ("strong") are in
+        Only interactions in which at least one feature ("weak") or every feature ("strong") is in
         `among`. This is a heuristic: an interaction may matter although none of its features does
-        by itself.
+        alone.
     among : sequence of int or str, optional
-        Numbers or names of the features that `hierarchy` is about.
+        Numbers or names of the features that `hierarchy` applies to.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of rows. Rows of weight 0 are left out.
     feature_names : sequence of str, optional
@@ -98,9 +98,8 @@ def top_interactions(
     Returns
     -------
     TopInteractions
-        The interactions, the largest score first; of equal scores, the one that comes first in the
-        expansion. It prints as a table, and can be given as `columns` to everything that takes
-        them.
+        The interactions, the largest score first. Ties are in the order of the expansion. It prints
+        as a table, and you can pass it as `columns` to functions, transformers and models.
 
     Warns
     -----
@@ -109,14 +108,14 @@ def top_interactions(
 
     See Also
     --------
-    PolynomialOperator : Products with all columns, which score each of them.
+    PolynomialOperator : Its `rmatvec(target)` returns the "dot" scores of all columns.
     ObservedPolynomialFeatures : The columns that occur, or the most frequent of them.
 
     Notes
     -----
-    Columns of equal values are told apart by their numbers only. A sum goes through the rows in
-    their order, and a product multiplies the last features first, as in an expansion: scores have
-    the same bits for any number of threads.
+    Columns with equal values are only distinguished by their numbers. Sums are over rows in their
+    order, and the last features of an interaction are multiplied first, as in an expansion, so
+    scores are bit-identical for any number of threads.
 
     Examples
     --------

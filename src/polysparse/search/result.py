@@ -118,7 +118,7 @@ class TopInteractions:
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
             A row for each interaction. Its columns:
 
-            - `name`, the product of features;
+            - `name`, of the interaction;
             - `target`, the column of the target or its name, only if there are several;
             - `score`, with its sign;
             - `rows`, in how many rows it occurs;

@@ -52,13 +52,13 @@ def interaction_test(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> TestedInteractions:
-    """Find the k interactions with the largest statistics, and test whether they are chance.
+    """Find the k interactions with the largest statistics, and test if they are due to chance.
 
-    The null hypothesis is that features have effects by themselves only. Such a model is fitted,
+    The null hypothesis is that features only have main effects. A model of main effects is fitted,
     and the statistic of an interaction is a score test of its coefficient. The largest statistics
-    are compared with those of targets that are simulated from the fitted model, so that p-values
-    are adjusted for the number of interactions that were searched. All interactions are tested
-    without building them, and nothing is fitted again.
+    are compared with those of targets that are simulated from the fitted model, so p-values are
+    adjusted for the number of interactions that were searched. All interactions are tested without
+    building them, and no model is fitted again.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def interaction_test(
     interaction_only : bool, default=True
         If False, powers of features are included.
     min_count : int, default=10
-        Only interactions that occur in at least so many rows, at least 2.
+        Only interactions that occur in at least this many rows, at least 2.
     groups : sequence of (str or None), mapping of str to int, or sequence of int, optional
         Groups of features of which an interaction uses at most one, as in `MonomialBasis`.
     feature_names : sequence of str, optional
@@ -98,8 +98,7 @@ def interaction_test(
     Warns
     -----
     UserWarning
-        If features tell two classes apart completely; or after a second, if the test may take
-        hours.
+        If features separate two classes completely; or after a second, if the test may take hours.
 
     See Also
     --------
@@ -107,12 +106,12 @@ def interaction_test(
 
     Notes
     -----
-    With z the column of an interaction, r the residuals of the fitted model from which main effects
-    were projected, and w the variances of the rows by that model (1 for linear models, whose r is
-    divided by its standard deviation), the statistic is ``sum(z * r) / sqrt(v)``. Its variance v is
-    what a regression of z on its own features, weighted by w, leaves: the least of
-    ``sum(w * (z - a0 - a1 * x1 - a2 * x2)**2)``. Of classes and counts, interactions are left out
-    that too few events tell about: those of z in {0, 1} with v < 3, and others with
+    Let z be the column of an interaction, r the residuals of the fitted model after main effects
+    were projected out, and w the variances of the rows by that model (for linear models, w is 1 and
+    r is divided by its standard deviation). The statistic is ``sum(z * r) / sqrt(v)``. Its variance
+    v is the residual sum of squares of a regression of z on its own features, weighted by w: the
+    minimum of ``sum(w * (z - a0 - a1 * x1 - a2 * x2)**2)``. For classes and counts, interactions
+    with too few events are left out: those of z in {0, 1} with v < 3, and others with
     ``sum(w * z**2)**2 < 3 * sum(w * z**4)``.
 
     Examples

@@ -134,7 +134,7 @@ class TestedInteractions(TopInteractions):
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
             A row for each interaction. Its columns:
 
-            - `name`, the product of features;
+            - `name`, of the interaction;
             - `score`, the statistic, with its sign;
             - `rows`, in how many rows it occurs;
             - `bonferroni`, the p-value by Bonferroni's bound;

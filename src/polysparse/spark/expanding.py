@@ -108,11 +108,11 @@ class ExpandingTransformer(Stage, HasInputCol, HasOutputCol, Transformer):  # ty
             if space.n_columns > MAX_COMPACT_COLUMNS:
                 raise ValueError(
                     f"The {n_features:,} features of column {field.name!r} would have "
-                    f"{format_count(space.n_columns)} products of degree={self.getDegree()}; a "
+                    f"{format_count(space.n_columns)} terms of degree={self.getDegree()}; a "
                     f"vector of Spark has at most {MAX_COMPACT_COLUMNS:,} columns. "
                     "HashedPolynomialFeatures has n_columns columns, whatever the number of "
-                    "products; ObservedPolynomialFeatures keeps only the products that occur, at "
-                    "most max_columns of them."
+                    "terms; ObservedPolynomialFeatures keeps only the terms that occur, at most "
+                    "max_columns of them."
                 )
             space.require_indexable()
             names = None

@@ -33,8 +33,8 @@ class HashedPolynomialFeatures(
     >>> from polysparse.spark import HashedPolynomialFeatures
     >>> from pyspark.ml.linalg import Vectors
     >>> df = spark.createDataFrame([(Vectors.sparse(10**9, {3: 2.0, 17: 3.0}),)], ["x"])
-    >>> poly = HashedPolynomialFeatures(interactionOnly=True, inputCol="x", outputCol="products")
-    >>> poly.transform(df).first().products
+    >>> poly = HashedPolynomialFeatures(interactionOnly=True, inputCol="x", outputCol="expanded")
+    >>> poly.transform(df).first().expanded
     SparseVector(1048576, {278661: -3.0, 386586: 6.0, 922370: 2.0, 926218: -1.0})
     """
 

@@ -51,10 +51,10 @@ class ObservedPolynomialFeatures(
     >>> rows = [({0: 1.0, 2: 2.0},), ({0: 3.0},), ({0: 5.0, 2: 1.0},)]
     >>> df = spark.createDataFrame([(Vectors.sparse(3, *row),) for row in rows], ["x"])
     >>> poly = ObservedPolynomialFeatures(minCount=2, interactionOnly=True, inputCol="x")
-    >>> model = poly.setOutputCol("products").fit(df)
+    >>> model = poly.setOutputCol("expanded").fit(df)
     >>> model.columns, model.counts
     (array([0, 1, 3, 5]), array([3, 3, 2, 2]))
-    >>> model.transform(df).first().products
+    >>> model.transform(df).first().expanded
     SparseVector(4, {0: 1.0, 1: 1.0, 2: 2.0, 3: 2.0})
     """
 
@@ -94,8 +94,8 @@ class ObservedPolynomialFeatures(
         columns, counts = choose_columns(dataset, column, basis, limits)
         if len(columns) == 0:
             raise IllegalArgumentException(
-                f"No product of the features in column {column!r} occurs in "
-                f"minCount={limits[0]} rows: lower minCount, or give more rows."
+                f"No term of the features in column {column!r} occurs in "
+                f"minCount={limits[0]} rows: lower minCount, or pass more rows."
             )
         model = ObservedPolynomialFeaturesModel(ChosenColumns(basis, columns), counts)
         return self._copyValues(model._resetUid(self.uid))  # type: ignore[no-any-return]

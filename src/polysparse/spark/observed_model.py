@@ -34,14 +34,14 @@ class ObservedPolynomialFeaturesModel(ExpandingTransformer, SavableModel):
     counts : ndarray of int64
         Number of rows in which each was seen.
     basis : MonomialBasis
-        The full expansion. It maps products to columns and back.
+        The full expansion. It maps terms to columns and back.
 
     Examples
     --------
     >>> from polysparse.spark import ObservedPolynomialFeatures
     >>> from pyspark.ml.linalg import Vectors
     >>> df = spark.createDataFrame([(Vectors.sparse(3, {0: 1.0, 2: 2.0}),)], ["x"])
-    >>> model = ObservedPolynomialFeatures(inputCol="x", outputCol="products").fit(df)
+    >>> model = ObservedPolynomialFeatures(inputCol="x", outputCol="expanded").fit(df)
     >>> model.basis.names(model.columns)
     array(['1', 'x0', 'x2', 'x0^2', 'x0 x2', 'x2^2'], dtype=object)
     """

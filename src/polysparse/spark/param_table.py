@@ -178,7 +178,10 @@ _CONVERTERS = {
 _SPECS = (
     ParamSpec("degree", Degree, 2, "Maximum degree of the terms, or a pair (min, max).", to_degree),
     ParamSpec(
-        "interactionOnly", bool, False, "If True, only products of distinct features are terms."
+        "interactionOnly",
+        bool,
+        False,
+        "If True, interactions use each feature at most once, and there are no powers.",
     ),
     ParamSpec(
         "groups",
@@ -195,7 +198,7 @@ _SPECS = (
         "terms",
         Terms,
         None,
-        'Which groups are multiplied, instead of all up to a degree: formulas such as "user:item", '
+        'Which groups interact, instead of all up to a degree: formulas such as "user:item", '
         '"user*hour" or "(a + b + c)**2", or lists of labels. Main effects are included only if '
         "listed. Features without a group are called by their names in the metadata, or "
         '"x0", "x1", ...',

@@ -41,21 +41,21 @@ class PolynomialFeatures(
 
     Notes
     -----
-    A vector has fewer than 2**31 columns. A wider expansion is refused by `transformSchema`, and by
-    `transform` before any row is expanded.
+    A vector has fewer than 2**31 columns. `transformSchema` raises an error for a wider expansion,
+    as does `transform` before any row is expanded.
 
-    With columnOrder="spark", products that underflow to zero are dropped, as MLlib does. Where
-    MLlib would stop at such a product although a later factor is infinite, the result is nan.
+    With columnOrder="spark", terms that underflow to zero are dropped, as MLlib does. Where MLlib
+    would stop at such a term although a later factor is infinite, the result is nan.
 
     Examples
     --------
     >>> from polysparse.spark import PolynomialFeatures
     >>> from pyspark.ml.linalg import Vectors
     >>> df = spark.createDataFrame([(Vectors.sparse(3, {1: 2.0, 2: 3.0}),)], ["x"])
-    >>> poly = PolynomialFeatures(degree=2, inputCol="x", outputCol="products")
-    >>> poly.transform(df).first().products
+    >>> poly = PolynomialFeatures(degree=2, inputCol="x", outputCol="expanded")
+    >>> poly.transform(df).first().expanded
     SparseVector(10, {0: 1.0, 2: 2.0, 3: 3.0, 7: 4.0, 8: 6.0, 9: 9.0})
-    >>> poly.setColumnOrder("spark").transform(df).first().products
+    >>> poly.setColumnOrder("spark").transform(df).first().expanded
     SparseVector(9, {2: 2.0, 4: 4.0, 5: 3.0, 7: 6.0, 8: 9.0})
     """
 

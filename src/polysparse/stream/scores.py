@@ -105,9 +105,9 @@ def score_classes(
     out: dict[str, Any] = {"accuracy": hits / (n_rows or math.nan)}
     if has_probabilities:
         out["log loss"] = loss / (n_rows or math.nan)
-    out["accuracy of the majority"] = float(shares.max())
+    out["accuracy of the most frequent class"] = float(shares.max())
     if has_probabilities:
-        out["log loss of the shares"] = float(-np.sum(own * np.log(own)))
+        out["log loss of the class frequencies"] = float(-np.sum(own * np.log(own)))
     if len(counts) == 2:
         out["AUC"] = ranking.area
         out["positive class"] = model.classes_[1]

@@ -13,24 +13,24 @@ OWN = {
         "auto": features are divided by their largest value, and three rates compete (see Notes). A
         number is used as it is, and so is X.
     beta : float, default=1.0
-        What is added to the root of the sum of squared gradients of a coefficient: the larger, the
-        smaller the first steps.
+        Added to the root of the sum of squared gradients of a coefficient; larger values make the
+        first steps smaller.
     l1 : float, default=0.0
         Strength of the L1 penalty: coefficients whose gradients sum to less are exactly 0.
     l2 : float, default=0.0
         Strength of the L2 penalty.
 {SHARED["features"].split("    columns :")[0]}\
     columns : {{"hashed", "all", "observed"}}, array-like of int or transformer, default="hashed"
-        Which features there are. "hashed": products are hashed to `n_columns` columns, as by
-        HashedPolynomialFeatures. "all": all products. "observed": those that occur in the first
-        rows: all of `fit`, or of the first call of `partial_fit`. An array: column numbers of the
-        expansion without bias, increasing. A polysparse transformer uses its own parameters; one
-        that is fitted has columns of data that were seen before.
+        Which terms have a coefficient. "hashed": terms are hashed to `n_columns` columns, as in
+        HashedPolynomialFeatures. "all": all terms up to `degree`. "observed": the terms that occur
+        in the rows of `fit`, or of the first call of `partial_fit`. An array: increasing column
+        numbers of the expansion without bias. A polysparse transformer: its columns, with its own
+        parameters; pass a fitted transformer to use columns of earlier data.
     n_columns : int, default=2**22
         Number of hashed columns, if `columns` is "hashed". Each takes 8 bytes.
     feature_names : sequence of str, optional
-        Names of the input features, for `top_terms` and whatever else shows terms. By default those
-        of X.
+        Names of the input features, for `top_terms` and other methods that show terms. By default
+        the names of X.
     fit_intercept : bool, default=True
         If False, the intercept is 0.
     n_passes : int, default=1
@@ -44,36 +44,39 @@ OWN = {
 """,
     "attributes": f"""\
     progressive_loss_ : float
-        Mean loss of every row before the model learnt from it (of the first pass).
+        Mean loss of the rows of the first pass, each predicted before the model learned from it.
     recent_loss_ : float
         The same for the last 1,024 rows. It rises if the data drift.
     calibration_ : float
-        Sum of what was predicted of rows before the model learnt from them, divided by that of the
-        targets; of several classes, of the most likely one and how often it was true.
+        Sum of the predictions of rows before the model learned from them, divided by the sum of
+        their targets. With more than two classes, the sum of the highest probabilities, divided by
+        the number of correct predictions.
     rows_per_second_ : float
         Speed of learning.
     learning_rate_ : float
-        The learning rate; while rates compete, that of the leader.
+        The learning rate; while rates compete, the best rate so far.
     scale_ : ndarray of float64 of shape (n_features,), or None
-        What features are divided by; None if `learning_rate` is a number.
+        The divisors of features; None if `learning_rate` is a number.
     n_samples_seen_ : int
-        Number of rows that the model has learnt from.
+        Number of rows that the model has learned from.
     n_samples_pending_ : int
         Number of rows, fewer than 64, that wait for the rest of their block.
     column_space_ : AllColumns, ChosenColumns or HashedColumns
         The columns that coefficients belong to, without the bias.
 {SHARED["fitted_features"]}""",
     "notes": """\
-    Rows are learnt from in blocks, which have one row at first and 64 after 4,096 rows. All rows of
-    a block are predicted with the coefficients from before the block, so results have the same bits
-    for any number of threads. They also have the same bits for any division of a stream into calls
-    of `partial_fit`: a block that is not complete waits for the next rows. `fit` completes it.
+    The model learns in blocks of rows: of one row at first, and of 64 rows after 4,096 rows. All
+    rows of a block are predicted with the coefficients from before the block. Therefore, results
+    are bit-identical for any number of threads. They are also bit-identical for any division of a
+    stream into calls of `partial_fit`, because the rows of an incomplete block wait for the next
+    call. `fit` completes the last block.
 
     With `learning_rate="auto"`, features are divided by their largest absolute value in the first
-    256 rows, or by the first one of features that occur later. Rates of 1, 4 and 16 times 2 / (mean
-    L1 norm of expanded rows) learn side by side from the first 2,048 rows, each of which is
-    predicted with the one whose sum of losses is lowest so far; then the best one learns alone. For
-    squared errors, rates are multiplied with the root mean square of the first targets.
+    256 rows; features that occur later, by their first value. Three copies of the model learn from
+    the first 2,048 rows, with learning rates of 1, 4 and 16 times 2 / (mean L1 norm of expanded
+    rows). Each row is predicted by the copy with the lowest sum of losses so far. Then only the
+    best copy is kept. For squared errors, rates are multiplied by the root mean square of the first
+    targets.
 """,
 }
 

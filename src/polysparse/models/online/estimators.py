@@ -360,12 +360,12 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
 @documented
 class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore[misc]
-    """Logistic regression on polynomial features that are never built, which learns as data come.
+    """Online logistic regression on polynomial features, without building them.
 
-    Each row is learnt from once, by FTRL-proximal with a learning rate for each coefficient
-    (McMahan et al. 2013). `partial_fit` takes the rows of a stream as they come, in batches of any
-    size. With two classes there is one vector of
-    coefficients, for the second class; with more, one for each class (multinomial loss).
+    The model learns from each row once, by FTRL-proximal with a learning rate for each coefficient
+    (McMahan et al. 2013). Call `partial_fit` with the rows of a stream as they arrive, in batches
+    of any size. With two classes, there is one vector of coefficients, for the second class; with
+    more, one vector for each class (multinomial loss).
 
     Parameters
     ----------
@@ -376,8 +376,8 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
     coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`. Those of hashed columns are for X divided by
-        `scale_`, all others for X as it is.
+        Coefficients, in the order of `column_space_`. Coefficients of hashed columns
+        apply to X divided by `scale_`, all other coefficients to X itself.
     intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
         The intercepts.
     {attributes}
@@ -385,7 +385,7 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
     See Also
     --------
     PolynomialFTRLRegressor : The same for numbers and counts.
-    PolynomialLogisticRegression : The exact optimum, of rows that are all there.
+    PolynomialLogisticRegression : The exact optimum, if all rows are available.
 
     Notes
     -----
@@ -630,11 +630,11 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
 
 @documented
 class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[misc]
-    """Regression on polynomial features that are never built, which learns as data come.
+    """Online regression on polynomial features, without building them.
 
-    Each row is learnt from once, by FTRL-proximal with a learning rate for each coefficient
-    (McMahan et al. 2013). `partial_fit` takes the rows of a stream as they come, in batches of any
-    size.
+    The model learns from each row once, by FTRL-proximal with a learning rate for each coefficient
+    (McMahan et al. 2013). Call `partial_fit` with the rows of a stream as they arrive, in batches
+    of any size.
 
     Parameters
     ----------
@@ -645,8 +645,8 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
     Attributes
     ----------
     coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`. Those of hashed columns are for X divided by
-        `scale_`, all others for X as it is.
+        Coefficients, in the order of `column_space_`. Coefficients of hashed columns
+        apply to X divided by `scale_`, all other coefficients to X itself.
     intercept_ : float
         The intercept.
     {attributes}
@@ -654,7 +654,7 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
     See Also
     --------
     PolynomialFTRLClassifier : The same for classes.
-    PolynomialRidge : The exact optimum, of rows that are all there.
+    PolynomialRidge : The exact optimum, if all rows are available.
 
     Notes
     -----
