@@ -264,7 +264,7 @@ def test_terms_of_a_basis_may_be_passed_on():
     basis = MonomialBasis(6, groups={"u": 1, "i": 2, "h": 3}, terms=["u:h", "i"])
     assert MonomialBasis(6, groups=basis.groups, terms=basis.terms) == basis
     assert basis.as_dict()["terms"] == [["i"], ["u", "h"]]
-    with pytest.raises(ValueError, match="more than 2 groups: give labels"):
+    with pytest.raises(ValueError, match="more than 2 groups: pass labels"):
         MonomialBasis(6, groups=[3, 3], terms=basis.terms)
 
 

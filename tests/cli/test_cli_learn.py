@@ -284,7 +284,7 @@ BAD = {
     "3 2:1\n": "line 3: label 3 is not one of the classes, 0, 1",
     "nan 2:1\n": "line 3: label nan is not a finite number.",
     "1 2:inf\n": "line 3: value inf of index 2 is not finite.",
-    "1 0:1\n": "line 3: index 0 occurs, but indices are 1-based: give --zero-based.",
+    "1 0:1\n": "line 3: index 0 occurs, but indices are 1-based: pass --zero-based.",
     "1 99:1\n": "line 3: index 99 occurs, but there are --n-features=12",
 }
 

@@ -116,7 +116,7 @@ def test_names_that_are_not_features_are_refused():
         ValueError, match="'weight' names no single feature: feature_names_in_ has 6"
     ):
         poly.column_of(("age", "weight"))
-    with pytest.raises(ValueError, match=r"for one feature give \('age',\)"):
+    with pytest.raises(ValueError, match=r"for one feature, pass \('age',\)"):
         poly.column_of("age")
 
 

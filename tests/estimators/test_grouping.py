@@ -218,7 +218,7 @@ def test_outputs_of_several_variables_are_refused():
     data = frame()
     interactions = InteractionTransformer([("levels", OneHotEncoder(), ["sex", "city"])])
     for transformer in (PolynomialFeatures().fit(NUMBERS), interactions.fit(data)):
-        with pytest.raises(ValueError, match="come from several features: give groups"):
+        with pytest.raises(ValueError, match="come from several features: pass groups"):
             groups_from(transformer)
     powers = ColumnTransformer([("powers", PolynomialFeatures(3), ["age"])]).fit(data)
     assert groups_from(powers) == ["age"] * 4

@@ -225,7 +225,7 @@ def test_sparse_frames_stay_sparse_and_masks_are_not_lost():
     result = polysparse.expand(frame)
     assert sparse.issparse(result)
     np.testing.assert_array_equal(result.toarray(), polysparse.expand(X).toarray())
-    with pytest.raises(ValueError, match=r"X is a masked array: give X.filled"):
+    with pytest.raises(ValueError, match=r"X is a masked array: pass X.filled"):
         polysparse.expand(np.ma.masked_less(np.eye(2), 1))
 
 

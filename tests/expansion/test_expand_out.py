@@ -129,7 +129,7 @@ def read_only(array):
         (
             2,
             lambda a: a[:-1],
-            r"data of out has [\d,]+ entries, and the result needs [\d,]+\. Give",
+            r"data of out has [\d,]+ entries, and the result needs [\d,]+\. Pass",
         ),
         (0, lambda a: a.astype(np.int64), "indptr of out must be an array of .* dtype int32"),
         (1, lambda a: a.astype(np.int64), "indices of out must be .* dtype int32 for this result"),
@@ -161,7 +161,7 @@ def test_memory_of_x_is_refused(format, name):
     matrix = X.asformat(format, copy=True)
     room = dict(zip(("indptr", "indices", "data"), room_like(X), strict=True))
     room[name] = getattr(matrix, name, matrix.data)
-    with pytest.raises(ValueError, match="out shares memory with X: give memory of its own"):
+    with pytest.raises(ValueError, match="out shares memory with X: pass separate memory"):
         polysparse.expand(matrix, 1, include_bias=False, out=tuple(room.values()))
 
 

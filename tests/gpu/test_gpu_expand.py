@@ -242,7 +242,7 @@ def test_another_stream():
 
 
 def test_other_formats_are_refused():
-    with pytest.raises(TypeError, match=r"CSC format on the GPU: give X\.tocsr"):
+    with pytest.raises(TypeError, match=r"CSC format on the GPU: pass X\.tocsr"):
         polysparse.expand(as_cupy(random_csr()).tocsc())
 
 

@@ -91,7 +91,7 @@ def test_names_that_clash_are_all_shown():
 
 
 FAULTS = {
-    "4": (NAMES[:4], ValueError, "feature_names has length 4, but X has 5 features: give one name"),
+    "4": (NAMES[:4], ValueError, "feature_names has length 4, but X has 5 features: pass one name"),
     "0": ([], ValueError, "feature_names has length 0, but X has 5 features"),
     "text": ("abcde", TypeError, "feature_names must be a list of strings; got 'abcde'"),
     "number": (5, TypeError, "feature_names must be a list of strings; got 5"),

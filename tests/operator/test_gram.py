@@ -149,7 +149,7 @@ def test_what_does_not_fit_is_refused(hashed, monkeypatch):
     lower(monkeypatch, ALWAYS_GRANTED=0)
     set_available_memory(monkeypatch, 20_000)
     with pytest.raises(
-        MemoryError, match=r"of shape 60 x 60 would need 28\.8 kB; 20\.0 kB are available\. Give f"
+        MemoryError, match=r"of shape 60 x 60 would need 28\.8 kB; 20\.0 kB are available\. Pass f"
     ):
         operator.gram()
     assert hashed or operator.gram(X[:9]).shape == (60, 9)

@@ -21,7 +21,7 @@ REFUSED = [
     ({"k": 0}, "k must be a positive int; got 0"),
     ({"k": 2.5}, "k must be a positive int; got 2.5"),
     ({"min_count": 0}, "min_count must be a positive int; got 0"),
-    ({"degree": 1}, r"degree=1 has no column to score: give an int from 2"),
+    ({"degree": 1}, r"degree=1 has no column to score: pass an int from 2"),
     ({"degree": (0, 2)}, r"degree=\(0, 2\) has no column to score"),
     ({"degree": "2"}, "degree must be"),
     ({"score": "cosine"}, "score must be one of 'dot', 'normalized', 'correlation'; got 'cosine'"),

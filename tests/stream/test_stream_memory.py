@@ -15,7 +15,7 @@ def test_too_little_memory_to_count(matrix, tmp_path, monkeypatch, capsys):
     lower(monkeypatch, TALLY_PART=20)
     error = refused(capsys, 1, *command, "--observed", "--max-memory", "20kB")
     assert "--max-memory=20000 (20.0 kB) is too little to count the columns that occur" in error
-    assert "give more, lower the degree, set --interaction-only, or hash the columns" in error
+    assert "raise it, lower the degree, set --interaction-only, or hash the columns" in error
     assert names_in(tmp_path) == ["in.npz"]
     run(*command, "--hashed", 100, "--max-memory", "20kB")
 

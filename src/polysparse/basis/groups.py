@@ -249,7 +249,7 @@ def _from_integers(values: list[int], n_features: int) -> FeatureGroups:
         return _from_labels([str(value) for value in values], n_features)
     raise ValueError(
         f"groups has {n_features} integers that add up to {n_features}: they may be labels of the "
-        "features, or sizes. Give labels as strings, or sizes as a mapping {label: size}."
+        "features, or sizes. Pass labels as strings, or sizes as a mapping {label: size}."
     )
 
 
@@ -278,7 +278,7 @@ def _from_labels(labels: list[Any], n_features: int) -> FeatureGroups:
         raise TypeError(f"sizes of groups must be ints, and labels strings; got {shown(labels)}.")
     if len(labels) != n_features:
         raise ValueError(
-            f"groups has {len(labels):,} labels, but there are {n_features:,} features: give one "
+            f"groups has {len(labels):,} labels, but there are {n_features:,} features: pass one "
             "for each feature (None for a feature that is not in a group), or a list of sizes."
         )
     numbers: dict[str, int] = {}
@@ -318,6 +318,6 @@ def _require_total(total: int, n_features: int, groups: Any) -> None:
     if total != n_features:
         given = "" if isinstance(groups, FeatureGroups) else f" (groups={shown(groups)})"
         raise ValueError(
-            f"groups have {total:,} features in all, but there are {n_features:,}{given}: give "
+            f"groups have {total:,} features in all, but there are {n_features:,}{given}: pass "
             "sizes that add up to the number of features, or a label for each feature."
         )

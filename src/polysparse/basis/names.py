@@ -27,7 +27,7 @@ def as_feature_names(names: Any, n_features: int) -> list[str] | None:
             raise TypeError(f"feature_names must be strings, but feature_names[{j}] is {name!r}.")
     if len(features) != n_features:
         raise ValueError(
-            f"feature_names has length {len(features):,}, but X has {n_features:,} features: give "
+            f"feature_names has length {len(features):,}, but X has {n_features:,} features: pass "
             "one name for each, in order."
         )
     return features

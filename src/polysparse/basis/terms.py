@@ -72,7 +72,7 @@ def as_terms(terms: Any, groups: FeatureGroups) -> Terms:
 def _of_basis(terms: Terms, groups: FeatureGroups) -> Terms:
     if max(term[-1] for term in terms) >= groups.n_groups:
         raise ValueError(
-            f"terms are those of a basis with more than {groups.n_groups} groups: give labels."
+            f"terms are those of a basis with more than {groups.n_groups} groups: pass labels."
         )
     return terms
 

@@ -277,7 +277,7 @@ def _finish(
 
 
 def _make_model(options: argparse.Namespace, stream: OpenedStream) -> Any:
-    """Return the model that the options describe, which has learnt nothing."""
+    """Return the model that the options describe, which has learned nothing."""
     from polysparse.models.online.estimators import (
         PolynomialFTRLClassifier,
         PolynomialFTRLRegressor,

@@ -292,7 +292,7 @@ class _TextOpening:
 
 
 def _open_sources(options: argparse.Namespace) -> OpenedStream:
-    """Open tables or matrices, which are looked through before they are learnt from."""
+    """Open tables or matrices, which are looked through before they are learned from."""
     from polysparse.cli.request import open_like, require_labels
 
     if options.observed:

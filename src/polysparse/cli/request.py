@@ -222,7 +222,7 @@ def require_room(options: argparse.Namespace, needed: int, what: str, way_out: s
 def plan_output(
     options: argparse.Namespace, source: Source, vocabulary: Vocabulary | None, resources: Resources
 ) -> tuple[ExpansionPlan, Vocabulary | None]:
-    """Plan the expansion of IN; also return its vocabulary if it was learnt just now.
+    """Plan the expansion of IN; also return its vocabulary if it was learned just now.
 
     What the user should know about IN is printed before anything that takes long.
     """

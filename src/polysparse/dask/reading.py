@@ -147,7 +147,7 @@ def read(
         )
     some = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not some:
-        raise ValueError("paths is empty: give at least one file.")
+        raise ValueError("paths is empty: pass at least one file.")
     if not _are_tables(some):
         _require_absent(
             {

@@ -59,7 +59,7 @@ def _require_nothing_listed(how: TableReading) -> None:
         if getattr(how, name):
             raise ValueError(
                 f"{name}={list(getattr(how, name))} only applies while levels are learned, but "
-                f"encoder is fitted: leave {name} out, or give an encoder that is not fitted."
+                f"encoder is fitted: leave {name} out, or pass an encoder that is not fitted."
             )
 
 
@@ -70,7 +70,7 @@ def _with_categorical_features(how: TableReading, given: Any, paths: Sequence[An
     if how.categorical or how.numeric:
         raise ValueError(
             "categorical and numeric only apply if an encoder finds categories by their types, but "
-            f"its categorical_features is {given!r}: give one or the other."
+            f"its categorical_features is {given!r}: pass one or the other."
         )
     (first,) = open_tables(paths[:1], how)
     names = list(first.wanted)[: None if how.target is None else -1]

@@ -604,7 +604,7 @@ class OnlineLearner:
             The state of each learner, of shape (n_slots + 1, n_scores, 2), and the sum of its
             losses so far. They change.
         out : tuple of ndarray
-            The loss and the scores of each row by the leader, before they are learnt from, and the
+            The loss and the scores of each row by the leader, before they are learned from, and the
             number of blocks that are done, which is less than all if a signal handler raises.
         n_threads : int
             Number of threads.

@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-_WAY_OUT = "give groups as a label for each feature."
+_WAY_OUT = "pass groups as a label for each feature."
 
 Sources = list[int]  # for each output of a transformer, the input feature that it comes from
 

@@ -172,7 +172,7 @@ def numbers_of_features(tuples: Any, names: Sequence[str] | None) -> Any:
     """Replace names of features in tuples by their numbers; leave numbers as they are."""
     if isinstance(tuples, str):
         raise ValueError(
-            f"tuples must be a tuple of features, or several; for one feature give ({tuples!r},)."
+            f"tuples must be a tuple of features, or several; for one feature, pass ({tuples!r},)."
         )
     if isinstance(tuples, np.ndarray) and tuples.dtype.kind in "iu":
         return tuples

@@ -247,7 +247,7 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
             require_memory(
                 out.data.nbytes + out.indices.nbytes + 8 * out.shape[1],
                 f"The expansion in CSC format, with {out.shape[1]:,} columns,",
-                "Give X in CSR format.",
+                "Pass X in CSR format.",
             )
             out = out.tocsc()
         return out

@@ -42,7 +42,7 @@ def iter_expand_columns(
     if reuse:
         blocks.keep_small(thresholds.CACHE_PER_THREAD * n_threads)
     needed = min(blocks.limit, planned.nbytes) + working
-    require_memory(needed, "A block", "Give a lower max_bytes.")
+    require_memory(needed, "A block", "Pass a lower max_bytes.")
     if isinstance(x, CanonicalDense):
         return _dense_blocks(columns, x, blocks, n_threads, reuse)
     return _sparse_blocks(columns, x, blocks, n_threads, reuse)
@@ -80,7 +80,7 @@ def changed_error() -> RuntimeError:
     """Return the error to raise if X turns out to have changed."""
     return RuntimeError(
         "X has changed while it was expanded: its columns are no longer those that were checked. "
-        "Let no other thread write to X meanwhile, or give a copy."
+        "Let no other thread write to X meanwhile, or pass a copy."
     )
 
 

@@ -110,7 +110,7 @@ def _expand_into(out: Any, planned: ExpansionPlan, x: Canonical, n_threads: int)
     if nnz < 0:
         raise ValueError(
             f"out has room for {most:,} stored values, and the result has more: at most "
-            f"{planned.nnz:,}. Give longer arrays, or no out."
+            f"{planned.nnz:,}. Pass longer arrays, or no out."
         )
     return buffers.wrap(planned.shape, nnz, index_dtype, is_array=x.is_array)
 

@@ -21,7 +21,7 @@ class Format:
     endings: ClassVar[tuple[str, ...]] = ()  # of files that are read; "" stands for no ending
     written_endings: ClassVar[tuple[str, ...]] = ()
     may_be_gzipped: ClassVar[bool] = False  # whether .gz may follow the ending of an input
-    is_directory: ClassVar[bool] = False  # an input is then recognised as such, by any name
+    is_directory: ClassVar[bool] = False  # an input is then recognized as such, by any name
     is_resumable: ClassVar[bool] = False  # whether an interrupted run can be resumed
     has_pieces: ClassVar[bool] = False  # whether `cut` is implemented
     has_description: ClassVar[bool] = False  # whether `read_description` is implemented

@@ -17,7 +17,7 @@ from polysparse.files.svmlight import SvmlightSource, TextPiece, cut_text
 class LibffmSource(SvmlightSource):
     """A matrix in libffm text, plain or gzipped, and the field of each of its features.
 
-    The fields are learnt in the pass that finds the number of features. An index that is in two
+    The fields are learned in the pass that finds the number of features. An index that is in two
     fields is refused: features are identified by index only.
     """
 

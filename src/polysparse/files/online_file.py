@@ -60,13 +60,13 @@ class OnlineFile:
 
     @property
     def zero_based(self) -> bool | None:
-        """Whether the text that it was learnt from is 0-based; None for other formats."""
+        """Whether the text that it was learned from is 0-based; None for other formats."""
         base = self.more.get(BASE)
         return base == 0 if base in (0, 1) else None
 
     @cached_property
     def table(self) -> TableEncoding | None:
-        """How the table it was learnt from was encoded; None if that was not a table."""
+        """How the table it was learned from was encoded; None if that was not a table."""
         return encoding_in(self.more, self.columns.basis)
 
     @property

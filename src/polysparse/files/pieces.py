@@ -119,7 +119,7 @@ def joined(found: Iterable[RowArrays]) -> RowArrays:
 
 
 def together(sizes: list[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield neighbours whose sizes add up to at most this, or single ones; at least once."""
+    """Yield neighbors whose sizes add up to at most this, or single ones; at least once."""
     few: tuple[int, ...] = ()
     total = 0
     for number, size in enumerate(sizes):

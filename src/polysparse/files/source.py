@@ -48,7 +48,7 @@ class Reading:
     least_features: int = 0  # of a file that does not state it, unless more occur
     zero_based: bool | None = None  # whether svmlight indices are; by default if index 0 occurs
     was_zero_based: bool | None = None  # whether they were in the training data
-    earlier: str = "the vocabulary"  # what was learnt from the training data, for messages
+    earlier: str = "the vocabulary"  # what was learned from the training data, for messages
     n_threads: int = 1
     line_bytes: int = 2**25  # of the longest line that is accepted, and of text read at a time
     max_memory: int | None = None  # for what a source itself holds, such as levels or a whole file

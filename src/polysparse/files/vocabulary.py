@@ -55,19 +55,19 @@ class Vocabulary:
 
     @property
     def zero_based(self) -> bool | None:
-        """Whether the svmlight file it was learnt from is 0-based; None for other formats."""
+        """Whether the svmlight file it was learned from is 0-based; None for other formats."""
         base = self.more.get(BASE)
         return base == 0 if base in (0, 1) else None
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the input features, if it was learnt from data with names."""
+        """Names of the input features, if it was learned from data with names."""
         table = self.table
         return self.more.get("feature_names_in") if table is None else table.feature_names
 
     @cached_property
     def table(self) -> TableEncoding | None:
-        """How the table it was learnt from was encoded; None if that was not a table."""
+        """How the table it was learned from was encoded; None if that was not a table."""
         return encoding_in(self.more, self.columns.basis)
 
     # ------------------------------------------------------------------------------- reading

@@ -192,7 +192,7 @@ def as_contiguous_aligned(array: Array, dtype: np.dtype[Any]) -> Array:
     """Return a contiguous and aligned array of a dtype; the same one if it is."""
     if array.data.ptr % array.itemsize:  # no kernel may read it
         if not array.flags.c_contiguous:
-            raise ValueError("An array on the GPU is neither contiguous nor aligned: give a copy.")
+            raise ValueError("An array on the GPU is neither contiguous nor aligned: pass a copy.")
         array = array.view(np.uint8).copy().view(array.dtype)
     if array.dtype == dtype and array.flags.c_contiguous:
         return array

@@ -55,7 +55,7 @@ def container_of(X: Any) -> Container:
     if type(X).__module__.partition(".")[0] == "torch":
         return _of_torch(X)
     if getattr(X, "format", "csr") != "csr":
-        raise TypeError(f"X is in {X.format.upper()} format on the GPU: give X.tocsr().")
+        raise TypeError(f"X is in {X.format.upper()} format on the GPU: pass X.tocsr().")
     if getattr(X, "ndim", 2) != 2:
         require_two_dimensions(X)
     is_cupy = type(X).__module__.partition(".")[0] == "cupyx"
@@ -98,7 +98,7 @@ def _of_torch(X: Any) -> Container:
 
     if X.layout != torch.sparse_csr:
         raise TypeError(
-            f"X is a tensor of layout {X.layout} on the GPU: give X.coalesce().to_sparse_csr() or, "
+            f"X is a tensor of layout {X.layout} on the GPU: pass X.coalesce().to_sparse_csr() or, "
             "if it is dense, X.to_sparse_csr()."
         )
     require_two_dimensions(X)

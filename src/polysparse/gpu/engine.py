@@ -122,7 +122,7 @@ def require_short_rows(basis: Basis, x: DeviceCsr) -> None:
     if basis.n_features >= 2**31 and len(x.data) >= 2**31 and cupy.diff(x.indptr).max() >= 2**31:
         raise NotImplementedError(
             "Rows of 2**31 stored values or more are neither expanded nor multiplied on a GPU: "
-            "give X in main memory, X.get()."
+            "pass X in main memory, X.get()."
         )
 
 

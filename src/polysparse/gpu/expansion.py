@@ -144,7 +144,7 @@ def iter_expand(
         if needed > free:
             raise MemoryError(
                 f"A block would need {format_bytes(needed)}; {format_bytes(free)} are free on the "
-                "GPU. Give a lower max_bytes."
+                "GPU. Pass a lower max_bytes."
             )
     return _blocks(container, space, x, offsets.starts, blocks)
 

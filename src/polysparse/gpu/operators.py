@@ -99,7 +99,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
     def _multiply(self, apply: Callable[[Array], Array], v: Array) -> Array:
         """Return a product with several vectors of any dtype; complex ones part by part."""
         what = f"A matrix-vector product of {self.shape[0]:,} rows and {self.shape[1]:,} columns"
-        way_out = "Give fewer vectors, or fewer rows of X, at a time."
+        way_out = "Pass fewer vectors, or fewer rows of X, at a time."
         with self._x.data.device, explaining_memory_errors(what, way_out):
             own = cupy.asarray(v)  # a copy of what is on another device
             require_numbers(own, "the vector", may_be_complex=True)
@@ -151,7 +151,7 @@ class DeviceOperator(LinearOperator):  # type: ignore[misc]
     def _read_others(self, Z: Any) -> DeviceCsr:
         if backend_of(Z) is None:
             raise TypeError(
-                f"Z is a {type(Z).__name__} in main memory, and X is on a GPU: give "
+                f"Z is a {type(Z).__name__} in main memory, and X is on a GPU: pass "
                 "cupyx.scipy.sparse.csr_matrix(Z)."
             )
         container = container_of(Z)

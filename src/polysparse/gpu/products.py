@@ -1,9 +1,9 @@
-"""Products of an expansion with vectors on a GPU, and of its transpose.
+"""Matrix-vector products with an expansion and its transpose on a GPU.
 
-Sums are made in an order that depends on the matrix alone. A product with the transposed expansion
-is shared out by columns of X: what begins with a column is a strip of the result, which belongs to
-a few threads. They read the rows one after the other. Rows are divided into chunks, each with a
-result of its own.
+Sums are added in an order that only depends on the matrix. A matrix-vector product with the
+transposed expansion is partitioned by columns of X: the outputs that begin with a column are a
+strip of the result, which a few threads compute. They read the rows in order. Rows are divided into
+chunks, each with its own result.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def products_of(columns: ColumnSpace, x: DeviceCsr) -> Products | TupleProducts:
 
 
 class Products:
-    """Products with the expansion of a matrix into all columns of a basis or chosen ones.
+    """Matrix-vector products with the expansion into all columns of a basis, or chosen columns.
 
     Chosen columns are multiplied by way of all columns of their basis.
     """

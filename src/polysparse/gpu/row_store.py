@@ -32,11 +32,11 @@ from polysparse.observation.tally import ColumnTally, count_columns
 
 FLOAT64 = np.dtype(np.float64)
 N_TOGETHER = 8  # directions that are multiplied together
-WAY_OUT = "Give fewer rows of X, or a transformer with fewer columns."
+WAY_OUT = "Pass fewer rows of X, or a transformer with fewer columns."
 
 
 class DeviceDesign:
-    """Products with an expansion on a GPU: rows are arrays of CuPy, coefficients of NumPy."""
+    """Matrix-vector products on a GPU: rows are CuPy arrays, coefficients NumPy arrays."""
 
     n_jobs = 1  # what is left to the processor is little
 

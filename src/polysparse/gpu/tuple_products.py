@@ -35,7 +35,7 @@ MOST_TERMS = 2**36
 
 
 class TupleProducts:
-    """Products with the expansion of a matrix into columns of any kind."""
+    """Matrix-vector products with the expansion into columns of any kind."""
 
     def __init__(self, columns: ColumnSpace, x: DeviceCsr) -> None:
         self.columns, self.basis = columns, columns.basis

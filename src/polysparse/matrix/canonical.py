@@ -185,7 +185,7 @@ def is_sparse_frame(X: Any) -> bool:
 def as_canonical_dense(X: Any) -> CanonicalDense:
     """Read anything array-like as a dense matrix."""
     if isinstance(X, np.ma.MaskedArray):
-        raise ValueError("X is a masked array: give X.filled(value), with the value you mean.")
+        raise ValueError("X is a masked array: pass X.filled(value), with the value you mean.")
     array = np.asarray(X)
     require_two_dimensions(array)
     array = array.astype(value_dtype(array.dtype), copy=False)

@@ -53,7 +53,7 @@ def as_csr_out(
             )
         if len(array) < length:
             raise ValueError(
-                f"{name} of out has {len(array):,} entries, and the result needs {length:,}. Give "
+                f"{name} of out has {len(array):,} entries, and the result needs {length:,}. Pass "
                 "longer arrays, or no out."
             )
         _require_writable(array, f"{name} of out")
@@ -92,7 +92,7 @@ def _whole(array: Any) -> Any:
 
 def _require_apart(written: NDArray[Any], read: NDArray[Any], what: str) -> None:
     if np.may_share_memory(written, read):
-        raise ValueError(f"out shares memory with {what}: give memory of its own.")
+        raise ValueError(f"out shares memory with {what}: pass separate memory.")
 
 
 def _require_writable(array: NDArray[Any], name: str) -> None:

@@ -116,7 +116,7 @@ class LocalRows:
 
     @property
     def n_outputs(self) -> int:
-        """How many outputs a product with the expansion multiplies."""
+        """Number of outputs in a matrix-vector product with the expansion."""
         return self.block.design.products.n_outputs  # type: ignore[no-any-return]
 
     def take(self, numbers: NDArray[np.intp]) -> LocalRows:

@@ -105,7 +105,7 @@ class SparsePath:
         Parameters
         ----------
         n : int, default=10
-            Number of terms with a colour and a name; those of up to ten times as many are gray.
+            Number of terms with a color and a name; those of up to ten times as many are gray.
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default those of a new figure.
 

@@ -1,5 +1,5 @@
-"""The expanded matrix as something to multiply with, never stored.
+"""The expanded matrix as a linear operator, without building it.
 
-PolynomialOperator is a LinearOperator of SciPy with the shape and the columns of an expansion. Its
-products come from an engine, which reads X alone. Uses `expansion`, for a look at some rows.
+PolynomialOperator is a SciPy LinearOperator with the shape and the columns of an expansion. The
+engine computes its matrix-vector products from X. Uses `expansion` to build some rows.
 """

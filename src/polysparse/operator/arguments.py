@@ -14,7 +14,7 @@ WAYS_OUT = (
 )
 WAY_OUT_OF_DENSE = f"tocsr() leaves out zeros; {'; '.join(WAYS_OUT)}."
 WAY_OUT_OF_VECTORS = (
-    "Give columns: an ObservedPolynomialFeatures keeps only those present in the data, a "
+    "Pass columns: an ObservedPolynomialFeatures keeps only those present in the data, a "
     "HashedPolynomialFeatures has n_columns of them."
 )
 

@@ -17,7 +17,7 @@ from polysparse.machine import require_memory, threads_for
 from polysparse.matrix import output
 from polysparse.matrix.canonical import CanonicalCsr
 
-WAY_OUT = "Give fewer rows at a time, as Z."
+WAY_OUT = "Pass fewer rows at a time, as Z."
 
 
 def gram(

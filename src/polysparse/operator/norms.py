@@ -1,7 +1,8 @@
 """Euclidean norms of the columns and rows of an expansion.
 
-The square of a monomial is the monomial of squares, so columns that hold one monomial each need a
-product with the squares of X. Hashed columns hold sums of monomials and are expanded in blocks.
+The square of a monomial is the monomial of squares, so columns with one monomial each take a
+matrix-vector product with the expanded squares of X. Hashed columns contain sums of monomials, so
+rows are expanded in blocks.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ WAITING_THREADS_GAIN = 8
 
 
 class Products:
-    """Products of an expansion, and of its transpose, with one vector or several side by side."""
+    """Matrix-vector products with an expansion and its transpose, for one or several vectors."""
 
     def __init__(self, columns: ColumnSpace, x: CanonicalCsr, n_jobs: int | None) -> None:
         self.columns = columns

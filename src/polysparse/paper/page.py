@@ -39,7 +39,7 @@ def page(results: Results, made: str) -> str:
             (top) and cubic (bottom). Points are medians over {n} matrices; bands show the
             quartiles. Both axes are logarithmic: a power law is a straight line whose slope is its
             exponent. The dotted line marks where sparse and dense cross.*"""),
-        "![Sparse times alone](paper-figure2.svg)",
+        "![Sparse times](paper-figure2.svg)",
         paragraph("""
             *Figure 2. Sparse only, at d = 0.2, on larger matrices. The gray lines show the
             expected slopes: K against D, and 1 against N.*"""),
@@ -47,9 +47,9 @@ def page(results: Results, made: str) -> str:
         paragraph(f"""
             Each point is measured on {n} random float64 matrices with d D stored values in every
             row. All lower degrees and the bias are included. Every implementation runs on one
-            thread, and times are processor time (user and system): the elapsed time on an idle
-            machine, without the waiting on a busy one. The implementations take turns on each
-            matrix, and each round measures one matrix of every point, so that other load on the
+            thread, and times are processor time (user and system), so waiting on a busy machine
+            is not included. The implementations take turns on each
+            matrix, and each round measures one matrix of every point, so other load on the
             machine affects all of them alike. Converting the matrix to a dense one is not part of
             the dense time. At every point, the results for the first matrix are compared outside of
             the timing: sparse and dense are equal in every value (on the leading rows if the dense

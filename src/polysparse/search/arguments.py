@@ -28,7 +28,7 @@ def as_degrees(degree: Degree) -> tuple[int, int]:
         low = 2
     if low < 1 or high < low:
         raise ValueError(
-            f"degree={degree!r} has no column to score: give an int from 2, which searches all "
+            f"degree={degree!r} has no column to score: pass an int from 2, which searches all "
             "degrees from 2 up to it, or a pair (min_degree, max_degree) from (1, 1)."
         )
     return low, high
@@ -100,7 +100,7 @@ class Targets:
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_targets)
-        Targets times weights. For correlations they are centred, and have unit norm.
+        Targets times weights. For correlations they are centered, and have unit norm.
     weights : ndarray of shape (n_rows,) or (0,)
         Positive weights; empty if all are 1.
     kept : ndarray of int64 or None
@@ -235,7 +235,7 @@ def as_restriction(
     if (among is None) != (hierarchy is None):
         raise ValueError(
             f"hierarchy={hierarchy!r} needs `among`, the features that it is about, and `among` "
-            'needs hierarchy="weak" or "strong": give both or neither.'
+            'needs hierarchy="weak" or "strong": pass both or neither.'
         )
     if among is None:
         return Restriction()
@@ -257,6 +257,6 @@ def _as_features(among: Any, n_features: int, names: Sequence[str] | None) -> ND
         j = int(feature) if is_number else places.get(feature, -1)
         if not 0 <= j < n_features:
             known = f"numbers in [0, {n_features:,})" + " or names of features" * bool(places)
-            raise ValueError(f"among has {feature!r}, which is not a feature: give {known}.")
+            raise ValueError(f"among has {feature!r}, which is not a feature: pass {known}.")
         found.append(j)
     return np.array(found, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""Screen pairs in memory: a product with the expansion finds which features are worth a walk.
+"""Screen pairs in memory: a matrix-vector product finds which features are worth searching.
 
-A product with the transposed expansion has the sums of all pairs, but for rounding, in a fraction
-of the time of a walk. Only features of pairs that may be among the best are then searched, which
-computes counts and scores as for all of them.
+A matrix-vector product with the transposed expansion computes the sums of all pairs, up to
+rounding, in a fraction of the time of a search. Then only features of pairs that may be among the
+best are searched, which computes exact counts and scores.
 """
 
 from __future__ import annotations

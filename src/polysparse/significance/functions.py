@@ -221,7 +221,7 @@ def _as_degrees(degree: Degree) -> tuple[int, int]:
     if low < 2:
         raise ValueError(
             f"degree={degree!r} includes single features, but main effects are what interactions "
-            "are tested against: give an int from 2, or a pair (min_degree, max_degree) from "
+            "are tested against: pass an int from 2, or a pair (min_degree, max_degree) from "
             "(2, 2)."
         )
     if high > MOST_DEGREES:

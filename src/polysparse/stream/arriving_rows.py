@@ -117,7 +117,7 @@ class TextRows:
             yield as_matrix(block, base, self.n_features), labels, asdict(after)
 
     def _check(self, block: TextBlock) -> tuple[NDArray[np.bool_], Callable[[int], str]]:
-        """Return which rows cannot be learnt from, and why one of them cannot."""
+        """Return which rows cannot be learned from, and why one of them cannot."""
         head = self.head
         assert block.labels is not None
         assert head.base is not None
@@ -134,7 +134,7 @@ class TextRows:
         return is_bad, lambda row: self._explain(block, row)
 
     def _explain(self, block: TextBlock, row: int) -> str:
-        """Return why a row cannot be learnt from."""
+        """Return why a row cannot be learned from."""
         head, label = self.head, block.labels[row]  # type: ignore[index]
         if not np.isfinite(label):
             return f"label {label} is not a finite number."
@@ -142,7 +142,7 @@ class TextRows:
             shown = ", ".join(map(str, head.classes[:SHOWN_CLASSES].tolist()))
             more = ", ..." * (len(head.classes) > SHOWN_CLASSES)
             return (
-                f"label {label:g} is not one of the classes, {shown}{more}: give all that may "
+                f"label {label:g} is not one of the classes, {shown}{more}: pass all that may "
                 "occur with classes=."
             )
         if head.is_count and label < 0:
@@ -152,13 +152,13 @@ class TextRows:
             block.indices[stored].tolist(), block.data[stored].tolist(), strict=True
         ):
             if index < (head.base or 0):
-                return "index 0 occurs, but indices are 1-based: give zero_based=True."
+                return "index 0 occurs, but indices are 1-based: pass zero_based=True."
             if not np.isfinite(value):
                 return f"value {value} of index {index} is not finite."
             if not head.grows and index - (head.base or 0) >= head.n_features:
                 break
         return (
-            f"index {index} occurs, but there are n_features={head.n_features}: give n_features="
+            f"index {index} occurs, but there are n_features={head.n_features}: pass n_features="
             "a number that is large enough."
         )
 

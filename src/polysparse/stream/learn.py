@@ -74,7 +74,7 @@ def _least_columns(plan: ExpansionPlan, min_count: int, max_columns: int | None)
 
 
 def plan_own_rows(vocabulary: Vocabulary, planned: ExpansionPlan) -> ExpansionPlan:
-    """Return the exact plan for the rows that a vocabulary was learnt from."""
+    """Return the exact plan for the rows that a vocabulary was learned from."""
     counts, ends = vocabulary.counts, vocabulary.columns.degree_ends
     below = {d: int(counts[:end].sum()) for d, end in ends.items()}
     return planned._with_found(below, int(counts.sum()))
@@ -112,7 +112,7 @@ def _refuse(tally: ColumnTally, resources: Resources, done: int, n_rows: int) ->
     tally.settle()
     what, way_out, limit = "The available memory", "", resources.limit
     if resources.max_memory is not None and _room_for(tally, resources)[1]:
-        what, way_out = f"max_memory={limit} ({format_bytes(limit)})", "give more, "
+        what, way_out = f"max_memory={limit} ({format_bytes(limit)})", "raise it, "
     raise MemoryError(
         f"{what} is too little to count the columns that occur: more than {tally.n_entries:,} in "
         f"the first {done:,} of {n_rows:,} rows, at {ENTRY_BYTES} bytes each while they are "

@@ -19,7 +19,7 @@ STREAM = "stream"  # entry of the description of a checkpoint
 
 @dataclass
 class StreamState:
-    """How far a stream was learnt from.
+    """How far a stream was learned from.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ def learn_stream(
 ) -> None:
     """Let a model learn from the rows of all inputs, `n_passes` times, from where `state` is.
 
-    `report()` is called whenever so many more rows were learnt from. The result is that of `fit`
+    `report()` is called whenever so many more rows were learned from. The result is that of `fit`
     for all rows or, if `ending` ends the stream earlier, that of `partial_fit`.
     """
     while state.n_passes < n_passes:
@@ -121,7 +121,7 @@ class Checkpoint:
     def of(
         cls, model: Any, inputs: Sequence[ArrivingRows], head: Head, state: StreamState
     ) -> Checkpoint:
-        """Return what is to be written of a model that has learnt from some rows."""
+        """Return what is to be written of a model that has learned from some rows."""
         from polysparse.models.online.saving import as_online_file
 
         identities = [

@@ -264,7 +264,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_samples_seen_(self) -> int:
-        """Number of rows that the model has learnt from, including those of every pass."""
+        """Number of rows that the model has learned from, including those of every pass."""
         return self.learner_.n_rows
 
     @property
@@ -277,7 +277,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def progressive_loss_(self) -> float:
-        """The mean loss of every row before the model learnt from it."""
+        """The mean loss of every row before the model learned from it."""
         return self.learner_.progress.mean_loss
 
     @property
@@ -292,7 +292,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def rows_per_second_(self) -> float:
-        """Number of rows that were learnt from in a second."""
+        """Number of rows that were learned from in a second."""
         return self.learner_.progress.rows_per_second
 
     def progress(self) -> Any:
@@ -303,7 +303,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
             A row for each stretch of the stream, of at least 1,024 rows. Its columns: `rows`, how
             many rows there were up to its end; `loss`, the mean loss of its rows before the model
-            learnt from them; `mean_loss`, the same of all rows up to its end.
+            learned from them; `mean_loss`, the same of all rows up to its end.
         """
         check_is_fitted(self)
         return as_table(self.learner_.progress.table())
@@ -459,7 +459,7 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, in the order in which they are learnt from.
+            The rows, in the order in which they are learned from.
         y : array-like of shape (n_samples,)
             The classes.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -735,7 +735,7 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, in the order in which they are learnt from.
+            The rows, in the order in which they are learned from.
         y : array-like of shape (n_samples,)
             The targets.
         sample_weight : float or array-like of shape (n_samples,), optional

@@ -20,7 +20,7 @@ from polysparse.models.online.scaling import Scaling
 
 RATES = 1.0, 4.0, 16.0  # that compete, times `Scaling.step`
 COMPETITION_ROWS = 2048
-AT_A_TIME = 2**22  # outputs of the rows that are learnt from between two signals and reports
+AT_A_TIME = 2**22  # outputs of the rows that are learned from between two signals and reports
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,13 @@ class Learner:
     losses : ndarray of float64
         The sum of losses of each of them.
     n_rows : int
-        Number of rows that were learnt from.
+        Number of rows that were learned from.
     pending : Rows or None
         Rows that wait for the rest of their block.
     scaling : Scaling or None
         None if the rate was given.
     progress : Progress
-        What was predicted of rows before they were learnt from.
+        What was predicted of rows before they were learned from.
     """
 
     def __init__(self, columns: ColumnSpace, settings: Settings) -> None:
@@ -159,7 +159,7 @@ class Learner:
         ends = block_ends(self.n_rows, n_outputs)
         n_learnt = int(ends[-1]) if len(ends) else 0
         left = rows[n_learnt : len(rows)].copy() if n_learnt < len(rows) else None
-        self.pending = None  # if a signal stops this, what was not learnt from is dropped
+        self.pending = None  # if a signal stops this, what was not learned from is dropped
         self._learn_blocks(rows, ends, n_outputs, n_jobs, report)
         self.pending = left
 
@@ -306,7 +306,7 @@ def require_memory_for(columns: ColumnSpace, n_scores: int, n_states: int) -> No
     )
     if n > MAX_COMPACT_COLUMNS - 1:
         raise ValueError(
-            f"{n:,} columns cannot be learnt: at most {MAX_COMPACT_COLUMNS - 1:,} can. Use "
+            f"{n:,} columns cannot be learned: at most {MAX_COMPACT_COLUMNS - 1:,} can. Use "
             'columns="hashed" or columns="observed", or lower the degree.'
         )
 

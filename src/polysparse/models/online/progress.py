@@ -1,4 +1,4 @@
-"""What a learner predicted of rows before it learnt from them."""
+"""What a learner predicted of rows before it learned from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BINS = 10  # of predicted probabilities
 
 
 class Progress:
-    """Progressive validation: the loss of each row before it was learnt from.
+    """Progressive validation: the loss of each row before it was learned from.
 
     Every number but the speed is the same for any division of the stream.
 
