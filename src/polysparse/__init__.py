@@ -28,7 +28,7 @@ PolynomialPoissonRegressor, PolynomialGammaRegressor, PolynomialTweedieRegressor
 PolynomialLinearSVC, PolynomialLinearSVR
     Support vector machines with squared losses, for classes and for numbers.
 PolynomialFTRLClassifier, PolynomialFTRLRegressor
-    Models that learn from rows as they come.
+    Models that learn from rows as they arrive.
 PolynomialRidgeCV, PolynomialLogisticRegressionCV
 PolynomialPoissonRegressorCV, PolynomialGammaRegressorCV, PolynomialTweedieRegressorCV
 PolynomialLinearSVCCV, PolynomialLinearSVRCV, PolynomialLassoCV, PolynomialElasticNetCV

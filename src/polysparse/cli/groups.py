@@ -36,7 +36,7 @@ def add_groups(parser: argparse.ArgumentParser, *, has_terms: bool = True) -> No
         metavar="TERM",
         nargs="+",
         action="extend",
-        help="groups to multiply, instead of all up to --degree: formulas like user:item, "
+        help="groups that interact, instead of all up to --degree: formulas like user:item, "
         "'user*hour' or '(a + b + c)**2'. Without groups, columns are x0, x1, ... Takes "
         "several values, so put it after the files",
     )

@@ -50,9 +50,9 @@ def add_to(commands: Any) -> None:
         help="learn from rows as they arrive, in one pass and bounded memory",
         description="Learn an online model (FTRL-proximal) on all interactions, from rows in the "
         "order in which they arrive. STREAM is a file, several files in turn, or - for svmlight "
-        "text on standard input. With --classes, --zero-based or --one-based, and --groups, text "
-        "is read once; otherwise files are read once more beforehand. polysparse.load_model(MODEL) "
-        "reads the model in Python, where partial_fit continues.",
+        "text on standard input. Text is read once if its labels, first index and groups are "
+        "passed as options; otherwise files are read once more beforehand. "
+        "polysparse.load_model(MODEL) reads the model in Python, where partial_fit continues.",
     )
     add = parser.add_argument
     add_input(parser, is_stream=True)

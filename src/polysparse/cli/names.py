@@ -85,7 +85,7 @@ def add_to(commands: Any) -> None:
         "--vocabulary",
         metavar="FILE",
         type=Path,
-        help="of observed columns (default: OUT.vocabulary); OUT may then be left out",
+        help="vocabulary of observed columns (default: OUT.vocabulary); OUT may then be left out",
     )
     add_basis(parser)
     add(

@@ -22,7 +22,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group(
         "tables",
         "A table (CSV, Parquet or Arrow) has a column for each variable. Text and booleans are "
-        "categorical: each level is a feature. A name may have no comma.",
+        "categorical: each level is a feature. Names must not contain commas.",
     ).add_argument
     add("--target", metavar="NAME", help="column with the labels: classes or numbers")
     add(

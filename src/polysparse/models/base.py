@@ -240,7 +240,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         tol: float = 1e-2,
         random_state: Any = None,
     ) -> Bootstrap:
-        """Refit the model with random weights of the rows, to see how sure its terms are.
+        """Refit the model with random weights of the rows, to see how certain its terms are.
 
         The fitted model is not changed. Replicates start from its coefficients and are refitted
         several at a time; they do not depend on `n_jobs`.
@@ -254,17 +254,16 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : float or array-like of shape (n_samples,), optional
             The weights of `fit`. Each replicate multiplies them by its random weights.
         method : {"poisson", "multinomial"}, default="poisson"
-            How often a row counts: independent Poisson numbers of mean 1, or how often it is drawn
-            if as many rows as there are are drawn with replacement.
+            Random row weights: independent Poisson numbers with mean 1, or the counts of a sample
+            of n_samples rows with replacement.
         n_terms : int or None, default=1000
-            How many of the largest terms of the model are kept, in float32; None for all whose
-            coefficient is not 0.
+            How many of the model's largest terms are kept, in float32. None keeps all terms with
+            nonzero coefficients.
         tol : float, default=1e-2
-            A replicate ends when its objective is above its minimum by less than about this
-            fraction of how far the fitted coefficients are above it. On the UCI Adult data at
-            degree 2, coefficients are then off by 0.04 to 0.14 of their standard error.
-            Refits of several classes in
-            one model end by the `tol` of the model instead.
+            Approximate accuracy: a replicate ends when the gap between its objective and its
+            minimum is at most this fraction of the gap at the fitted coefficients. On the UCI Adult
+            data at degree 2, coefficients are then off by 0.04 to 0.14 of their standard error.
+            Refits of multinomial models use the `tol` of the model instead.
         random_state : int, RandomState instance or None, default=None
             Seed of the random weights.
 

@@ -39,7 +39,7 @@ class PolynomialClassifier(ClassifierMixin, PolynomialModel):  # type: ignore[mi
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. The blocks of a dask array are computed once, and fitted to where they are.
+            The data. The blocks of a dask array are computed once, and stay on their workers.
         y : array-like or dask array of shape (n_samples,)
             The classes.
         sample_weight : float, array-like or dask array of shape (n_samples,), optional
@@ -108,17 +108,17 @@ class PolynomialClassifier(ClassifierMixin, PolynomialModel):  # type: ignore[mi
 
     @dispatch("predict", method="decision_function")
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores of rows.
+        """Return the scores of rows: their linear predictors.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
+            The data. For a dask array, the result is lazy.
 
         Returns
         -------
         ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, that of the second one: above 0 if it is predicted.
+            With two classes, the score of the second class, which is predicted if this is above 0.
         """
         return self._response(self._scores(X), "decision_function")
 
@@ -129,7 +129,7 @@ class PolynomialClassifier(ClassifierMixin, PolynomialModel):  # type: ignore[mi
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
+            The data. For a dask array, the result is lazy.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The terms that contribute most to the scores of single rows."""
+"""The terms that contribute most to the predictions of single rows."""
 
 from __future__ import annotations
 

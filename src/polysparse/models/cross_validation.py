@@ -72,7 +72,7 @@ class CrossValidated(PolynomialModel):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data.
         y : array-like of shape (n_samples,)
-            The targets, or the classes; the plain model says which.
+            The targets or classes, as for the model without `CV`.
         sample_weight : float or array-like of shape (n_samples,), optional
             Non-negative weights of the rows, in fits and scores. A function given as `scoring` gets
             those of held-out rows if it has a parameter `sample_weight`.
@@ -89,8 +89,8 @@ class CrossValidated(PolynomialModel):
     def plot_scores(self, ax: Any = None) -> Any:
         """Draw the mean score of each penalty, with its standard error over the splits.
 
-        Lines mark the best penalty, and the strongest one whose mean is within one standard error
-        of the best; a filled marker has the one that was chosen.
+        Lines mark the best penalty, and the strongest penalty whose mean is within one standard
+        error of the best. A filled marker is the penalty that was chosen.
 
         Parameters
         ----------

@@ -158,8 +158,8 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
         sample_weight : float or array-like of shape (n_samples,), optional
             Non-negative weights of the rows.
         alphas : int or array-like, default=100
-            The values, or how many: from the strongest penalty that matters, the least one with
-            which all coefficients are 0, down to `eps` times that.
+            The values, or how many. If an int is given, values range from the smallest penalty with
+            which all coefficients are 0 down to `eps` times that.
         eps : float, default=1e-3
             The weakest penalty relative to the strongest.
 
@@ -207,7 +207,7 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
+            The data. For a dask array, the result is lazy.
 
         Returns
         -------

@@ -80,14 +80,14 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. The blocks of a dask array are computed once, and fitted to where they are.
+            The data. The blocks of a dask array are computed once, and stay on their workers.
         y : array-like or dask array of shape (n_samples,)
             The targets.
         sample_weight : float, array-like or dask array of shape (n_samples,), optional
             Non-negative weights of the rows.
         offset : float, array-like or dask array of shape (n_samples,), optional
-            What is added to the scores of rows. With a log link, pass the logarithm of the exposure
-            of each row, such as the time in which its events were counted.
+            Added to the linear predictor of each row. With a log link, pass the logarithm of the
+            exposure of each row, such as the time in which its events were counted.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         tol: float = 1e-2,
         random_state: Any = None,
     ) -> Bootstrap:
-        """Refit the model with random weights of the rows, to see how sure its terms are.
+        """Refit the model with random weights of the rows, to see how certain its terms are.
 
         As `PolynomialRidge.bootstrap`, which describes the other parameters, with the offset of
         `fit`.
@@ -119,7 +119,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         X, y, n, sample_weight, method, n_terms, tol, random_state
             As there.
         offset : float or array-like of shape (n_samples,), optional
-            What is added to the scores of rows.
+            Added to the linear predictor of each row.
 
         Returns
         -------
@@ -163,10 +163,10 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
+            The data. For a dask array, the result is lazy.
         offset : float, array-like or dask array of shape (n_samples,), optional
-            What is added to the scores of rows, as in `fit`. Without it, a model with a log link
-            predicts what is expected of an exposure of 1.
+            Added to the linear predictor of each row, as in `fit`. Without it, a model with a log
+            link predicts the mean for an exposure of 1.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights of the rows.
         offset : float or array-like of shape (n_samples,), optional
-            What is added to the scores of rows, as in `fit`.
+            Added to the linear predictor of each row, as in `fit`.
 
         Returns
         -------

@@ -168,8 +168,8 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         sample_weight : float or array-like of shape (n_samples,), optional
             Non-negative weights of the rows.
         Cs : int or array-like, default=100
-            The values, or how many: from the strongest penalty that matters, the least one with
-            which all coefficients are 0, down to `eps` times that.
+            The values, or how many. If an int is given, values range from the smallest penalty with
+            which all coefficients are 0 down to `eps` times that.
         eps : float, default=1e-3
             The weakest penalty relative to the strongest.
 
@@ -200,7 +200,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
+            The data. For a dask array, the result is lazy.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
+            The data. For a dask array, the result is lazy.
 
         Returns
         -------
@@ -228,10 +228,10 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     def plot_calibration(
         self, X: Any, y: Any, *, n_bins: int = 10, sample_weight: Any = None, ax: Any = None
     ) -> Any:
-        """Draw how often a class is the true one against its predicted probability.
+        """Draw how often a class is the true class against its predicted probability.
 
         Rows are divided into bins of probabilities, of equal widths. Where the line is on the
-        diagonal, probabilities are what they say.
+        diagonal, predicted probabilities match observed frequencies.
 
         Parameters
         ----------

@@ -130,16 +130,16 @@ class ReadableMixin:
     def importance(self, X: Any = None, *, by: str = "group", feature_names: Any = None) -> Any:
         """Return the importance of each group and interaction of groups.
 
-        It is the variance of its contribution to the score. An interaction of groups, such as
-        "age:hours", has a term for each combination of their features. In every row these terms
-        add up to a contribution. Its variance over the rows measures how much the predictions
-        depend on it. It is computed from a few expanded rows at a time.
+        An interaction of groups, such as "age:hours", has a term for each combination of their
+        features. The contribution of the interaction to a prediction is the sum of these terms, and
+        its importance is the variance of this contribution over the rows. Only a few rows are
+        expanded at a time.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            Rows to compute it on. By default the rows of `fit`, with their weights, for which the
-            model must have been fitted with `groups` or `terms`. Without groups, each feature is a
+            Rows to compute it on. By default the rows of `fit`, with their weights; this requires
+            that the model was fitted with `groups` or `terms`. Without groups, each feature is a
             group.
         by : {"group"}, default="group"
             What to add up the terms by.
@@ -149,14 +149,14 @@ class ReadableMixin:
         Returns
         -------
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
-            A row for each tuple of groups, the most important first. Its columns:
+            A row for each combination of groups, the most important first. Its columns:
 
             - `name`, the labels of the groups, joined by colons;
             - `groups`, the same as a tuple;
             - `variance`, of the contribution; if there are several classes, summed over them;
             - `share`, of the sum of all variances.
 
-            `top_terms(within=name)` lists the terms of a tuple.
+            `top_terms(within=name)` lists the terms of a combination.
 
         Examples
         --------
@@ -175,8 +175,8 @@ class ReadableMixin:
     def plot_importance(self, X: Any = None, *, feature_names: Any = None, ax: Any = None) -> Any:
         """Draw the importance of groups and pairs of groups as a heat map.
 
-        The diagonal has main effects and powers, the rest has pairs; tuples of more groups are not
-        drawn. The most important groups come first.
+        The diagonal shows main effects and powers, the other cells show pairs. Interactions of more
+        groups are not drawn. The most important groups come first.
 
         Parameters
         ----------
@@ -285,8 +285,8 @@ class ReadableMixin:
         Notes
         -----
         Everything that prediction needs is saved, and the parameters. If `columns` is a
-        transformer, it is saved as `sklearn.base.clone` would copy it: with its parameters alone.
-        The loaded model has its columns; fitted again, it would learn new ones.
+        transformer, only its parameters are saved, as `sklearn.base.clone` copies them. The loaded
+        model has its columns; if you fit it again, it learns new ones.
         """
         check_is_fitted(self)
         as_file(self).write(path)
@@ -310,7 +310,7 @@ class ReadableMixin:
         path : path-like
             File to write or to replace. It is written atomically.
         dtype : {numpy.float32, numpy.float64}, default=numpy.float32
-            Of the input, the coefficients and all arithmetic.
+            Dtype of the input, the coefficients and all arithmetic.
         """
         encoder = encoder_of(self)
         table = None if encoder is None else encoder._encoding

@@ -128,7 +128,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. The blocks of a dask array are computed once, and fitted to where they are.
+            The data. The blocks of a dask array are computed once, and stay on their workers.
         y : array-like or dask array of shape (n_samples,), or array-like of shape \
 (n_samples, n_targets)
             The targets. Several are fitted one after the other.
@@ -202,7 +202,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
+            The data. For a dask array, the result is lazy.
 
         Returns
         -------

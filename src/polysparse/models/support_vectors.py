@@ -276,7 +276,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. The blocks of a dask array are computed once, and fitted to where they are.
+            The data. The blocks of a dask array are computed once, and stay on their workers.
         y : array-like or dask array of shape (n_samples,)
             The targets.
         sample_weight : float, array-like or dask array of shape (n_samples,), optional
@@ -315,7 +315,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
         Parameters
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
+            The data. For a dask array, the result is lazy.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""PolynomialFTRLClassifier, PolynomialFTRLRegressor: models that learn from rows as they come."""
+"""PolynomialFTRLClassifier, PolynomialFTRLRegressor: models that learn from rows as they arrive."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         return as_table(self.learner_.progress.table())
 
     def plot_progress(self, *, ax: Any = None) -> Any:
-        """Draw how the loss changed: of each stretch of the stream, and of all rows so far.
+        """Draw the loss over the stream: of each stretch, and the mean over all rows so far.
 
         Parameters
         ----------
@@ -454,12 +454,12 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from rows, `n_passes` times, and from nothing else.
+        """Learn from rows, `n_passes` times; what was learned before is forgotten.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, in the order in which they are learned from.
+            The rows, in the order in which the model learns from them.
         y : array-like of shape (n_samples,)
             The classes.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -494,7 +494,7 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
         y : array-like of shape (n_samples,)
             Their classes.
         classes : array-like of shape (n_classes,), optional
-            All classes that may come. Required for the first rows.
+            All classes that may occur. Required in the first call.
         sample_weight : float or array-like of shape (n_samples,), optional
             Non-negative weights of the rows.
 
@@ -557,7 +557,7 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
         return "two_classes" if n_scores == 1 else "classes"
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores of rows.
+        """Return the scores of rows: their linear predictors.
 
         Parameters
         ----------
@@ -567,7 +567,7 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
         Returns
         -------
         ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, that of the second one: above 0 if it is predicted.
+            With two classes, the score of the second class, which is predicted if this is above 0.
         """
         return self._response(self._scores(X), "decision_function")  # type: ignore[no-any-return]
 
@@ -730,12 +730,12 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
             raise ValueError(f'loss must be "squared" or "poisson"; got {self.loss!r}.')
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from rows, `n_passes` times, and from nothing else.
+        """Learn from rows, `n_passes` times; what was learned before is forgotten.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, in the order in which they are learned from.
+            The rows, in the order in which the model learns from them.
         y : array-like of shape (n_samples,)
             The targets.
         sample_weight : float or array-like of shape (n_samples,), optional

@@ -1,4 +1,4 @@
-"""The state of an online learner, and how it learns from rows as they come."""
+"""The state of an online learner, and how it learns from rows as they arrive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AT_A_TIME = 2**22  # outputs of the rows that are learned from between two signa
 
 @dataclass(frozen=True)
 class Settings:
-    """What a learner is told: the loss, its rate (None: rates compete) and its penalty."""
+    """The settings of a learner: the loss, its rate (None: rates compete) and its penalty."""
 
     loss: str
     n_scores: int
@@ -78,7 +78,7 @@ class Rows:
 
 
 class Learner:
-    """Learns from rows as they come.
+    """Learns from rows as they arrive.
 
     Attributes
     ----------
