@@ -48,8 +48,8 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     add(
         "--missing",
         choices=["error", "indicator"],
-        help="what to do with missing numbers: fail (default), or add a feature that tells where "
-        "they are. Missing categories are a level",
+        help="what to do with missing numbers: fail (default), or add a feature that marks them. "
+        "Missing categories are a level",
     )
 
 

@@ -26,8 +26,8 @@ Sources = list[int]  # for each output of a transformer, the input feature that 
 def groups_from(transformer: Any) -> list[str]:
     """Return the variable that each output feature of a fitted transformer comes from.
 
-    The result is meant as `groups` of transformers and models: outputs of the same variable, such
-    as its levels or its splines, are then never multiplied with each other.
+    Pass the result as `groups` to transformers and models: outputs of the same variable, such as
+    its levels or its splines, then do not interact.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def groups_from(transformer: Any) -> list[str]:
         ColumnTransformer, Pipeline, FeatureUnion or feature selector of scikit-learn, nested in any
         way; a transformer with one output for each feature; or any other transformer whose
         `get_feature_names_out` begins or ends with the names of its input features, as in "age_2"
-        or "missingindicator_age". A ValueError is raised if a name fits several features, and if
+        or "missingindicator_age". ValueError is raised if a name matches several features, or if
         outputs are interactions of several features.
 
     Returns

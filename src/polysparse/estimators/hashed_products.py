@@ -71,7 +71,7 @@ class HashedProducts:
     tuples : ndarray of int64 of shape (n, k)
         Their input features, in increasing order, padded with -1 at the end.
     counts : ndarray of int64 of shape (n,)
-        Number of rows in which each occurs.
+        Number of rows in which each interaction occurs.
     columns, signs : ndarray of int64 of shape (n,)
         Where they go, and with which sign.
     """

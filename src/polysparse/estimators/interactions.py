@@ -29,7 +29,7 @@ _KINDS = {
 class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode variables and generate their interactions.
 
-    Like ColumnTransformer, but outputs of different variables are also multiplied: one-hot encode
+    Like ColumnTransformer, but with interactions between different variables: one-hot encode
     categories, expand numbers into splines or keep them, and get their interactions. Features of
     the same variable, such as two levels, do not interact. The result is sparse.
 
@@ -37,9 +37,9 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
     ----------
     transformers : list of tuple (name, transformer, columns), or ColumnTransformer
         How variables are encoded, as in ColumnTransformer. Columns that are not listed are dropped;
-        for other settings pass a ColumnTransformer. It is cloned, not changed. To tune settings of
-        encoders, as in GridSearchCV, pass a ColumnTransformer too: `get_params` does not include
-        those of encoders in a list.
+        for other settings, pass a ColumnTransformer, which is cloned. To tune the parameters of
+        encoders, for example with GridSearchCV, also pass a ColumnTransformer: `get_params` does
+        not include the encoders of a list.
     degree : int or tuple (min_degree, max_degree), default=2
         How many variables are multiplied. If a single int is given, it is the maximum.
     interaction_only : bool, default=False
@@ -48,7 +48,7 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
     include_bias : bool, default=False
         If True, a column of ones is included.
     terms : sequence of (str or tuple of str), optional
-        Which variables are multiplied, instead of all up to `degree`: formulas such as
+        Which variables interact, instead of all up to `degree`: formulas such as
         "user:item", "user*hour" or "(a + b + c)**2", or tuples of names. Main effects are included
         only if listed.
     columns : {"all", "observed", "hashed"} or transformer, default="all"
@@ -67,7 +67,7 @@ class InteractionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[m
     groups_ : list of str
         The variable that each encoded feature comes from.
     features_ : PolynomialFeatures, ObservedPolynomialFeatures or HashedPolynomialFeatures
-        The fitted transformer that makes interactions of encoded features.
+        The fitted transformer that generates interactions of encoded features.
     n_features_in_ : int
         Number of variables seen during `fit`.
     feature_names_in_ : ndarray of str objects

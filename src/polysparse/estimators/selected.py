@@ -23,8 +23,8 @@ from polysparse.search.result import TopInteractions
 class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignore[misc]
     """Generate the k interactions that are most related to y.
 
-    They are found by `top_interactions`: exactly, and without the full expansion. In a pipeline
-    they are selected from the training rows alone, so cross-validation of the pipeline is fair.
+    They are found by `top_interactions`: exactly, and without the full expansion. In a pipeline,
+    they are selected from the training rows only, so cross-validation of the pipeline is unbiased.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     k : int, default=1000
         How many columns to keep. If fewer occur, all of them are kept.
     criterion : {"dot", "normalized", "correlation"}, default="correlation"
-        The score that must be large; see `score` of `top_interactions`. Of several classes or
-        targets, the largest counts.
+        The score; see `score` of `top_interactions`. With several classes or targets, the largest
+        score counts.
     interaction_only : bool, default=True
         If False, powers of features are included.
     min_count : int, default=10
@@ -46,8 +46,8 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
     categorical_features : "from_dtype", array-like of bool, int or str, or TableEncoder, optional
         Which columns of a table are categorical, as in `PolynomialFeatures`.
     estimator : estimator, optional
-        A first model of the features alone, such as a linear one. A copy of it is fitted, and
-        interactions are scored against its residuals: what it leaves to be explained.
+        A first model on the features themselves, such as a linear model. A copy of it is fitted,
+        and interactions are scored against its residuals.
     target : {"auto", "numbers", "classes"}, default="auto"
         Whether y consists of numbers, or of classes, each of which is scored against its
         indicator. "auto": classes if `estimator` is a classifier, or y is not numeric.
@@ -63,7 +63,7 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         The interactions with their scores, the largest first. Output columns are in the order of
         the expansion instead.
     estimator_ : estimator
-        The first model. Defined only if `estimator` is given.
+        The first model. Defined only if `estimator` is passed.
     basis_ : MonomialBasis
         The full expansion.
     n_output_features_ : int

@@ -56,7 +56,7 @@ default="from_dtype"
         Maximum number of features per variable. The rarest levels become one: "(other)".
     missing : {"error", "indicator"}, default="error"
         What to do with missing numbers: raise ValueError, or count them as 0 and add a feature that
-        tells where they are. Missing categories are a level of their own: "(missing)".
+        marks them. Missing categories are a separate level: "(missing)".
 
     Attributes
     ----------
@@ -136,8 +136,8 @@ default="from_dtype"
     def partial_fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Learn from more rows. The result is that of a single `fit` on all rows so far.
 
-        The first table decides which columns are categorical. New levels are put in order, so that
-        the numbers of features may change.
+        The first table determines which columns are categorical. New levels are inserted in order,
+        so the numbers of features may change.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ default="from_dtype"
         Returns
         -------
         feature_names_out : ndarray of str objects
-            Names such as "color=red" for levels, and those of numeric columns.
+            Names such as "color=red" for levels, and the names of numeric columns.
         """
         check_is_fitted(self)
         encoding = self._encoding

@@ -123,25 +123,25 @@ def expand(
         OMP_NUM_THREADS. The result does not depend on it.
     max_bytes : int, "available" or None, default="available"
         Raise MemoryError, before anything is allocated, if the result would be larger than this
-        many bytes, or than the available memory. With `columns` the error is raised as soon as the
-        size is known. To choose or hash the columns of long rows takes memory besides: from 8 MB on
-        it counts, and fewer threads are used if there is too little for all. None removes the
-        limit. It does not matter if `out` is given.
+        many bytes, or than the available memory. With `columns`, the error is raised as soon as the
+        size is known. Choosing or hashing the columns of long rows takes additional memory, which
+        counts from 8 MB on; if there is too little for all threads, fewer are used. None removes
+        the limit. Not used if `out` is passed.
     out : CSR matrix or array, tuple of three arrays, or ndarray, optional
-        Where to write the result, instead of new memory. For a sparse result an earlier one, which
-        is not valid afterwards, or arrays (indptr, indices, data), which may be longer than the
-        result. For a dense result an array of its shape. ValueError is raised if they are too
-        small, of another dtype, read-only, or share memory with X. Two to four times as fast for
-        large results, because fresh memory is slow to obtain.
+        Where to write the result, instead of new memory. For a sparse result, pass an earlier
+        result, which is overwritten, or arrays (indptr, indices, data), which may be longer than
+        the result. For a dense result, pass an array of its shape. ValueError is raised if they are
+        too small, have another dtype, are read-only, or share memory with X. Large results are
+        often about twice as fast, because new memory is slow to obtain.
 
     Returns
     -------
     csr_array, csr_matrix, ndarray or dask array of shape (n_rows, n_columns)
         The expansion, in the container family of X, with columns in scikit-learn's order. Indices
-        are sorted and unique, and int32 whenever they fit. For a dask array a lazy one, whose
-        blocks are the expansions of the blocks of X. If `out` is given, the result is a matrix
-        whose arrays are the beginning of those arrays, or `out` itself if it is dense. On a
-        GPU, it is of the kind of X.
+        are sorted and unique, and int32 whenever they fit. For a dask array, a lazy array whose
+        blocks are the expansions of the blocks of X. If `out` is passed, the result is a matrix
+        whose arrays are the beginning of those arrays, or `out` itself if it is dense. On a GPU,
+        the result has the type of X.
 
     See Also
     --------
@@ -151,26 +151,26 @@ def expand(
     Notes
     -----
     Values are converted to the floating-point type of the result first. Entries that are stored
-    more than once are then summed in that type, in the order in which they are stored. A matrix of
-    floats thus gives what ``X.toarray()`` gives, bit for bit, from every format. For integers,
+    more than once are then summed in that type, in the order in which they are stored. For floats,
+    this matches ``X.toarray()`` bit for bit, from every format. For integers,
     SciPy's ``toarray`` sums in the type of X, where 100 + 100 is -56 for int8; here it is 200.
 
-    X must not be changed while it is expanded, say by another thread. Offsets (``X.indptr``) are
-    copied before they are checked, so that a change of them has no effect. The values and indices
-    of a CSR matrix are read where they are: if they change, no memory outside of the arrays is read
-    or written, but the numbers of the result are undefined. Without `columns`, so are its indices,
-    which SciPy's own functions would follow anywhere.
+    X must not be changed while it is expanded, for example by another thread. Offsets
+    (``X.indptr``) are copied before they are checked, so changing them has no effect. The values
+    and indices of a CSR matrix are not copied. If they change, no memory outside of the arrays is
+    read or written, but the values of the result are undefined. Without `columns`, its indices are
+    undefined, too, and SciPy's functions do not check them.
 
-    A dask array is expanded by a task for each block of rows; nothing is computed before the result
-    is, unless `columns` is "observed". Blocks may have any number of rows, even one that Dask does
-    not know. If the columns are in several chunks, these are joined first, which copies X once.
-    `max_bytes` is the limit of a block. `n_jobs` is the number of threads of a task, by default
-    one, because Dask runs a task on every core.
+    A dask array is expanded by a task for each block of rows. The result is lazy, but if `columns`
+    is "observed", blocks are computed to count their columns. Blocks may have any number of rows,
+    even if Dask does not know it. If the columns are in several chunks, these are joined first,
+    which copies X once. `max_bytes` is the limit of a block. `n_jobs` is the number of threads of a
+    task, by default one, because Dask runs a task on every core.
 
-    If `out` is a matrix whose arrays are the beginning of larger ones, as those of a result that
-    was itself written to `out`, all of the larger ones may be written to. So a loop can give the
-    last result back, if the first one was the largest. The arrays of a tuple are written to up to
-    their ends and not beyond. An error or Ctrl-C leaves them half written.
+    If `out` is a matrix whose arrays are the beginning of larger arrays, such as a result that was
+    itself written to `out`, the larger arrays may be written to. So a loop can pass the last result
+    as `out`, if the first result was the largest. The arrays of a tuple are never written to beyond
+    their ends. After an error or Ctrl-C, their contents are undefined.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def iter_expand(
     Parameters
     ----------
     X : sparse matrix or array, array-like, or dask array, of shape (n_rows, n_features)
-        The matrix to expand. It must not be changed before the last block was made. The blocks of a
+        The matrix to expand. Do not change it before the last block is computed. The blocks of a
         dask array are computed one after the other, and expanded in this process.
     degree, interaction_only, include_bias, groups, terms, columns, n_jobs
         As in `expand`.

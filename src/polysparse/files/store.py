@@ -186,7 +186,7 @@ def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = T
         If True, also return the labels.
     verify : bool, default=True
         If True, all arrays are read once and compared with their checksums; ValueError is raised
-        for a directory that was changed. If False, only headers, sizes and row offsets are
+        if the directory was changed. If False, only headers, sizes and row offsets are
         checked, and neither indices nor values are read.
 
     Returns
@@ -202,10 +202,10 @@ def load(path: str | os.PathLike[str], *, labels: bool = False, verify: bool = T
 
     Notes
     -----
-    SciPy trusts indices. If one was changed on the disk, ``X @ w`` may read outside of `w` and
-    crash, and a changed value gives a wrong result; `verify=True` detects both. A memory-mapped
-    matrix is not protected from changes to its files after it was opened. `iter_load` reads parts
-    into memory and checks what it read.
+    SciPy does not check indices. If an index was changed on the disk, ``X @ w`` may read outside of
+    `w` and crash. If a value was changed, results are wrong. `verify=True` detects both. A
+    memory-mapped matrix is not protected from later changes to its files. `iter_load` reads parts
+    into memory and checks them.
 
     Examples
     --------
@@ -231,8 +231,8 @@ def iter_load(
     path : path-like
         Directory written by the command ``polysparse expand IN DIR``.
     verify : bool, default=True
-        If True, every part is compared with its checksums; ValueError is raised for one that was
-        changed. If False, only indices and offsets are checked.
+        If True, every part is compared with its checksums; ValueError is raised if it was changed.
+        If False, only indices and offsets are checked.
 
     Yields
     ------

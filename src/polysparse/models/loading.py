@@ -47,12 +47,12 @@ ONLINE_MODELS: dict[str, Any] = {
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Read a fitted model that its method `save`, or ``polysparse fit``, has written.
 
-    Nothing is unpickled: a file from elsewhere cannot run a program.
+    Files are never unpickled, so reading a file cannot run its code.
 
     Parameters
     ----------
     path : path-like
-        File to read. ValueError is raised if it is damaged or no model.
+        File to read. ValueError is raised if it is damaged, or not a model.
 
     Returns
     -------

@@ -32,13 +32,13 @@ class TopInteractions:
     columns : ndarray of int64 of shape (n,)
         Columns of the expansion.
     scores : ndarray of shape (n,)
-        The score of each, with its sign.
+        The score of each interaction, with its sign.
     counts : ndarray of int64 of shape (n,)
-        Number of rows in which each occurs.
+        Number of rows in which each interaction occurs.
     targets : ndarray of int64 of shape (n,), or None
         The column of the target that has the score; None if there is only one.
     score : str
-        Which score it is.
+        The kind of score.
     feature_names : list of str or None
         Names of the features.
     target_names : list of str or None

@@ -15,7 +15,7 @@ from polysparse.search.result import TopInteractions
 class TestedInteractions(TopInteractions):
     """Interactions with the largest statistics, the largest first, and their p-values.
 
-    It prints as a table, and can be given as `columns`, as `TopInteractions` can.
+    It prints as a table, and can be passed as `columns`, like `TopInteractions`.
 
     Attributes
     ----------
@@ -25,9 +25,10 @@ class TestedInteractions(TopInteractions):
         Columns of the expansion.
     scores : ndarray of shape (n,)
         The statistic of each, with its sign: the sum of z times the residuals, divided by its
-        standard deviation. Its square is about chi-squared with one degree of freedom by chance.
+        standard deviation. Without an interaction, its square is approximately chi-squared with one
+        degree of freedom.
     counts : ndarray of int64 of shape (n,)
-        Number of rows in which each occurs.
+        Number of rows in which each interaction occurs.
     targets : None
         There is only one target.
     score : str
@@ -37,9 +38,9 @@ class TestedInteractions(TopInteractions):
     bonferroni : ndarray of shape (n,)
         p-values from the normal distribution, times the number of tests.
     p_values : ndarray of shape (n,)
-        Adjusted p-values: by chance, a data set without interactions has one at or below p with
-        probability p at most, however many interactions are tested. They do not decrease, and are
-        multiples of `resolution`.
+        Adjusted p-values. For data without interactions, the smallest of them is at most p with a
+        probability of at most p, however many interactions are tested. They never decrease from one
+        interaction to the next, and are multiples of `resolution`.
     null_maxima : ndarray of shape (n_null,)
         The size of the largest statistic of each simulated target.
     n_tested : int
@@ -73,7 +74,7 @@ class TestedInteractions(TopInteractions):
 
     @property
     def resolution(self) -> float:
-        """The smallest adjusted p-value that so many simulated targets can give."""
+        """The smallest possible adjusted p-value for this number of simulated targets."""
         return 1 / (len(self.null_maxima) + 1)
 
     def significant(self, level: float = 0.05) -> TestedInteractions:
@@ -82,7 +83,7 @@ class TestedInteractions(TopInteractions):
         Parameters
         ----------
         level : float, default=0.05
-            The probability that a data set without interactions has any.
+            The probability of any significant interaction in data without interactions.
 
         Returns
         -------
