@@ -32,8 +32,7 @@ y = data.target_names[data.target]
 # Pairs do not help here because single measurements already separate the classes, and because 569
 # rows are too few to estimate thousands of pairs. Expect pairs to help if there are many rows for
 # each pair, and if the effect of a feature depends on another one: see
-# :doc:`/gallery/plot_word_pairs`, where the accuracy of single words is 51 %, and that of pairs 97
-# %.
+# :doc:`/gallery/plot_word_pairs`, where accuracy is 51 % for single words and 97 % for pairs.
 
 penalties = np.logspace(-3, 1, 7)
 scores = {
