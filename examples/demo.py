@@ -1,4 +1,4 @@
-"""Interactions of one-hot data, beside scikit-learn: what they cost, and what they show."""
+"""Compare polysparse with scikit-learn on interactions of one-hot data: time, memory and terms."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ import polysparse
 
 
 def main() -> None:
-    """Expand and fit measurements that come with scikit-learn, expand a generated click log."""
+    """Expand and fit data that come with scikit-learn, then expand a generated click log."""
     X, y, names = binned_measurements()
     heading("Breast cancer data: 30 measurements, each in 8 bins")
     compare(X, 3, names)
     show_degree_4(X)
-    heading("The same measurements: which pairs tell malignant from benign")
+    heading("The same measurements: which pairs distinguish malignant from benign tumors")
     show_fit(X, y, names)
 
     X, names = click_log(n_rows=50_000)
@@ -34,9 +34,9 @@ def main() -> None:
 
 
 def binned_measurements() -> tuple[Any, Any, list[str]]:
-    """Real measurements as one-hot CSR: a column says in which eighth of its range a value is.
+    """Return real measurements as one-hot CSR, their diagnoses and the names of the columns.
 
-    Their diagnoses come with them.
+    Each measurement has a column for each eighth of its range.
     """
     data = load_breast_cancer()
     bins = KBinsDiscretizer(n_bins=8, encode="onehot", strategy="uniform").fit(data.data)
@@ -46,7 +46,7 @@ def binned_measurements() -> tuple[Any, Any, list[str]]:
 
 
 def click_log(n_rows: int) -> tuple[Any, list[str]]:
-    """One level of each field per row, as one-hot CSR; level r is 1/r as frequent as the first."""
+    """Return rows with one level of each field, as one-hot CSR; level r has weight 1/r."""
     fields = {
         "weekday": 7,
         "slot": 10,
@@ -73,19 +73,19 @@ def click_log(n_rows: int) -> tuple[Any, list[str]]:
 
 
 def compare(X: Any, degree: int, names: list[str]) -> None:
-    """Plan, expand on both sides, compare the results, and look at the largest columns.
+    """Print the plan, expand with both libraries, compare results, and name frequent columns.
 
-    The square of a one-hot column is the column itself: only products of distinct ones count.
+    The square of a one-hot column is the column itself, so only interactions are included.
     """
     print(f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} stored values")
-    print(f"\nThe plan for degree {degree}, before anything is computed:")
+    print(f"\nThe plan for degree {degree}, before the expansion is computed:")
     print(polysparse.plan(X, degree, interaction_only=True))
 
     theirs = PolynomialFeatures(degree, interaction_only=True).fit(X).transform
     ours = polysparse.PolynomialFeatures(degree, interaction_only=True).fit(X).transform
     require_equal(ours(X), theirs(X))
     show_costs({"scikit-learn": lambda: theirs(X), "polysparse": lambda: ours(X)})
-    print("Both agree: the same columns, the same values.")
+    print("Both results have the same columns and values.")
     show_largest(
         ours(X), polysparse.MonomialBasis(X.shape[1], degree, interaction_only=True), names
     )
@@ -99,18 +99,18 @@ def require_equal(ours: Any, theirs: Any) -> None:
 
 
 def show_costs(sides: dict[str, Callable[[], Any]], repeats: int = 8) -> None:
-    """Print time and peak memory of both sides."""
+    """Print time and peak memory of both libraries."""
     seconds = best_seconds(sides, repeats)
     peaks = {side: peak_bytes(call) for side, call in sides.items()}
     print(f"\n{'':14}{'time':>12}{'peak memory':>14}")
     for side in sides:
         print(f"{side:14}{seconds[side] * 1e3:>9.1f} ms{peaks[side] / 1e6:>11.1f} MB")
     faster, smaller = (slow / fast for slow, fast in (seconds.values(), peaks.values()))
-    print(f"{'won':14}{faster:>11.1f}x{smaller:>13.1f}x")
+    print(f"{'ratio':14}{faster:>11.1f}x{smaller:>13.1f}x")
 
 
 def best_seconds(sides: dict[str, Callable[[], Any]], repeats: int = 8) -> dict[str, float]:
-    """Best time of each side, taken in turn; twice each, as memory freed by itself fits best."""
+    """Return the best time of each side. They run in turn, twice each, to reuse freed memory."""
     best = dict.fromkeys(sides, np.inf)
     for _ in range(repeats):
         for side, call in [pair for pair in sides.items() for _ in range(2)]:
@@ -122,7 +122,7 @@ def best_seconds(sides: dict[str, Callable[[], Any]], repeats: int = 8) -> dict[
 
 
 def peak_bytes(call: Callable[[], Any]) -> int:
-    """Most memory that the call has at one time, its result included."""
+    """Return the peak memory of the call, including its result."""
     tracemalloc.start()
     try:
         call()
@@ -132,11 +132,11 @@ def peak_bytes(call: Callable[[], Any]) -> int:
 
 
 def show_largest(expanded: Any, basis: polysparse.MonomialBasis, names: list[str]) -> None:
-    """Name the combinations that most rows have: only these few columns are ever decoded."""
+    """Name the interactions that occur in most rows. Only these columns are decoded."""
     degree = basis.max_degree
-    products = expanded.indices[expanded.indices >= basis.degree_slices[degree].start]
-    columns, counts = np.unique(products, return_counts=True)
-    print(f"\n{len(columns):,} products of {degree} columns occur. Those in the most rows:")
+    interactions = expanded.indices[expanded.indices >= basis.degree_slices[degree].start]
+    columns, counts = np.unique(interactions, return_counts=True)
+    print(f"\n{len(columns):,} interactions of {degree} columns occur. The most frequent ones:")
     largest = np.argsort(-counts, kind="stable")[:5]
     for count, name in zip(
         counts[largest], basis.names(columns[largest], input_features=names), strict=True
@@ -145,34 +145,34 @@ def show_largest(expanded: Any, basis: polysparse.MonomialBasis, names: list[str
 
 
 def show_degree_4(X: Any) -> None:
-    """A degree for which scikit-learn takes a Python step per output column."""
+    """Expand to degree 4, for which scikit-learn loops over output columns in Python."""
     plan = polysparse.plan(X, 4, interaction_only=True)
     seconds = best_seconds({"": lambda: polysparse.expand(X, 4, interaction_only=True)})[""]
     print(
         f"\nDegree 4: {plan.shape[1]:,} columns, {plan.nnz:,} stored values, "
         f"{plan.nbytes / 1e6:.0f} MB, in {seconds * 1e3:.0f} ms."
-        "\nscikit-learn would visit these columns one by one."
+        "\nscikit-learn would loop over these columns in Python."
     )
 
 
 def show_fit(X: Any, y: Any, names: list[str]) -> None:
-    """Fit a model on all pairs, which only scikit-learn's side builds, and name the heaviest."""
+    """Fit a model on all pairs, which only scikit-learn builds, and list its largest terms."""
     pairs = PolynomialFeatures(2, interaction_only=True, include_bias=False)
     theirs = make_pipeline(pairs, LogisticRegression(max_iter=1_000))
     ours = polysparse.PolynomialLogisticRegression(interaction_only=True)
     fits = {"scikit-learn": lambda: theirs.fit(X, y), "polysparse": lambda: ours.fit(X, y)}
     show_costs(fits, repeats=1)
     same = np.mean(theirs.predict(X) == ours.predict(X))
-    print(f"Both predict the same for {same:.1%} of the rows. The heaviest terms:")
+    print(f"Both predict the same for {same:.1%} of the rows. The largest terms:")
     weights = ours.coef_[0]
-    heaviest = np.argsort(-np.abs(weights), kind="stable")[:5]
-    found = ours.column_space_.basis.names(heaviest, input_features=names)
-    for weight, name in zip(weights[heaviest], found, strict=True):
+    largest = np.argsort(-np.abs(weights), kind="stable")[:5]
+    found = ours.column_space_.basis.names(largest, input_features=names)
+    for weight, name in zip(weights[largest], found, strict=True):
         print(f"{weight:>8.3f}  {name}")
 
 
 def heading(text: str) -> None:
-    """Begin a section."""
+    """Print a heading."""
     print(f"\n{text}\n{'-' * len(text)}")
 
 

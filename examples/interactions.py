@@ -1,7 +1,7 @@
-"""Fit a logistic regression to all pairs of features, read it, draw it, save it and load it.
+"""Fit a logistic regression to all pairs of features, then list, draw, save and load its terms.
 
-Which pairs of levels make a click likely is planted in a generated click log, and found again. The
-pairs are never built: the model is fitted to the one-hot matrix itself.
+Some pairs of levels that make a click likely are planted in a generated click log. The model finds
+them without building the pairs: it is fitted to the one-hot matrix itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ N_ROWS, N_TRAIN = 100_000, 75_000
 
 
 def main(folder: Path) -> None:
-    """Fit, compare with the features as they are, and write what was learned to a folder."""
+    """Fit models with and without pairs, and write the terms of the second one to a folder."""
     X, names, y = click_log()
     basis = polysparse.MonomialBasis(X.shape[1], interaction_only=True)
     print(f"{N_ROWS:,} rows, {X.shape[1]} features, {basis.n_columns - 1:,} columns with all pairs")
@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
         model.fit(X[:N_TRAIN], y[:N_TRAIN])
         seconds = perf_counter() - start
         accuracy = model.score(X[N_TRAIN:], y[N_TRAIN:])
-        print(f"degree {degree}: accuracy {accuracy:.3f} on the other rows, {seconds:.1f} s")
+        print(f"degree {degree}: accuracy {accuracy:.3f} on the test rows, {seconds:.1f} s")
 
     print(f"\n{model.top_terms(6)}\n")
     model.plot_top_terms(20).figure.savefig(folder / "terms.svg")
@@ -49,12 +49,12 @@ def main(folder: Path) -> None:
     model.save(folder / "model.npz")
     again = polysparse.load_model(folder / "model.npz")
     if not np.array_equal(again.predict_proba(X[:100]), model.predict_proba(X[:100])):
-        raise AssertionError("the loaded model predicts something else")
+        raise AssertionError("the loaded model has other predictions")
     print("written:", *sorted(path.name for path in folder.iterdir()))
 
 
 def click_log() -> tuple[Any, list[str], Any]:
-    """One level of each field a row, as sparse columns; their names; and whether it was clicked."""
+    """Return rows with one level of each field, the names of levels, and which rows are clicks."""
     rng = np.random.default_rng(0)
     first = np.cumsum([0, *FIELDS.values()])
     levels = [(rng.random(N_ROWS) ** 2 * n).astype(np.int32) for n in FIELDS.values()]
@@ -63,11 +63,11 @@ def click_log() -> tuple[Any, list[str], Any]:
     arrays = np.ones(columns.size), columns.ravel(), offsets
     names = [f"{field}={level}" for field, n in FIELDS.items() for level in range(n)]
     X = sparse.csr_matrix(arrays, shape=(N_ROWS, len(names)))
-    odds = rng.logistic(size=N_ROWS) - 1
+    log_odds = rng.logistic(size=N_ROWS) - 1
     for pair, weight in PLANTED.items():
         one, other = (X[:, names.index(name)].toarray().ravel() for name in pair)
-        odds += weight * one * other
-    return X, names, odds > 0
+        log_odds += weight * one * other
+    return X, names, log_odds > 0
 
 
 if __name__ == "__main__":

@@ -28,11 +28,13 @@ for page in $tables; do
     echo "$page"
     python -m doctest "$root/$page"
 done
-commands="files models categorical penalty counts larger"
+commands="files models columns categorical penalty discovery counts online larger"
 for page in README.md $(printf 'docs/%s.md ' $commands); do
     echo "$page: commands"
-    mkdir -p "$out/$page"
+    mkdir -p "$out/$page/examples"
     cd "$out/$page"
+    cp "$root/examples/people.csv" examples
+    cp "$root/examples/people.csv" people.csv
     python - <<'END'
 import numpy as np
 import pandas as pd
@@ -42,11 +44,6 @@ rng = np.random.default_rng(0)
 for name in ("clicks", "train", "test"):
     X = (rng.random((300, 100)) < 0.2).astype(float)
     dump_svmlight_file(X, (X[:, 0] * X[:, 1] > 0).astype(int), f"{name}.svmlight")
-levels = {"education": ["school", "master"], "occupation": ["sales", "craft"]}
-people = pd.DataFrame({name: rng.choice(each, 300) for name, each in levels.items()})
-people["hours"] = rng.integers(20, 60, 300)
-people["income"] = np.where(people["hours"] + 20 * rng.random(300) > 50, "high", "low")
-people.to_csv("people.csv", index=False)
 claims = pd.DataFrame({"car": rng.choice(["small", "sports"], 300), "years": rng.random(300) + 0.1})
 claims["claims"] = rng.poisson(claims["years"])
 claims.to_csv("claims.csv", index=False)
@@ -55,5 +52,6 @@ with open("labels.txt", "w") as labels:
 END
     grep '^    polysparse ' "$root/$page" >commands
     sh -eu commands >output 2>&1 || { cat output && exit 1; }
+    case $page in README.md) test -s variables.svg ;; esac
     cd "$root"
 done

@@ -2,9 +2,9 @@
 From a table to the interactions that matter
 ============================================
 
-Bikes are rented by the hour. When, and in which weather? A table of categories and numbers goes
-into :class:`~polysparse.PolynomialRidge` as it is, and out come the variables that act together.
-The data are generated, so that we know the answer.
+Bikes are rented by the hour. When, and in which weather? Pass a table of categories and numbers to
+:class:`~polysparse.PolynomialRidge`, and list the variables that interact. The data are generated,
+so the answer is known.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,9 @@ rentals = pd.DataFrame(
 rentals.loc[rng.random(n_hours) < 0.02, "weather"] = None
 
 # %%
-# People commute on workdays and go out in the afternoon on other days, and they enjoy warm weather
-# in dry hours only. Wind and season do nothing.
+# Two interactions are planted. The hour matters differently on workdays, when people commute, and
+# on other days, when they go out in the afternoon. Warm weather only matters in dry hours. Wind and
+# season have no effect.
 
 hour = rentals["hour"].to_numpy().astype(int)
 commute = np.exp(-((hour - 8) ** 2) / 4) + np.exp(-((hour - 18) ** 2) / 6)
@@ -44,8 +45,8 @@ count += 8 * rentals["temperature"] * is_dry + rng.normal(0, 40, n_hours)
 rentals.head(3)
 
 # %%
-# Pass the table to the model. Columns of strings and categories become a group of indicators each;
-# pairs of levels of the same variable are left out.
+# Pass the table to the model. Each column of strings or categories becomes a group of indicators.
+# Pairs of levels of the same variable are left out.
 
 train, test = slice(0, 15_000), slice(15_000, n_hours)
 model = PolynomialRidge(alpha=10).fit(rentals[train], count[train])
@@ -55,18 +56,11 @@ print(f"R^2, single variables: {single.score(rentals[test], count[test]):.3f}")
 print(f"R^2, pairs, too:       {model.score(rentals[test], count[test]):.3f}")
 
 # %%
-# Which variables matter, and which pairs? The diagonal has the variables by themselves, the rest
-# has pairs.
+# Which variables matter, and which pairs? The diagonal shows single variables, the other cells show
+# pairs.
 
 model.plot_importance()
 plt.show()
-
-# %%
-# The two pairs that were planted come first:
-
-importance = model.importance()
-pairs = [name for name in importance["name"] if ":" in name]
-print("found:", *pairs[:2])
 
 # %%
 # Which levels are behind "hour:day"? The morning and the evening of workdays:
@@ -75,10 +69,19 @@ top = model.top_terms(6, within="hour:day")
 top[["name", "weight"]].round(1)
 
 # %%
-# Snow and missing reports are rare. A :class:`~polysparse.TableEncoder` with other settings puts
-# rare levels into one, "(other)".
+# Snow and missing reports are rare. Set ``min_frequency`` in a :class:`~polysparse.TableEncoder` to
+# merge rare levels into "(other)".
 
 encoder = TableEncoder(min_frequency=0.035)
 compact = PolynomialRidge(alpha=10, categorical_features=encoder).fit(rentals[train], count[train])
 print(*compact.table_encoder_.get_feature_names_out()[24:31], "...")
 print(f"{compact.coef_.size:,} terms, R^2 {compact.score(rentals[test], count[test]):.3f}")
+
+# %%
+# The model found what was planted: the two pairs with the largest importance are those that
+# determine the number of rentals.
+
+importance = model.importance()
+pairs = [name for name in importance["name"] if ":" in name]
+print("planted: hour:day weather:temperature")
+print("found:  ", *pairs[:2])

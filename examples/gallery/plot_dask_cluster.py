@@ -2,8 +2,8 @@
 A Dask cluster on one machine
 =============================
 
-Rows that lie in blocks on a cluster are expanded, counted and transformed where they are.
-:func:`~polysparse.expand` and the transformers take a dask array, and return a lazy one.
+Rows that are stored in blocks on a cluster are expanded, counted and transformed on their workers.
+:func:`~polysparse.expand` and the transformers take a Dask array and return a lazy one.
 """
 
 import dask.array as da
@@ -18,15 +18,15 @@ import polysparse
 from polysparse import ObservedPolynomialFeatures
 
 # %%
-# Two workers in this process; ``Client("tcp://...")`` would go to a cluster elsewhere. Each of 24
-# blocks has rows of 30 ones over 3,000 features, some of which are common.
+# Start two workers in this process. ``Client("tcp://...")`` connects to another cluster. Each of 24
+# blocks has rows with 30 ones in 3,000 features, a few of which are common.
 
 client = Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None)
 
 
 @delayed
 def clicks(seed, n_rows=2_500, n_features=3_000):
-    """Make a block of rows where it is needed."""
+    """Generate a block of rows on the worker that needs it."""
     rng = np.random.default_rng(seed)
     columns = (n_features ** rng.random((n_rows, 30))).astype(np.int32)
     offsets = np.arange(0, columns.size + 1, 30, dtype=np.int32)
@@ -42,8 +42,9 @@ XP = polysparse.expand(X, degree=2, interaction_only=True)  # nothing is compute
 print(XP.shape, XP.chunks[1])
 
 # %%
-# Observed columns are counted block by block, and the counts are joined: exactly what ``fit`` on
-# all rows at once would have learned. Then the blocks are transformed, and stay where they are.
+# Observed columns are counted block by block, and the counts are added up. The result is the same
+# as that of ``fit`` on all rows at once. Then the blocks are transformed, and stay on their
+# workers.
 
 with get_task_stream(client) as stream:
     poly = ObservedPolynomialFeatures(interaction_only=True, min_count=20).fit(X)
@@ -51,12 +52,18 @@ with get_task_stream(client) as stream:
 print(f"{poly.n_output_features_:,} of {XP.shape[1]:,} columns are kept")
 
 # %%
-# Dask tells which worker did what, and when.
+# Dask records which worker ran which task, and when.
 
-STEPS = {"count_block": "count a block", "sum": "join counts", "transform": "transform a block"}
-COLORS = dict(zip([*STEPS.values(), "make a block"], ("C0", "C3", "C1", "0.75"), strict=True))
+STEPS = {"count_block": "count a block", "sum": "add counts", "transform": "transform a block"}
+OTHER = "generate a block"
+COLORS = dict(zip([*STEPS.values(), OTHER], ("C0", "C3", "C1", "0.75"), strict=True))
 spans = [
-    (task["worker"], STEPS.get(key_split(task["key"]), "make a block"), span["start"], span["stop"])
+    (
+        task["worker"],
+        STEPS.get(key_split(task["key"]), "generate a block"),
+        span["start"],
+        span["stop"],
+    )
     for task in stream.data
     for span in task["startstops"]
     if span["action"] == "compute"

@@ -2,7 +2,7 @@
 Handwritten digits: pairs of pixels
 ===================================
 
-Which two pixels, inked together, speak for a digit? A model of ten classes on all pairs of the 64
+Which pairs of inked pixels indicate a digit? Fit a model of ten classes to all pairs of the 64
 pixels of scikit-learn's digits.
 """
 
@@ -14,7 +14,8 @@ from sklearn.model_selection import train_test_split
 from polysparse import PolynomialLogisticRegression
 
 # %%
-# Pixels have 17 levels of gray; what is not white is 1 here.
+# Pixels have 17 levels of gray. Here, pixels above 7 become 1. Pairs of pixels predict better than
+# single pixels, and triples a little better than pairs.
 
 images, y = load_digits(return_X_y=True)
 X = (images > 7).astype(float)
@@ -28,8 +29,8 @@ for degree, model in models.items():
     print(f"degree {degree}: {model.coef_.shape[1]:>6,} columns, accuracy {score:.3f}")
 
 # %%
-# The heaviest pairs of each digit, drawn over its mean image: blue for pairs that speak for it,
-# orange for those that speak against it.
+# The pairs with the largest weights for each digit, drawn over its mean image: blue for positive
+# weights, orange for negative ones.
 
 model = models[2]
 basis = model.column_space_.basis
@@ -38,8 +39,8 @@ figure, axes = plt.subplots(2, 5, figsize=(10, 4.6))
 for digit, ax in enumerate(axes.flat):
     ax.imshow(X[y == digit].mean(axis=0).reshape(8, 8), cmap="Greys", vmax=2.2)
     weights = model.coef_[digit, pairs]
-    heaviest = np.argsort(-np.abs(weights))[:14]
-    for pair, weight in zip(basis.unrank(pairs.start + heaviest), weights[heaviest], strict=True):
+    largest = np.argsort(-np.abs(weights))[:14]
+    for pair, weight in zip(basis.unrank(pairs.start + largest), weights[largest], strict=True):
         rows, columns = np.divmod(pair, 8)
         ax.plot(columns, rows, "o-", color="C0" if weight > 0 else "C1", lw=25 * abs(weight), ms=3)
     ax.set(xticks=[], yticks=[], title=digit)

@@ -2,9 +2,10 @@
 How many claims: counts with exposures
 ======================================
 
-Insurance policies run for different times, so that numbers of claims cannot be compared directly.
-:class:`~polysparse.PolynomialPoissonRegressor` models the rate of claims per year: the logarithm of
-the time is an offset. Which variables act together? The data are generated, so that we know.
+Insurance policies run for different periods, so numbers of claims cannot be compared directly.
+:class:`~polysparse.PolynomialPoissonRegressor` models the rate of claims per year, with the
+logarithm of the period as an offset. Which variables interact? The data are generated, so the
+answer is known.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +32,8 @@ policies = pd.DataFrame(
 years = rng.uniform(0.1, 2.0, n_policies)
 
 # %%
-# Young drivers have more claims, and so do cars in the city. Two pairs are planted: young drivers
-# of sports cars, and vans in the city. Fuel and color do nothing.
+# Young drivers have more claims, and so do cars in the city. Two interactions are planted: young
+# drivers of sports cars, and vans in the city. Fuel and color have no effect.
 
 is_young, is_city = policies["age"].eq("18 to 24"), policies["area"].eq("city")
 log_rate = -2.5 + 0.4 * is_young + 0.4 * is_city
@@ -42,9 +43,9 @@ claims = rng.poisson(years * np.exp(log_rate))
 policies.assign(years=years.round(2), claims=claims).head(3)
 
 # %%
-# Pass the logarithm of the years as `offset`, to `fit` and to `predict`. On policies that were held
-# out, pairs of variables lower the deviance. Without the offset, predictions ignore for how long a
-# policy runs.
+# Pass the logarithm of the years as ``offset`` to ``fit`` and to ``predict``. On held-out policies,
+# pairs of variables lower the deviance. Without the offset, predictions ignore how long a policy
+# runs.
 
 train, test = slice(0, 30_000), slice(30_000, n_policies)
 log_years = np.log(years)
@@ -68,17 +69,8 @@ model.plot_importance()
 plt.show()
 
 # %%
-# The pairs that were planted come first. Weights are differences of logarithms of rates:
-
-importance = model.importance()
-pairs = [name for name in importance["name"] if ":" in name]
-for pair in pairs[:2]:
-    top = model.top_terms(1, within=pair)
-    print(f"{pair}: {top['name'][0]}, {top['weight'][0]:+.2f}")
-
-# %%
-# Without an offset, `predict` returns claims per year. Five groups of policies, ordered by what the
-# model expects of them, should have the rates that it predicts:
+# Without an offset, ``predict`` returns claims per year. Sort the test policies by this prediction,
+# and divide them into five groups. The observed rate of each group should be the predicted one:
 
 per_year = model.predict(policies[test])
 order = np.argsort(per_year)
@@ -91,3 +83,14 @@ ax.plot([0, max(predicted)], [0, max(predicted)], color="0.7")
 ax.plot(predicted, observed, "o")
 ax.set(xlabel="predicted claims per year", ylabel="observed claims per year")
 plt.show()
+
+# %%
+# The model found what was planted: these pairs of variables have the largest importance. Weights
+# are differences of the logarithm of the rate; regularization moves a part of them to single
+# variables.
+
+importance = model.importance()
+pairs = [name for name in importance["name"] if ":" in name]
+for pair in pairs[:2]:
+    top = model.top_terms(1, within=pair)
+    print(f"{pair}: {top['name'][0]}, {top['weight'][0]:+.2f}")

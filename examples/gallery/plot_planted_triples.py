@@ -2,8 +2,8 @@
 Three features that only matter together
 ========================================
 
-100,000 features have 167 trillion triples. ``top_interactions`` finds the best of them exactly, and
-``interaction_test`` tells which of these are not chance.
+100,000 features have 167 trillion triples. ``top_interactions`` finds those with the largest scores
+by exact search, and ``interaction_test`` tests which of them are not due to chance.
 """
 
 from itertools import combinations
@@ -16,7 +16,7 @@ from polysparse import MonomialBasis, PolynomialRidge, interaction_test, top_int
 
 # %%
 # A few features are frequent and most are rare, as words are. Three triples change the target in
-# 60 rows each. Their features and pairs are in other rows, too, where they change nothing.
+# 60 rows each. Their features and pairs also occur in other rows, where they have no joint effect.
 
 N_ROWS, N_FEATURES, PER_ROW, EACH = 20_000, 100_000, 30, 60
 PLANTED = {(300, 4_000, 70_000): 2.0, (25, 900, 12_345): -1.7, (2_000, 30_000, 99_999): 1.5}
@@ -40,8 +40,8 @@ basis = MonomialBasis(N_FEATURES, (3, 3), interaction_only=True, include_bias=Fa
 print(f"{X.shape[1]:,} features, {basis.n_columns:,} triples")
 
 # %%
-# What a linear model of the features leaves is searched for triples in 30 rows or more. Their
-# features are in as many rows, so the others can be left out of the model.
+# Search the residuals of a linear model for triples that occur in 30 rows or more. Their features
+# occur in at least as many rows, so all other features can be left out of the linear model.
 
 frequent = np.flatnonzero(X.sum(axis=0) >= 30)
 main = PolynomialRidge(degree=1).fit(X[:, frequent], y)
@@ -50,8 +50,8 @@ top = top_interactions(X, residuals, 12, degree=(3, 3), score="correlation", min
 print(top)
 
 # %%
-# The largest of so many correlations are large by chance, too. The test compares them with the
-# largest ones of simulated targets, which have no interactions.
+# The largest of so many correlations would be large by chance, too. The test compares them with the
+# largest ones for simulated targets, which do not depend on interactions.
 
 names = [f"x{j}" for j in frequent]
 tested = interaction_test(
@@ -67,7 +67,8 @@ tested = interaction_test(
 print(tested)
 
 # %%
-# The statistics of those that were planted are larger than any by chance; the next ones are not.
+# The statistics of the planted triples are larger than those for any simulated target. The next
+# ones are not.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 top.plot(ax=left)
@@ -81,3 +82,10 @@ for name, score, p in zip(tested.names, tested.scores, tested.p_values, strict=T
         right.annotate(label, at, xycoords=where, rotation=90, ha="right", va="top")
 right.set_xlabel("size of the statistic; gray: the largest of each simulated target")
 right.set_ylabel("simulated targets")
+plt.show()
+
+# %%
+# The test found what was planted, and nothing else:
+
+print("planted:", ", ".join(sorted(" ".join(f"x{j}" for j in triple) for triple in PLANTED)))
+print("found:  ", ", ".join(sorted(tested.significant(0.05).names)))

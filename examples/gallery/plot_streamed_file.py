@@ -2,8 +2,8 @@
 A file larger than memory, streamed
 ===================================
 
-The command ``polysparse expand`` goes from file to file within a limit of memory, however large its
-output is. Here it may take 32 MiB, and we watch it.
+The command ``polysparse expand`` expands a file into another within a memory limit, however large
+the output is. Here the limit is 32 MiB, and we measure the memory it uses.
 """
 
 import subprocess
@@ -19,7 +19,8 @@ from sklearn.linear_model import SGDClassifier
 import polysparse
 
 # %%
-# A text file of 100,000 rows with 25 values each. A label hangs on one pair of columns.
+# Write a text file of 100,000 rows with 25 values each. The label depends on the first
+# two values together.
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
@@ -33,8 +34,8 @@ with (folder / "log.svmlight").open("w") as file:
 print(f"{(folder / 'log.svmlight').stat().st_size / 1e6:.0f} MB of text")
 
 # %%
-# Expand it in a process of its own, and look often at what it holds, which Linux tells in
-# ``/proc``, and at what it wrote.
+# Expand it in a separate process. Meanwhile, sample its memory, which Linux reports in ``/proc``,
+# and the size of its output.
 
 command = [sys.executable, "-m", "polysparse", "expand", folder / "log.svmlight", folder / "out"]
 command += ["--interaction-only", "--max-memory", "32MiB", "--one-based", "--quiet"]
@@ -53,7 +54,7 @@ assert process.returncode == 0
 
 # %%
 # ``load`` opens the result without reading it. ``iter_load`` reads it part by part, for models that
-# learn in batches; each part is judged before it is learned.
+# learn in batches. Each part is used to score the model before the model learns from it.
 
 print(polysparse.load(folder / "out").shape)
 model = SGDClassifier(loss="log_loss", random_state=0)
@@ -65,11 +66,12 @@ for rows, part, own in polysparse.iter_load(folder / "out"):
     model.partial_fit(part, own, classes=[0, 1])
 
 # %%
-# What is written grows, and memory does not.
+# The output grows, and the memory does not. The model learns the pairs that determine the label:
+# its accuracy rises from part to part.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-left.plot(seconds, written, color="C0", label="written to the disk")
-left.plot(seconds, memory, color="C1", label="memory, Python included")
+left.plot(seconds, written, color="C0", label="written to disk")
+left.plot(seconds, memory, color="C1", label="memory, including Python")
 left.set(xlabel="seconds", ylabel="MB")
 left.legend()
 right.plot(ends, accuracy, "o-", color="C2")

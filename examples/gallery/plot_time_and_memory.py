@@ -1,9 +1,9 @@
 """
-Time and memory beside scikit-learn
-===================================
+Time and memory compared with scikit-learn
+==========================================
 
-The same expansion of the same matrices by both, measured while this page was built: see
-:doc:`/speed` for careful figures.
+Both libraries expand the same matrices while this page is built. See :doc:`/speed` for careful
+measurements.
 """
 
 import tracemalloc
@@ -17,7 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import polysparse
 
 # %%
-# Matrices of 2,000 columns with 20 values in each row, and more and more rows. Results are
+# The matrices have 2,000 columns, 20 values in each row, and more and more rows. Both results are
 # compared.
 
 
@@ -58,7 +58,7 @@ for size in sizes:
         costs[side].append(cost(expand, X))
 
 # %%
-# Memory of polysparse is the result itself.
+# polysparse only needs the memory of the result.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 for side, color in (("scikit-learn", "0.45"), ("polysparse", "C0")):

@@ -2,8 +2,9 @@
 Text: pairs of words
 ====================
 
-In a review, "not" and "bad" together say something else than each alone. A linear model of single
-words cannot know; one of pairs of words can, and says which pairs.
+In a review, "not" and "bad" together mean something else than each word alone. A linear model on
+single words cannot learn this. A model on pairs of words can, and its largest terms are these
+pairs.
 """
 
 import matplotlib.pyplot as plt
@@ -13,28 +14,29 @@ from sklearn.feature_extraction.text import CountVectorizer
 from polysparse import PolynomialLogisticRegression
 
 # %%
-# Reviews are generated: an opinion, which a word may turn round, among words that mean nothing.
+# Reviews are generated. Each has an opinion, which another word may negate, among words without
+# meaning.
 
 PRAISE, BLAME = ["good", "great", "lovely", "fine"], ["bad", "awful", "dull", "poor"]
-TURN = ["not", "never", "hardly"]
+NEGATIONS = ["not", "never", "hardly"]
 rng = np.random.default_rng(0)
 filler = [f"word{n}" for n in range(300)]
 
 
 def review():
     """Return a text, and whether it praises."""
-    praises, turned = rng.random(2) < 0.5
+    praises, negated = rng.random(2) < 0.5
     words = [*rng.choice(filler, 12), rng.choice(PRAISE if praises else BLAME)]
-    words += [rng.choice(TURN)] if turned else []
-    return " ".join(rng.permutation(words)), praises != turned
+    words += [rng.choice(NEGATIONS)] if negated else []
+    return " ".join(rng.permutation(words)), praises != negated
 
 
 texts, labels = zip(*(review() for _ in range(12_000)), strict=True)
 print(texts[0])
 
 # %%
-# Words are columns. Models of degree 1 and 2 are fitted to more and more of the reviews;
-# the last 4,000 are kept to judge them. The pairs are never built.
+# Each word is a column. Fit models of degree 1 and 2 to more and more of the reviews, without
+# building the pairs, and score them on the last 4,000 reviews.
 
 count = CountVectorizer(binary=True)
 X = count.fit_transform(texts).astype(np.float64)
@@ -48,7 +50,8 @@ for degree, reached in scores.items():
 print(f"{X.shape[1]} words, {model.coef_.shape[1]:,} words and pairs")
 
 # %%
-# Single words are little better than chance. The heaviest terms are the pairs that were meant.
+# Single words are little better than chance. The largest terms are the planted pairs: a negation
+# and an opinion. For data on which pairs do not help, see :doc:`/gallery/plot_top_terms`.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 5))
 for degree, label in ((1, "words"), (2, "words and pairs")):
@@ -58,5 +61,5 @@ left.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
 left.minorticks_off()
 left.legend()
 model.plot_top_terms(24, feature_names=count.get_feature_names_out(), ax=right)
-right.set_title("the heaviest terms: towards praise, or blame")
+right.set_title("the largest terms: blame (negative) or praise (positive)")
 plt.show()

@@ -1,9 +1,9 @@
 """
-Directions in the space of all products
-=======================================
+Singular vectors of the degree-3 expansion
+==========================================
 
 :class:`~polysparse.PolynomialOperator` is a linear operator for SciPy's solvers. Here ``svds``
-finds the heaviest directions of all products of up to three pixels: a matrix that is never built.
+finds the top singular vectors of the degree-3 expansion of pixels, without building it.
 """
 
 import matplotlib.pyplot as plt
@@ -21,14 +21,14 @@ images, y = load_digits(return_X_y=True)
 X = csr_array((images > 7).astype(float))
 A = PolynomialOperator(X, degree=3, include_bias=False)
 plan = polysparse.plan(X, degree=3, include_bias=False)
-print(f"{A.shape[0]:,} x {A.shape[1]:,}; built, {plan.nbytes / 1e6:.0f} MB")
+print(f"{A.shape[0]:,} x {A.shape[1]:,}; would take {plan.nbytes / 1e6:.0f} MB")
 
 # %%
-# The second and third direction, for pixels as they are and for their products.
+# Project the images on the second and third singular vector, for pixels and for the expansion.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 5))
 for ax, operator, title in zip(
-    axes, (X, A), ("64 pixels", "all products of up to three"), strict=True
+    axes, (X, A), ("64 pixels", "all terms of up to three pixels"), strict=True
 ):
     u, s, _ = svds(operator, k=3, random_state=0)
     points = ax.scatter(*(u * s)[:, 1::-1].T, c=y, cmap="tab10", s=14, alpha=0.8)
