@@ -136,6 +136,51 @@ def test_columns_that_are_dropped(inside):
     assert found.feature_names_in_.tolist() == ["occupation", "shift"]
 
 
+def numbered(holes):
+    """A table of numbers that are levels, some of them missing: codes, and fractions."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"zip": rng.choice([9, 10, 100, 1001, 20500], 300)})
+    table["rate"] = rng.choice([0.1, 1.0, 2.5, 10.0, 1e-05, 1e16], 300)
+    table["size"] = rng.normal(size=300) * 10.0 ** rng.integers(-5, 5, 300)
+    table["y"] = table["zip"] / 1000 + table["rate"].eq(1.0) * table["size"] + rng.normal(size=300)
+    if holes:
+        table["zip"] = table["zip"].where(rng.random(300) > 0.1).astype("Int64")
+        table["rate"] = table["rate"].where(rng.random(300) > 0.1)
+    return table
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_numbers_that_are_levels(holes, inside, capsys):
+    table, listed = numbered(holes), ["zip", "rate"]
+    table.to_csv("numbers.csv", index=False)  # has 20500, even if some are missing
+    again = table.astype({"zip": float}) if holes else table  # as read_csv returns it
+    again.to_csv("again.csv", index=False)  # has 20500.0, if some are missing
+    assert ("20500.0" in (inside / "again.csv").read_text()) == holes
+    again.to_parquet("again.parquet", index=False)
+    X = again.drop(columns="y")
+    expected = PolynomialRidge(categorical_features=listed).fit(X, again["y"])
+    expected.save("python.npz")
+    for name in ("numbers.csv", "again.csv", "again.parquet"):
+        options = "--model", "ridge", "--categorical", ",".join(listed)
+        found = fit(*options, name=name, target="y")
+        assert_same(found, expected, X)
+        levels = [None if each is None else list(each) for each in found.table_encoder_.categories_]
+        assert levels == [
+            None if each is None else list(each) for each in expected.table_encoder_.categories_
+        ]
+        for model in ("model.npz", "python.npz"):
+            capsys.readouterr()
+            run("predict", model, name, "--strict", "--quiet")
+            predictions = np.array(capsys.readouterr().out.split(), float)
+            np.testing.assert_array_equal(predictions, expected.predict(X))
+
+
+def test_codes_with_zeros_keep_them(inside):
+    (inside / "codes.csv").write_text("zip,y\n007,0\n7,1\n7.0,2\n010,3\n")
+    found = fit("--model", "ridge", "--categorical", "zip", name="codes.csv", target="y")
+    assert list(found.table_encoder_.categories_[0]) == ["007", "7", "010"]
+
+
 # ------------------------------------------------------------------------------------------ predict
 
 

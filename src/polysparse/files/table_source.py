@@ -50,6 +50,7 @@ class TableSource(Source):
     part: Any = None  # which rows are read, in the terms of the format; None for all of them
     n_before: int | None = 0  # rows of the file before those; None if that is not known
     given_types: Mapping[str, Any] = MappingProxyType({})  # of columns, by other files
+    table_of: type[ArrowTable] = ArrowTable  # how a record batch is read
 
     # ------------------------------------------------------------------ what each format reads
 
@@ -166,7 +167,7 @@ class TableSource(Source):
 
     def _numbered(self, batch: Any, n_rows: int) -> Table:
         """Return a table whose rows follow `n_rows` that were read, for messages."""
-        table = ArrowTable(batch)
+        table = self.table_of(batch)
         table.first_row, table.row_note = self.first_row + n_rows, self.row_note
         return table
 

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.tables.columns import CodedColumn, NumberColumn, is_number, sort_levels
+from polysparse.tables.columns import (
+    CodedColumn,
+    NumberColumn,
+    is_number,
+    sort_levels,
+    with_whole_numbers,
+)
 from polysparse.tables.reading import CATEGORICAL_KINDS, NUMERIC_KINDS, Table
 from polysparse.tables.variables import CategoricalVariable, NumericVariable, Variable
 
@@ -198,7 +204,7 @@ def read_column(table: Table, j: int, *, is_categorical: bool) -> Column:
             "for example a date to its year or to a string, or drop it."
         )
     if is_categorical:
-        return table.coded(j)
+        return with_whole_numbers(table.coded(j))
     if kind not in NUMERIC_KINDS:
         raise ValueError(
             f"{table.where(j)} is {kind}{_example(table, j)}, but numbers are needed: convert it, "

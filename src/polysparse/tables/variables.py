@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from polysparse.tables.columns import CodedColumn, NumberColumn, Where
 
+# How tables spell booleans, which may be numbers.
+BOOLEANS = ("False", "false", "FALSE", "0"), ("True", "true", "TRUE", "1")
+
 MISSING, RARE = "(missing)", "(other)"  # names of the levels for what is missing, and for the rare
 
 
@@ -81,9 +84,17 @@ class CategoricalVariable:
         return self.features_by_level()
 
     def features_by_level(self) -> dict[str, int]:
-        """Return the feature of each level, counted from the first one of this variable."""
+        """Return the feature of each level, counted from the first one of this variable.
+
+        If the levels are booleans, their other spellings have the same features.
+        """
         numbers = {level: i for i, level in enumerate(self.levels)}
         numbers.update(dict.fromkeys(self.rare, self.n_features - 1))
+        if numbers.keys() <= {text for spellings in BOOLEANS for text in spellings}:
+            for spellings in BOOLEANS:
+                known = [text for text in spellings if text in numbers]
+                if len(known) == 1:
+                    numbers |= dict.fromkeys(spellings, numbers[known[0]])
         return numbers
 
     @property
