@@ -164,10 +164,8 @@ def test_numbers_that_are_levels(holes, inside, capsys):
         options = "--model", "ridge", "--categorical", ",".join(listed)
         found = fit(*options, name=name, target="y")
         assert_same(found, expected, X)
-        levels = [None if each is None else list(each) for each in found.table_encoder_.categories_]
-        assert levels == [
-            None if each is None else list(each) for each in expected.table_encoder_.categories_
-        ]
+        for each in (found, expected):
+            assert list(each.table_encoder_.categories_[0])[:3] == ["9", "10", "100"]
         for model in ("model.npz", "python.npz"):
             capsys.readouterr()
             run("predict", model, name, "--strict", "--quiet")

@@ -267,6 +267,33 @@ def test_a_quote_that_is_not_closed(tmp_path):
         read(path, table=TableReading("y"))
 
 
+OPEN = [f"{i % 2},{'pqr'[i % 3]},{'uv'[i // 2 % 2]}" if i != 500 else '1,p,"u' for i in range(1000)]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("drop", [(), ("d",)])
+@pytest.mark.parametrize("end", ["\n", "", "\r\n", '\n""\n'])
+def test_a_quote_in_the_last_column_that_is_not_closed(end, drop, name, tmp_path):
+    text = ("y,c,d\n" + "\n".join(OPEN) + end).encode()
+    path = written(tmp_path, name, gzip.compress(text) if name.endswith("gz") else text)
+    with pytest.raises(FileFault, match=r"column 'd', row 502 \(the heading is row 1\): the quote"):
+        read(path, table=TableReading("y", drop=drop))
+
+
+@pytest.mark.parametrize("cell", ["\n", 'p\n""\n', "p\nq", "\r\n\r\n", '\n""'])
+@pytest.mark.parametrize("end", ["\n", "", "\n\n"])
+def test_a_last_cell_of_several_lines(end, cell, tmp_path):
+    path = written(tmp_path, "t.csv", f'y,c,d\n1,p,"{cell}"{end}'.encode())
+    (level,) = open_source(str(path), table=TableReading("y")).table.variables[1].levels
+    assert level == cell.replace('""', '"')
+
+
+def test_a_last_column_that_is_dropped_need_not_be_utf_8(tmp_path):
+    path = written(tmp_path, "t.csv", b"y,c,d\n1,p,\xe9\n")
+    X, _ = read(path, table=TableReading("y", drop=("d",)))
+    assert X.tolist() == [[1]]
+
+
 def test_a_damaged_gzip_file(tmp_path):
     path = written(tmp_path, "t.csv.gz", gzip.compress(LONG)[:-100])
     with pytest.raises(FileFault, match=r"t\.csv\.gz"):

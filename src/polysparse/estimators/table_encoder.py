@@ -38,8 +38,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     pyarrow if that is installed. Pass `groups_`, the variable of each feature, as `groups`, so that
     two levels of the same variable do not interact.
 
-    Levels are compared as text: 1, 1.0, "1" and "1.0" are the same level, "1". Models encode tables in this way
-    by default; to change the settings, pass a TableEncoder as `categorical_features`.
+    Levels are compared as text: 1, 1.0, "1" and "1.0" are the same level, "1". Models encode tables
+    in this way by default; to change the settings, pass a TableEncoder as `categorical_features`.
 
     Parameters
     ----------

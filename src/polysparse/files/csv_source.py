@@ -138,8 +138,38 @@ class CsvSource(TableSource):
 
         text = pa.dictionary(pa.int32(), pa.string())
         types = {name: text if pa.types.is_null(kind) else kind for name, kind in types.items()}
-        with self._open(max(block_bytes // TEXT_FACTOR, LEAST_BLOCK), types) as reader:
-            yield from reader
+        last, n_rows, cell = self.names[-1], 0, None
+        with self._open(
+            max(block_bytes // TEXT_FACTOR, LEAST_BLOCK), {last: pa.binary()} | types
+        ) as reader:
+            for batch in reader:
+                n_rows += batch.num_rows
+                if batch.num_rows:
+                    cell = batch.column(last)[-1].as_py()
+                yield batch.select(list(types))
+        if isinstance(cell, str | bytes):
+            self._require_closed(cell if isinstance(cell, bytes) else cell.encode(), n_rows)
+
+    def _require_closed(self, cell: bytes, n_rows: int) -> None:
+        """Raise ValueError if the last cell of the text has all lines after a quote.
+
+        pyarrow notices a quote that is not closed only if cells are missing, or a block is full.
+        """
+        if b"\n" not in cell and b"\r" not in cell:
+            return
+        end = self.delimiter.encode() + b'"' + cell.replace(b'"', b'""')
+        with self._open_bytes() as text:
+            if text.seekable():
+                text.seek(max(0, text.size() - len(end)))
+            found = b""
+            while more := text.read(max(len(end), LEAST_BLOCK)):
+                found = (found + more)[-len(end) :]
+        if found == end:
+            raise ValueError(
+                f"column {self.names[-1]!r}, row {self.first_row + n_rows - 1}{self.row_note}: the "
+                "quote is not closed, so that the cell has all lines after it. Close it; a quote "
+                'within quotes must be doubled, "".'
+            )
 
     @contextmanager
     def _open(self, block_bytes: int, types: dict[str, Any]) -> Iterator[Any]:
