@@ -198,11 +198,7 @@ def _by_column(of_tables: Iterable[Sequence[Any]]) -> Iterable[tuple[Any, ...]]:
 def read_column(table: Table, j: int, *, is_categorical: bool) -> Column:
     """Read a column; raise ValueError if its values are not what they should be."""
     kind = table.kind(j)
-    if kind not in (*NUMERIC_KINDS, *CATEGORICAL_KINDS):
-        raise ValueError(
-            f"{table.where(j)} is {kind}, which is neither a number nor a category: convert it, "
-            "for example a date to its year or to a string, or drop it."
-        )
+    _require_kind(table, j, kind)
     if is_categorical:
         return with_whole_numbers(table.coded(j))
     if kind not in NUMERIC_KINDS:
@@ -211,6 +207,27 @@ def read_column(table: Table, j: int, *, is_categorical: bool) -> Column:
             "or fit with it in categorical_features."
         )
     return table.numbers(j)
+
+
+def require_kinds(table: Table) -> None:
+    """Raise ValueError if a column, such as one of dates, is neither a number nor a category."""
+    for j in range(table.n_columns):
+        _require_kind(table, j, table.kind(j))
+
+
+def _require_kind(table: Table, j: int, kind: str) -> None:
+    if kind not in (*NUMERIC_KINDS, *CATEGORICAL_KINDS):
+        raise ValueError(
+            f"{table.where(j)} is {kind}, which is neither a number nor a category: convert it, "
+            "for example a date to its year or to a string, or drop it."
+        )
+
+
+def require_numbers(table: Table) -> None:
+    """Raise ValueError if a number is missing or infinite in a column of numbers."""
+    for j in range(table.n_columns):
+        if table.kind(j) in ("number", "object"):
+            table.numbers(j).require_valid(table.where(j), may_miss=False)
 
 
 def _example(table: Table, j: int) -> str:

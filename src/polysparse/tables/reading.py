@@ -159,22 +159,14 @@ class PandasTable(Table):
         super().__init__(_as_names(list(frame.columns)), *frame.shape)
         self.frame = frame
         self.dtypes = frame.dtypes.tolist()  # pandas would collect all of them for each column
+        self._kinds: dict[int, str] = {}  # by the identity of a dtype, which many columns share
 
     def kind(self, j: int) -> str:
-        from pandas.api import types
-
         dtype = self.dtypes[j]
-        if hasattr(dtype, "pyarrow_dtype"):
-            return arrow_kind(dtype.pyarrow_dtype)
-        if dtype.name == "category":
-            return "category"
-        if types.is_bool_dtype(dtype):
-            return "boolean"
-        if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
-            return "number"
-        if types.is_object_dtype(dtype):
-            return "object"
-        return "text" if types.is_string_dtype(dtype) else str(dtype)
+        kind = self._kinds.get(id(dtype))
+        if kind is None:
+            kind = self._kinds[id(dtype)] = _kind_of(dtype)
+        return kind
 
     def coded(self, j: int) -> CodedColumn:
         column, where = self.frame.iloc[:, j], self.where(j)
@@ -199,6 +191,23 @@ class PandasTable(Table):
         if column.dtype == object:
             return objects_as_numbers(column, self.where(j))
         return as_numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _kind_of(dtype: Any) -> str:
+    """Return the kind of a column, by its dtype in pandas."""
+    from pandas.api import types
+
+    if hasattr(dtype, "pyarrow_dtype"):
+        return arrow_kind(dtype.pyarrow_dtype)
+    if dtype.name == "category":
+        return "category"
+    if types.is_bool_dtype(dtype):
+        return "boolean"
+    if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
+        return "number"
+    if types.is_object_dtype(dtype):
+        return "object"
+    return "text" if types.is_string_dtype(dtype) else str(dtype)
 
 
 def _factorize(values: NDArray[np.object_], where: Where) -> CodedColumn:
