@@ -87,6 +87,13 @@ def test_numbers_are_sorted_by_value_and_texts_by_characters():
     assert list(texts.categories_[0]) == ["10", "2.5", "9"]
 
 
+def test_features_have_different_names():
+    frame = pd.DataFrame({"a": ["p", "b=p"], "a=p": [1.0, 2.0], "a=b": ["p", "q"]})
+    encoder = TableEncoder().fit(frame)
+    names = ["a=b=p", "a=p", "(a=p)", "(a=b=p)", "a=b=q"]
+    assert list(encoder.get_feature_names_out()) == names
+
+
 # -------------------------------------------------------------------- the rules of OneHotEncoder
 
 LEVELS = st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=1, max_size=25)

@@ -80,8 +80,18 @@ class TableEncoding:
 
     @property
     def feature_names(self) -> list[str]:
-        """The name of each feature."""
-        return [name for variable in self.variables for name in variable.feature_names]
+        """The name of each feature; of two that would be the same, the second is in parentheses."""
+        names = [name for variable in self.variables for name in variable.feature_names]
+        taken = set(names)
+        if len(taken) == len(names):
+            return names
+        seen: set[str] = set()
+        for i, name in enumerate(names):
+            if name in seen:
+                names[i] = distinct(name, taken)
+                taken.add(names[i])
+            seen.add(names[i])
+        return names
 
     @property
     def groups(self) -> list[str]:
