@@ -136,8 +136,9 @@ default="from_dtype"
     def partial_fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Learn from more rows. The result is that of a single `fit` on all rows so far.
 
-        The first table decides which columns are categorical. New levels are put in order, so that
-        the numbers of features may change.
+        The first table decides which columns are categorical; if a column has no values there, the
+        first table with values. New levels are put in order, so that the numbers of features may
+        change.
 
         Parameters
         ----------

@@ -131,7 +131,8 @@ class TableCounts:
     Parameters
     ----------
     table : Table
-        The first table, which decides what is categorical. Its rows are not counted.
+        The first table, which decides what is categorical, unless a column has no values: then the
+        first table with values does. Its rows are not counted.
     categorical_features : Any
         As in TableEncoder.
     """
@@ -142,6 +143,8 @@ class TableCounts:
         is_categorical = find_categorical(table, categorical_features)
         self.levels = [LevelCounts() if each else None for each in is_categorical]
         self.have_missing = [False] * table.n_columns
+        by_dtype = isinstance(categorical_features, str)
+        self.may_change = [by_dtype and table.kind(j) == "object" for j in range(table.n_columns)]
 
     def add(self, table: Table, where: Sequence[int], options: EncodingOptions) -> list[Column]:
         """Count the rows of a table, and return its columns as they were read.
@@ -151,19 +154,34 @@ class TableCounts:
         """
         may_miss = options.missing == "indicator"
         columns: list[Column] = []
-        for counts, j in zip(self.levels, where, strict=True):
-            column = read_column(table, j, is_categorical=counts is not None)
+        for number, (counts, j) in enumerate(zip(self.levels, where, strict=True)):
+            is_categorical = counts is not None and not self._turns_numeric(number, table.kind(j))
+            column = read_column(table, j, is_categorical=is_categorical)
             if isinstance(column, NumberColumn):
                 column.require_valid(table.where(j), may_miss=may_miss)
+                if counts is not None and counts.n_missing and not may_miss:
+                    raise ValueError(
+                        f"{table.where(j)} has numbers, but is missing in the {counts.n_missing:,} "
+                        'rows before: leave these rows out, or use TableEncoder(missing="indicator'
+                        '"), which adds a feature that is 1 where they are missing.'
+                    )
             columns.append(column)
         for number, column in enumerate(columns):
             counts = self.levels[number]
-            if isinstance(column, CodedColumn) and counts is not None:
+            if isinstance(column, NumberColumn):
+                earlier = 0 if counts is None else counts.n_missing
+                self.levels[number] = None
+                self.have_missing[number] |= column.missing is not None or earlier > 0
+            elif counts is not None:
                 counts.add(column)
-            elif isinstance(column, NumberColumn) and column.missing is not None:
-                self.have_missing[number] = True
         self.n_rows += table.n_rows
         return columns
+
+    def _turns_numeric(self, number: int, kind: str) -> bool:
+        """Return whether a column that had no values, and no type, now has numbers."""
+        counts = self.levels[number]
+        has_values = counts is not None and len(counts.counts) > 0
+        return self.may_change[number] and not has_values and kind == "number"
 
     @classmethod
     def sum(cls, some: Sequence[TableCounts]) -> TableCounts:
