@@ -207,10 +207,32 @@ def test_levels_that_are_not_known(inside, capsys):
     write(inside / "other.csv", other)
     capsys.readouterr()
     run("predict", "model.npz", "other.csv")
-    assert capsys.readouterr().out.split() == model.predict(other).tolist()
+    captured = capsys.readouterr()
+    assert captured.out.split() == model.predict(other).tolist()
+    note = "note: other.csv: column 'shift' has levels in 200 rows that the model does not know, "
+    note += "such as 'evening': they are ignored, and --strict would refuse them."
+    assert note in captured.err
+    run("fit", "train.csv", "--target=income", "-o", "m.npz", "--test", "other.csv")
+    assert "other.csv: column 'shift' has levels in 200 rows" in capsys.readouterr().err
+    run("predict", "model.npz", "other.csv", "--quiet")
+    run("predict", "model.npz", "test.csv")
+    assert "column" not in capsys.readouterr().err
     error = refused(capsys, 1, "predict", "model.npz", "other.csv", "--strict")
     assert "column 'shift' has the level 'evening' in row 2 (the heading is row 1)" in error
     assert "without --strict" in error
+
+
+def test_missing_values_and_one_row_that_are_not_known(inside, capsys):
+    fit()
+    other = TEST.assign(shift=None)
+    other.iloc[[5], other.columns.get_loc("education")] = "none yet"
+    write(inside / "other.csv", other)
+    run("predict", "model.npz", "other.csv")
+    error = capsys.readouterr().err
+    assert "column 'shift' has missing values in 200 rows that the model does not know: " in error
+    assert (
+        "'education' has levels in 1 row that the model does not know, such as 'none yet'" in error
+    )
 
 
 def test_a_model_that_python_fitted_predicts_files(inside, capsys):

@@ -23,6 +23,7 @@ from polysparse.files.table_reading import (
     columns_of,
     described,
     doubts,
+    ignored,
     no_column,
     require_distinct,
 )
@@ -32,6 +33,7 @@ from polysparse.tables.columns import CodedColumn, NumberColumn
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import Column, LevelCounts, TableCounts
 from polysparse.tables.reading import CATEGORICAL_KINDS, ArrowTable, Table, arrow_kind
+from polysparse.tables.variables import UnknownLevels
 
 LEVEL_BYTES = 256  # of a level while it is counted, and of a feature: texts and their numbers
 NO_ROWS = "has a heading, but no rows to learn from."
@@ -51,6 +53,7 @@ class TableSource(Source):
     n_before: int | None = 0  # rows of the file before those; None if that is not known
     given_types: Mapping[str, Any] = MappingProxyType({})  # of columns, by other files
     table_of: type[ArrowTable] = ArrowTable  # how a record batch is read
+    _unknown: UnknownLevels  # of the first pass, if the encoding is that of other data
 
     # ------------------------------------------------------------------ what each format reads
 
@@ -207,10 +210,11 @@ class TableSource(Source):
     def count(self) -> tuple[TableCounts, LevelCounts, RowProfile]:
         """Count the levels of columns, the classes of the target and the values of rows.
 
-        If there is an encoding already, no levels are counted.
+        If there is an encoding already, only levels that it does not have are counted.
         """
         encoding, how = self.how.encoding, self.how
         mask, profile, classes = self._mask, RowProfile(), LevelCounts()
+        self._unknown = unknown = UnknownLevels()
         has_classes = self.has_classes
         counts = TableCounts(Table(list(self._features), 0, len(mask)), mask)
         every = range(len(mask))
@@ -218,7 +222,7 @@ class TableSource(Source):
             if encoding is None:
                 profile += _profile_of(counts.add(table, every, how.options), table.n_rows)
             else:
-                indptr = encoding.encode(table)[0]
+                indptr = encoding.encode(table, unknown)[0]
                 profile += RowProfile(cpu.count_row_lengths(indptr))
             if labels is not None:
                 self._count_labels(labels, classes if has_classes else None)
@@ -329,6 +333,10 @@ class TableSource(Source):
         if self.how.encoding is None:
             found = doubts(self.table, self.how, self._learned[1].n_rows)
             notes += [f"{self.path}: {each}" for each in (f"{described(self.table)}.", *found)]
+        elif self.summary.n_rows:
+            notes += [
+                f"{self.path}: {each}" for each in ignored(self._unknown, self.reading.earlier)
+            ]
         return notes
 
     def identity(self) -> dict[str, Any]:
