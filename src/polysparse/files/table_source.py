@@ -332,12 +332,10 @@ class TableSource(Source):
         notes = list(super().notes)
         if self.how.encoding is None:
             found = doubts(self.table, self.how, self._learned[1].n_rows)
-            notes += [f"{self.path}: {each}" for each in (f"{described(self.table)}.", *found)]
-        elif self.summary.n_rows:
-            notes += [
-                f"{self.path}: {each}" for each in ignored(self._unknown, self.reading.earlier)
-            ]
-        return notes
+            sentences = [f"{described(self.table)}.", *found]
+        else:
+            sentences = list(ignored(self._unknown, self.reading.earlier))
+        return notes + [f"{self.path}: {each}" for each in sentences]
 
     def identity(self) -> dict[str, Any]:
         classes = [] if self.classes is None else list(map(str, self.classes))
