@@ -29,7 +29,24 @@ def apart(n):
     return ["ends" if j in (0, n - 1) else None for j in range(n)]
 
 
-GROUPINGS = [contiguous, interleaved, one_group, some_alone, apart]
+def with_empty(n):
+    """Sizes of neighbors, with empty groups before, between and after them."""
+    sizes = {"e0": 0}
+    for label in contiguous(n):
+        if label not in sizes:
+            sizes |= {label: 0, f"e{len(sizes)}": 0}
+        sizes[label] += 1
+    return sizes
+
+
+GROUPINGS = [contiguous, interleaved, one_group, some_alone, apart, with_empty]
+
+
+def labels_of(groups):
+    """The label of each feature, of groups that may be given by their sizes."""
+    if not isinstance(groups, dict):
+        return groups
+    return [label for label, size in groups.items() for _ in range(size)]
 
 
 def all_terms(labels, degree):

@@ -12,20 +12,24 @@ def monomials(
 ):
     """All tuples of input columns, in the order of the output columns.
 
-    `groups` has a label for each input column, or None for a column of its own; `terms` are tuples
-    of such labels, by degree.
+    `groups` has a label for each input column, or None for a column of its own, or it maps labels
+    to numbers of columns; `terms` are tuples of such labels, by degree.
     """
     low, high = degree if isinstance(degree, tuple) else (0, degree)
     choose = combinations if interaction_only else combinations_with_replacement
     if groups is None:
         tuples = (choose(range(n_features), d) for d in range(max(1, low), high + 1))
         return [()] * include_bias + list(chain.from_iterable(tuples))
+    if isinstance(groups, dict):
+        groups = [label for label, size in groups.items() for _ in range(size)]
     labels = [("own", j) if label is None else label for j, label in enumerate(groups)]
     order = sorted(range(n_features), key=lambda j: (labels.index(labels[j]), j))
     if terms is not None:
         tuples = (
             product_of_sets(*([j for j in order if labels[j] == label] for label in by_order))
-            for by_order in (sorted(term, key=labels.index) for term in terms)
+            for by_order in (
+                sorted(term, key=labels.index) for term in terms if {*term} <= {*labels}
+            )
         )
         return [()] * include_bias + list(chain.from_iterable(tuples))
     tuples = (

@@ -136,6 +136,49 @@ def test_columns_that_are_dropped(inside):
     assert found.feature_names_in_.tolist() == ["occupation", "shift"]
 
 
+def numbered(holes):
+    """A table of numbers that are levels, some of them missing: codes, and fractions."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"zip": rng.choice([9, 10, 100, 1001, 20500], 300)})
+    table["rate"] = rng.choice([0.1, 1.0, 2.5, 10.0, 1e-05, 1e16], 300)
+    table["size"] = rng.normal(size=300) * 10.0 ** rng.integers(-5, 5, 300)
+    table["y"] = table["zip"] / 1000 + table["rate"].eq(1.0) * table["size"] + rng.normal(size=300)
+    if holes:
+        table["zip"] = table["zip"].where(rng.random(300) > 0.1).astype("Int64")
+        table["rate"] = table["rate"].where(rng.random(300) > 0.1)
+    return table
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_numbers_that_are_levels(holes, inside, capsys):
+    table, listed = numbered(holes), ["zip", "rate"]
+    table.to_csv("numbers.csv", index=False)  # has 20500, even if some are missing
+    again = table.astype({"zip": float}) if holes else table  # as read_csv returns it
+    again.to_csv("again.csv", index=False)  # has 20500.0, if some are missing
+    assert ("20500.0" in (inside / "again.csv").read_text()) == holes
+    again.to_parquet("again.parquet", index=False)
+    X = again.drop(columns="y")
+    expected = PolynomialRidge(categorical_features=listed).fit(X, again["y"])
+    expected.save("python.npz")
+    for name in ("numbers.csv", "again.csv", "again.parquet"):
+        options = "--model", "ridge", "--categorical", ",".join(listed)
+        found = fit(*options, name=name, target="y")
+        assert_same(found, expected, X)
+        for each in (found, expected):
+            assert list(each.table_encoder_.categories_[0])[:3] == ["9", "10", "100"]
+        for model in ("model.npz", "python.npz"):
+            capsys.readouterr()
+            run("predict", model, name, "--strict", "--quiet")
+            predictions = np.array(capsys.readouterr().out.split(), float)
+            np.testing.assert_array_equal(predictions, expected.predict(X))
+
+
+def test_codes_with_zeros_keep_them(inside):
+    (inside / "codes.csv").write_text("zip,y\n007,0\n7,1\n7.0,2\n010,3\n")
+    found = fit("--model", "ridge", "--categorical", "zip", name="codes.csv", target="y")
+    assert list(found.table_encoder_.categories_[0]) == ["007", "7", "010"]
+
+
 # ------------------------------------------------------------------------------------------ predict
 
 
@@ -164,10 +207,32 @@ def test_levels_that_are_not_known(inside, capsys):
     write(inside / "other.csv", other)
     capsys.readouterr()
     run("predict", "model.npz", "other.csv")
-    assert capsys.readouterr().out.split() == model.predict(other).tolist()
+    captured = capsys.readouterr()
+    assert captured.out.split() == model.predict(other).tolist()
+    note = "note: other.csv: column 'shift' has levels in 200 rows that the model does not know, "
+    note += "such as 'evening': they are ignored, and --strict would refuse them."
+    assert note in captured.err
+    run("fit", "train.csv", "--target=income", "-o", "m.npz", "--test", "other.csv")
+    assert "other.csv: column 'shift' has levels in 200 rows" in capsys.readouterr().err
+    run("predict", "model.npz", "other.csv", "--quiet")
+    run("predict", "model.npz", "test.csv")
+    assert "column" not in capsys.readouterr().err
     error = refused(capsys, 1, "predict", "model.npz", "other.csv", "--strict")
     assert "column 'shift' has the level 'evening' in row 2 (the heading is row 1)" in error
     assert "without --strict" in error
+
+
+def test_missing_values_and_one_row_that_are_not_known(inside, capsys):
+    fit()
+    other = TEST.assign(shift=None)
+    other.iloc[[5], other.columns.get_loc("education")] = "none yet"
+    write(inside / "other.csv", other)
+    run("predict", "model.npz", "other.csv")
+    error = capsys.readouterr().err
+    assert "column 'shift' has missing values in 200 rows that the model does not know: " in error
+    assert (
+        "'education' has levels in 1 row that the model does not know, such as 'none yet'" in error
+    )
 
 
 def test_a_model_that_python_fitted_predicts_files(inside, capsys):

@@ -12,7 +12,7 @@ from sklearn import preprocessing
 
 import polysparse
 from csr_zoo import random_dense
-from groupings import GROUPINGS, all_terms
+from groupings import GROUPINGS, all_terms, labels_of
 from looping import loop_over
 
 
@@ -29,17 +29,19 @@ def is_allowed(exponents, labels):
 @loop_over("grouping", GROUPINGS)
 def test_sklearn_with_forbidden_columns_dropped(grouping, as_input, degree, interaction_only):
     dense = np.round(64 * random_dense(30, 7, 0.5)) / 64  # exact in any order of multiplication
-    labels = grouping(7)
+    groups = grouping(7)
     how = {"degree": degree, "interaction_only": interaction_only}
     theirs = preprocessing.PolynomialFeatures(**how).fit(dense)
-    ours = polysparse.PolynomialFeatures(**how, groups=labels)
+    ours = polysparse.PolynomialFeatures(**how, groups=groups)
     result = ours.fit_transform(as_input(dense))
     result = result.toarray() if sparse.issparse(result) else result
-    allowed = {tuple(p): c for c, p in enumerate(theirs.powers_) if is_allowed(p, labels)}
+    allowed = {
+        tuple(p): c for c, p in enumerate(theirs.powers_) if is_allowed(p, labels_of(groups))
+    }
     columns = [allowed.pop(tuple(exponents)) for exponents in ours.powers_]
     assert not allowed
     np.testing.assert_array_equal(result, theirs.transform(dense)[:, columns])
-    if polysparse.MonomialBasis(7, groups=labels).groups.order is None:
+    if polysparse.MonomialBasis(7, groups=groups).groups.order is None:
         assert columns == sorted(columns)  # the order is theirs, too
 
 

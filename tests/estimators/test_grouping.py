@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from polysparse import InteractionTransformer, groups_from
+from polysparse import InteractionTransformer, TableEncoder, groups_from
 
 TEXTS = np.array(
     [["m", "a"], ["f", "b"], ["f", "c"], ["f", "c"], ["m", "c"], ["f", "c"]], dtype=object
@@ -236,3 +236,19 @@ def test_a_transformer_that_is_not_fitted_is_refused():
 
     with pytest.raises(NotFittedError):
         groups_from(OneHotEncoder())
+
+
+def test_a_table_encoder():
+    table = frame()
+    table.loc[3, "age"] = np.nan
+    encoder = TableEncoder(missing="indicator").fit(table)
+    groups = ["sex"] * 2 + ["city"] * 4 + ["age"] * 2 + ["hours"]
+    assert groups_from(encoder) == groups
+    pipeline = make_pipeline(TableEncoder(missing="indicator"), StandardScaler(with_mean=False))
+    assert groups_from(pipeline.fit(table)) == groups
+    transformer = InteractionTransformer(
+        [("t", TableEncoder(), ["sex", "city"]), ("n", "passthrough", ["hours"])]
+    ).fit(table)
+    names = list(transformer.get_feature_names_out())
+    assert sum("sex=f" in name for name in names) == 1 + 4 + 1
+    assert not any("sex=f" in name and "sex=m" in name for name in names)

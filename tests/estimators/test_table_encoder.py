@@ -87,6 +87,13 @@ def test_numbers_are_sorted_by_value_and_texts_by_characters():
     assert list(texts.categories_[0]) == ["10", "2.5", "9"]
 
 
+def test_features_have_different_names():
+    frame = pd.DataFrame({"a": ["p", "b=p"], "a=p": [1.0, 2.0], "a=b": ["p", "q"]})
+    encoder = TableEncoder().fit(frame)
+    names = ["a=b=p", "a=p", "(a=p)", "(a=b=p)", "a=b=q"]
+    assert list(encoder.get_feature_names_out()) == names
+
+
 # -------------------------------------------------------------------- the rules of OneHotEncoder
 
 LEVELS = st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=1, max_size=25)
@@ -114,6 +121,34 @@ def test_batches_give_the_encoder_of_a_single_fit(column, min_frequency, data):
         batches.partial_fit(frame.iloc[start:stop, ::-1] if start else frame.iloc[start:stop])
     assert list(batches.get_feature_names_out()) == list(whole.get_feature_names_out())
     assert np.array_equal(batches.transform(frame).toarray(), whole.transform(frame).toarray())
+
+
+NO_VALUES = {
+    "polars": lambda n: pl.DataFrame({"a": [None] * n}),
+    "pyarrow": lambda n: pa.table({"a": pa.nulls(n)}),
+    "pandas": lambda n: pd.DataFrame({"a": pd.Series([None] * n, dtype=object)}),
+}
+
+
+@pytest.mark.parametrize("form", NO_VALUES)
+@pytest.mark.parametrize("n_missing", [0, 2])
+def test_a_column_without_values_in_the_first_batch_is_what_it_is_in_the_next(n_missing, form):
+    empty, numbers = NO_VALUES[form](n_missing), pd.DataFrame({"a": [1.5, 2.5]})
+    encoder = TableEncoder(missing="indicator").partial_fit(empty).partial_fit(numbers)
+    names = ["a", "a=(missing)"] if n_missing else ["a"]
+    assert list(encoder.get_feature_names_out()) == names
+    assert encoder.partial_fit(NO_VALUES[form](1)).transform(numbers).toarray()[1, 0] == 2.5
+    words = TableEncoder().partial_fit(empty).partial_fit(pd.DataFrame({"a": ["x"]}))
+    assert "a=x" in words.get_feature_names_out()
+    listed = TableEncoder(["a"]).partial_fit(empty).partial_fit(numbers)
+    assert "a=1.5" in listed.get_feature_names_out()
+
+
+def test_numbers_that_were_missing_in_earlier_batches_are_refused():
+    encoder = TableEncoder().partial_fit(pl.DataFrame({"a": [None, None]}))
+    with pytest.raises(ValueError, match="'a' has numbers, but is missing in the 2 rows before"):
+        encoder.partial_fit(pl.DataFrame({"a": [1.5, 2.5]}))
+    assert list(encoder.get_feature_names_out()) == ["a=(missing)"]
 
 
 def test_unknown_levels_store_nothing_or_are_refused():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -10,6 +11,8 @@ from polysparse import (
     HashedPolynomialFeatures,
     ObservedPolynomialFeatures,
     PolynomialFeatures,
+    PolynomialFTRLRegressor,
+    PolynomialRidge,
     TableEncoder,
 )
 
@@ -92,6 +95,31 @@ def test_a_table_of_numbers_is_checked_by_scikit_learn(make):
     assert not hasattr(poly, "table_encoder_")
     with pytest.raises(ValueError, match="Feature names must be in the same order"):
         poly.transform(NUMBERS[["n", "hours"]])
+
+
+DAYS = pd.date_range("2020", periods=5)
+REFUSED = {
+    "dates": (NUMBERS[["hours"]].assign(n=DAYS), r"'n' is (datetime64|timestamp).*convert it"),
+    "durations": (NUMBERS[["hours"]].assign(n=DAYS - DAYS[0]), "'n' is (timedelta|duration)"),
+    "a missing number": (NUMBERS.assign(n=[1, 2, np.nan, 4, 5]), "'n' is NaN or missing in row 2"),
+    "an infinite number": (NUMBERS.assign(n=[1, 2, np.inf, 4, 5]), "'n' is inf in row 2"),
+}
+
+
+@pytest.mark.parametrize("form", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
+@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("make", [*TRANSFORMERS, PolynomialFTRLRegressor, PolynomialRidge])
+@pytest.mark.parametrize("categorical", ["from_dtype", None])
+def test_a_table_without_categories_is_refused_by_column_and_row(categorical, make, what, form):
+    table, message = REFUSED[what]
+    model = make(categorical_features=categorical)
+    use = getattr(model, "transform", None) or model.predict
+    y = np.arange(5.0)
+    with pytest.raises(ValueError, match=f"column {message}"):
+        model.fit(form(table), y).transform(form(table))
+    model.fit(form(NUMBERS), y)
+    with pytest.raises(ValueError, match=f"column {message}"):
+        use(form(table))
 
 
 @each_transformer

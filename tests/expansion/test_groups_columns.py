@@ -10,7 +10,7 @@ import polysparse
 import reference
 from checks import DEGREES, assert_is_hashed, assert_is_restricted, bits
 from csr_zoo import ZOO, random_dense
-from groupings import GROUPINGS, all_terms, interleaved, some_alone
+from groupings import GROUPINGS, all_terms, interleaved, labels_of, some_alone
 from inside import before, lower
 from looping import loop_over
 from polysparse import MonomialBasis
@@ -64,7 +64,8 @@ def assert_choice(X, law, how, **more):
 
 def assert_hashed(X, dense, law, how, **more):
     basis = MonomialBasis(dense.shape[1], **how)
-    tuples = places_of(reference.monomials(dense.shape[1], **how), how["groups"])
+    labels = labels_of(how["groups"])
+    tuples = places_of(reference.monomials(dense.shape[1], **how), labels)
     for n_columns, alternate_sign in ((1, True), (7, False), (64, True), (2**20, True)):
         columns = Hashed(basis, n_columns, alternate_sign)
         rows = reference.hashed(law, tuples, n_columns, alternate_sign, 3)

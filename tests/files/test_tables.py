@@ -71,7 +71,7 @@ def test_columns_can_be_chosen(tmp_path):
     how = TableReading("y", categorical=("size",), drop=("is_new",))
     source = open_source(str(path), table=how)
     assert source.table.feature_names[-5:] == [
-        f"size={level}" for level in ("-2.0", "0.0", "1.5", "3.0", "4.0")
+        f"size={level}" for level in ("-2", "0", "1.5", "3", "4")
     ]
     assert source.notes == [f"{path}: 2 categorical columns (color, size), 0 numeric."]
 
@@ -265,6 +265,33 @@ def test_a_quote_that_is_not_closed(tmp_path):
     path = written(tmp_path, "t.csv", HEAD + b'1,"x,0\n' + b"1,x,0\n" * 10)
     with pytest.raises(FileFault, match=r"row 2 .* has 2 cells, but 3"):
         read(path, table=TableReading("y"))
+
+
+OPEN = [f"{i % 2},{'pqr'[i % 3]},{'uv'[i // 2 % 2]}" if i != 500 else '1,p,"u' for i in range(1000)]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("drop", [(), ("d",)])
+@pytest.mark.parametrize("end", ["\n", "", "\r\n", '\n""\n'])
+def test_a_quote_in_the_last_column_that_is_not_closed(end, drop, name, tmp_path):
+    text = ("y,c,d\n" + "\n".join(OPEN) + end).encode()
+    path = written(tmp_path, name, gzip.compress(text) if name.endswith("gz") else text)
+    with pytest.raises(FileFault, match=r"column 'd', row 502 \(the heading is row 1\): the quote"):
+        read(path, table=TableReading("y", drop=drop))
+
+
+@pytest.mark.parametrize("cell", ["\n", 'p\n""\n', "p\nq", "\r\n\r\n", '\n""'])
+@pytest.mark.parametrize("end", ["\n", "", "\n\n"])
+def test_a_last_cell_of_several_lines(end, cell, tmp_path):
+    path = written(tmp_path, "t.csv", f'y,c,d\n1,p,"{cell}"{end}'.encode())
+    (level,) = open_source(str(path), table=TableReading("y")).table.variables[1].levels
+    assert level == cell.replace('""', '"')
+
+
+def test_a_last_column_that_is_dropped_need_not_be_utf_8(tmp_path):
+    path = written(tmp_path, "t.csv", b"y,c,d\n1,p,\xe9\n")
+    X, _ = read(path, table=TableReading("y", drop=("d",)))
+    assert X.tolist() == [[1]]
 
 
 def test_a_damaged_gzip_file(tmp_path):

@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from csr_zoo import random_csr
 from model_data import numbers_for
-from polysparse import PolynomialFTRLClassifier, PolynomialFTRLRegressor
+from polysparse import PolynomialFTRLClassifier, PolynomialFTRLRegressor, TableEncoder
 
 X = random_csr(90, 6, 0.5)
 
@@ -56,3 +56,19 @@ def test_a_table_with_categories():
     model = PolynomialFTRLRegressor(columns="all").fit(frame, [1, 2, 3] * 30)
     assert "color=red" in " ".join(model.top_terms(30)["name"])
     assert model.predict(frame).shape == (90,)
+
+
+@pytest.mark.parametrize("columns", ["all", "hashed"])
+@pytest.mark.parametrize("make", [PolynomialFTRLRegressor, PolynomialFTRLClassifier])
+def test_new_levels_in_a_batch_are_not_silently_dropped(make, columns):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"color": ["red", "green", "blue"], "size": [1.0, 2.0, 3.0]})
+    how = {"classes": [0, 1]} if make is PolynomialFTRLClassifier else {}
+    model = make(columns=columns).partial_fit(frame, [0, 1, 0], **how)
+    model.partial_fit(frame, [0, 1, 0])
+    with pytest.raises(ValueError, match=r"the level 'pink' in row 0.*fit a TableEncoder to all"):
+        model.partial_fit(frame.assign(color="pink"), [0, 1, 0])
+    encoder = TableEncoder().fit(frame)
+    model = make(columns=columns, categorical_features=encoder).partial_fit(frame, [0, 1, 0], **how)
+    model.partial_fit(frame.assign(color="pink"), [0, 1, 0])
+    assert model.learner_.progress.n_rows == 6

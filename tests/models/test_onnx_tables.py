@@ -58,3 +58,32 @@ def test_a_classifier_and_unknown_levels(tmp_path):
     wanted = fresh.assign(city=["Bern", None, *table["city"][2:]])
     np.testing.assert_allclose(probabilities, model.predict_proba(wanted), atol=1e-12)
     assert list(labels) == list(model.predict(wanted))
+
+
+def test_names_of_inputs(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["label_input", "label", "", "_input", "polysparse/constant_0", "scores"]
+    table = pd.DataFrame({name: rng.choice(["a", "b"], N) for name in names})
+    model = PolynomialRidge().fit(table, Y)
+    model.to_onnx(tmp_path / "model.onnx", dtype=np.float64)
+    session = onnxruntime.InferenceSession(
+        tmp_path / "model.onnx", providers=["CPUExecutionProvider"]
+    )
+    inputs = [each.name for each in session.get_inputs()]
+    assert [inputs[j] for j in (0, 1, 3)] == ["label_input", "label_input_input", "_input"]
+    columns = table.to_numpy(dtype=object).T[:, :, None]
+    (found,) = session.run(None, dict(zip(inputs, columns, strict=True)))
+    np.testing.assert_allclose(found[:, 0], model.predict(table))
+
+
+def test_numbers_as_texts(tmp_path):
+    table = pd.DataFrame({"code": np.arange(N) % 3, "flag": np.arange(N) % 2 == 0})
+    model = PolynomialRidge(categorical_features=[0, 1]).fit(table, Y)
+    model.to_onnx(tmp_path / "model.onnx", dtype=np.float64)
+    texts = pd.DataFrame({"city": table["code"] + 0.0, "label": table["flag"].astype(int)})
+    session = onnxruntime.InferenceSession(
+        tmp_path / "model.onnx", providers=["CPUExecutionProvider"]
+    )
+    columns = texts.astype(str).to_numpy(dtype=object).T[:, :, None]
+    (found,) = session.run(None, {"code": columns[0], "flag": columns[1]})
+    np.testing.assert_allclose(found[:, 0], model.predict(table))

@@ -155,6 +155,57 @@ def test_true_and_one_are_different_levels():
     assert (names, values) == (["a=1", "a=True"], [[0, 1], [1, 0], [1, 0], [1, 0]])
 
 
+@pytest.mark.parametrize("of", [of_pandas, of_polars, of_arrow, of_numpy])
+def test_texts_of_whole_numbers_have_no_fraction(of):
+    names, values = encoded(of(["1.0", "1", "-0.0", "007", "7.00", "2.5", "1e+16", "v1.0"]), [0])
+    levels = ["0", "007", "1", "10000000000000000", "2.5", "7.00", "v1.0"]
+    assert [name.partition("=")[2] for name in names] == levels
+    assert values[0] == values[1]
+
+
+FRACTIONS = {
+    "pandas, float32": lambda: of_pandas([0.1, 0.2], "float32"),
+    "pandas, Float32": lambda: of_pandas([0.1, 0.2], "Float32"),
+    "pandas, float[pyarrow]": lambda: of_pandas([0.1, 0.2], "float[pyarrow]"),
+    "pandas, category": lambda: of_pandas(pd.Categorical(np.array([0.1, 0.2], "f4"))),
+    "pandas, object": lambda: of_pandas(list(np.array([0.1, 0.2], "f4")), object),
+    "polars, Float32": lambda: of_polars([0.1, 0.2], pl.Float32),
+    "pyarrow, float": lambda: of_arrow([0.1, 0.2], pa.float32()),
+    "pyarrow, halffloat": lambda: of_arrow(np.array([0.1, 0.2], np.float16)),
+    "texts": lambda: of_pandas(["0.1", "0.2"]),
+}
+
+
+@pytest.mark.parametrize("form", FRACTIONS)
+def test_fractions_of_every_precision_are_the_same_levels(form):
+    table = FRACTIONS[form]()
+    encoder = TableEncoder([0], handle_unknown="error").fit(of_pandas([0.1, 0.2]))
+    assert encoder.transform(table).toarray().tolist() == [[1, 0], [0, 1]]
+    assert encoded(table, [0])[0] == ["a=0.1", "a=0.2"]
+
+
+def test_float32_of_an_array_are_the_same_levels():
+    encoder = TableEncoder([0], handle_unknown="error").fit(of_numpy([0.1, 0.2]))
+    assert encoder.transform(of_numpy([0.1, 0.2], "f4")).toarray().tolist() == [[1, 0], [0, 1]]
+
+
+BOOLEANS = [False, True], [0, 1], [0.0, 1.0], ["false", "true"], ["FALSE", "TRUE"], ["0", "1"]
+
+
+@pytest.mark.parametrize("fitted", BOOLEANS, ids=str)
+@pytest.mark.parametrize("given", BOOLEANS, ids=str)
+def test_booleans_are_known_however_they_are_written(given, fitted):
+    encoder = TableEncoder([0], handle_unknown="error").fit(of_pandas(fitted))
+    assert encoder.transform(of_pandas(given)).toarray().tolist() == [[1, 0], [0, 1]]
+
+
+def test_ones_are_not_true_among_other_levels():
+    encoder = TableEncoder([0]).fit(of_pandas([1, 2]))
+    assert encoder.transform(of_pandas([True])).nnz == 0
+    encoder = TableEncoder([0]).fit(of_pandas(["true", "True"]))
+    assert encoder.transform(of_pandas([1])).nnz == 0
+
+
 VALUES_OF_COLUMNS = {
     "texts": ["b", "a", "é", ""],
     "texts and missing values": ["b", None, float("nan"), "a", np.nan, pd.NA],

@@ -27,6 +27,7 @@ FLAGS = {
     'handle_unknown="ignore" would store nothing for it': (
         'without --strict (in Python: handle_unknown="error"), nothing is stored for it'
     ),
+    'handle_unknown="error" would refuse them': "--strict would refuse them",
     "categorical=": "--categorical=",
     "categorical_features": "--categorical",
     "drop=": "--drop=",

@@ -18,6 +18,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from polysparse.estimators.table_encoder import TableEncoder
+
 _WAY_OUT = "pass groups as a label for each feature."
 
 Sources = list[int]  # for each output of a transformer, the input feature that it comes from
@@ -32,7 +34,7 @@ def groups_from(transformer: Any) -> list[str]:
     Parameters
     ----------
     transformer : estimator
-        A fitted OneHotEncoder, KBinsDiscretizer, SplineTransformer, TargetEncoder,
+        A fitted TableEncoder, or OneHotEncoder, KBinsDiscretizer, SplineTransformer, TargetEncoder,
         ColumnTransformer, Pipeline, FeatureUnion or feature selector of scikit-learn, nested in any
         way; a transformer with one output for each feature; or any other transformer whose
         `get_feature_names_out` begins or ends with the names of its input features, as in "age_2"
@@ -119,6 +121,11 @@ def _of_one_hot(encoder: OneHotEncoder, n_features: int) -> Sources:
     infrequent = getattr(encoder, "infrequent_categories_", None) or [None] * n_features
     sizes -= [0 if rare is None else len(rare) - 1 for rare in infrequent]
     return _repeated(sizes)
+
+
+def _of_table(encoder: TableEncoder, n_features: int) -> Sources:
+    """Return sources where each column has a feature for each level, or is numeric."""
+    return _repeated([variable.n_features for variable in encoder._encoding.variables])
 
 
 def _of_bins(binner: KBinsDiscretizer, n_features: int) -> Sources:
@@ -225,6 +232,7 @@ def _named_after(output: str, names: Sequence[str], kind: str) -> str:
 
 _FINDERS: tuple[tuple[type, Callable[[Any, int], Sources]], ...] = (
     (OneHotEncoder, _of_one_hot),
+    (TableEncoder, _of_table),
     (KBinsDiscretizer, _of_bins),
     (SplineTransformer, _evenly),
     (TargetEncoder, _evenly),

@@ -234,7 +234,8 @@ class PolynomialFeatures(PolynomialMixin, _SklearnPolynomialFeatures):  # type: 
         given, is_csc = X, sparse.issparse(X) and X.format == "csc"
         X = as_checked(X, self.n_jobs)
         wanted = {"dtype": FLOAT_DTYPES, "accept_sparse": "csr", "ensure_min_samples": min_samples}
-        X = validate_data(self, X, reset=False, **wanted)
+        with explained(X, None):
+            X = validate_data(self, X, reset=False, **wanted)
         if X.dtype == np.float16 and not sparse.issparse(X) and not self._is_grouped:
             if len(X) == 0:  # which scikit-learn refuses
                 return np.empty((0, self.n_output_features_), X.dtype)

@@ -38,8 +38,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     pyarrow if that is installed. Pass `groups_`, the variable of each feature, as `groups`, so that
     two levels of the same variable do not interact.
 
-    Levels are compared as text: 1, 1.0 and "1" are the same level. Models encode tables in this way
-    by default; to change the settings, pass a TableEncoder as `categorical_features`.
+    Levels are compared as text: 1, 1.0, "1" and "1.0" are the same level, "1". Models encode tables
+    in this way by default; to change the settings, pass a TableEncoder as `categorical_features`.
 
     Parameters
     ----------
@@ -136,8 +136,9 @@ default="from_dtype"
     def partial_fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Learn from more rows. The result is that of a single `fit` on all rows so far.
 
-        The first table determines which columns are categorical. New levels are inserted in order,
-        so the numbers of features may change.
+        The first table determines which columns are categorical; for a column without values, the
+        first table with values. New levels are inserted in order, so the numbers of features may
+        change.
 
         Parameters
         ----------

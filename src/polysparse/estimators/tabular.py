@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -20,8 +20,13 @@ from polysparse.files.description import TABLE
 from polysparse.matrix.canonical import as_canonical
 from polysparse.tables.columns import require_targets
 from polysparse.tables.encoding import TableEncoding
-from polysparse.tables.learning import find_categorical, require_from_dtype
-from polysparse.tables.reading import is_table, open_table
+from polysparse.tables.learning import (
+    find_categorical,
+    require_from_dtype,
+    require_kinds,
+    require_numbers,
+)
+from polysparse.tables.reading import Table, is_table, open_table
 
 ENCODER = "table_encoder_"  # the attribute, only if X was a table with categories
 
@@ -110,11 +115,20 @@ def read_table(estimator: Any, encoder: TableEncoder, X: Any, *, reset: bool, **
 
 @contextmanager
 def explained(X: Any, y: Any) -> Iterator[None]:
-    """Add what to do to what scikit-learn says about text, and about targets that are missing."""
+    """Add to what scikit-learn says about X and y what it does not say, and what to do.
+
+    ValueError is raised if a column of a table is neither a number nor a category: scikit-learn
+    would convert dates to numbers. If a number is missing, its column and row are named.
+    """
+    table = _as_table(X)
+    if table is not None:
+        require_kinds(table)
     try:
         yield
     except (TypeError, ValueError) as error:
         text = str(error)
+        if table is not None and text.startswith(("Input X contains", "Input contains")):
+            require_numbers(table)
         is_missing = text.startswith(("Input contains NaN", "Input y contains NaN"))
         if (is_missing or "NA is ambiguous" in text) and y is not None:
             require_targets(y)
@@ -128,6 +142,15 @@ def explained(X: Any, y: Any) -> Iterator[None]:
             f'{text}. X has text: set categorical_features, to "from_dtype" for a table or to '
             "the columns with text, or encode X with a TableEncoder."
         ) from None
+
+
+def _as_table(X: Any) -> Table | None:
+    """Return X as a table, or None if it is not one, or if scikit-learn will refuse it."""
+    if not is_table(X):
+        return None
+    with suppress(ImportError, TypeError, ValueError):
+        return open_table(X)
+    return None
 
 
 def _has_text(X: Any) -> bool:

@@ -12,8 +12,7 @@ from typing import Any
 from polysparse.extras import how_to_install
 from polysparse.files.csv_rows import LineRange, Quoting, row_starts
 from polysparse.files.table_source import NO_ROWS, Run, TableSource
-from polysparse.tables.reading import arrow_kind
-from polysparse.tables.variables import CategoricalVariable
+from polysparse.tables.reading import TextTable, arrow_kind
 
 # Bytes at the beginning of a file from which types of columns are inferred. It is a constant, so
 # that they do not depend on the memory limit.
@@ -37,7 +36,6 @@ NOT_TEXT = {
     b"\xff\xfe": "is UTF-16 text: convert it to UTF-8, for example with iconv.",
     b"\xfe\xff": "is UTF-16 text: convert it to UTF-8, for example with iconv.",
 }
-BOOLEANS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
 
 _CONVERSION = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (.+?): (.*)", re.DOTALL
@@ -56,6 +54,8 @@ def pyarrow_csv() -> Any:
 
 class CsvSource(TableSource):
     """A table in CSV text, whose first row has the names of columns."""
+
+    table_of = TextTable
 
     @property
     def first_row(self) -> int:
@@ -138,9 +138,38 @@ class CsvSource(TableSource):
 
         text = pa.dictionary(pa.int32(), pa.string())
         types = {name: text if pa.types.is_null(kind) else kind for name, kind in types.items()}
-        with self._open(max(block_bytes // TEXT_FACTOR, LEAST_BLOCK), types) as reader:
+        last, n_rows, cell = self.names[-1], 0, None
+        with self._open(
+            max(block_bytes // TEXT_FACTOR, LEAST_BLOCK), {last: pa.binary()} | types
+        ) as reader:
             for batch in reader:
-                yield self._with_booleans(batch)
+                n_rows += batch.num_rows
+                if batch.num_rows:
+                    cell = batch.column(last)[-1].as_py()
+                yield batch.select(list(types))
+        if isinstance(cell, str | bytes):
+            self._require_closed(cell if isinstance(cell, bytes) else cell.encode(), n_rows)
+
+    def _require_closed(self, cell: bytes, n_rows: int) -> None:
+        """Raise ValueError if the last cell of the text has all lines after a quote.
+
+        pyarrow notices a quote that is not closed only if cells are missing, or a block is full.
+        """
+        if b"\n" not in cell and b"\r" not in cell:
+            return
+        end = self.delimiter.encode() + b'"' + cell.replace(b'"', b'""')
+        with self._open_bytes() as text:
+            if text.seekable():
+                text.seek(max(0, text.size() - len(end)))
+            found = b""
+            while more := text.read(max(len(end), LEAST_BLOCK)):
+                found = (found + more)[-len(end) :]
+        if found == end:
+            raise ValueError(
+                f"column {self.names[-1]!r}, row {self.first_row + n_rows - 1}{self.row_note}: the "
+                "quote is not closed, so that the cell has all lines after it. Close it; a quote "
+                'within quotes must be doubled, "".'
+            )
 
     @contextmanager
     def _open(self, block_bytes: int, types: dict[str, Any]) -> Iterator[Any]:
@@ -255,26 +284,6 @@ class CsvSource(TableSource):
             f"{where}: {value} is not a {noun}: correct it, or read the column as text with "
             f'categorical="{name}".'
         )
-
-    def _with_booleans(self, batch: Any) -> Any:
-        """Return a batch in which booleans, if the training data had them, are spelled as there."""
-        import pyarrow as pa
-
-        if self.how.encoding is None:
-            return batch
-        for name, variable in zip(self._features, self.how.encoding.variables, strict=True):
-            if not isinstance(variable, CategoricalVariable) or name not in batch.schema.names:
-                continue
-            levels = {*variable.levels, *variable.rare}
-            j = batch.schema.names.index(name)
-            is_text = pa.types.is_dictionary(batch.schema.field(j).type)
-            if not is_text or not levels or not levels <= {"True", "False"}:
-                continue
-            column = batch.column(j)
-            values = [BOOLEANS.get(each, each) for each in column.dictionary.to_pylist()]
-            column = pa.DictionaryArray.from_arrays(column.indices, pa.array(values, pa.string()))
-            batch = batch.set_column(j, name, column)
-        return batch
 
 
 def _as_read(kind: Any) -> Any:

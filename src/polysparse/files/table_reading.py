@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from polysparse.tables.columns import is_number
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import EncodingOptions
-from polysparse.tables.variables import CategoricalVariable
+from polysparse.tables.variables import CategoricalVariable, UnknownLevels
 
 SHOWN = 5  # names in a list of columns
 
@@ -139,4 +139,17 @@ def _doubts_of(name: str, levels: Sequence[str], n_rows: int) -> Iterator[str]:
         yield (
             f"column {name!r} has {len(levels):,} levels in {n_rows:,} rows: if it names rows, "
             f'leave it out with drop="{name}".'
+        )
+
+
+def ignored(unknown: UnknownLevels, earlier: str) -> Iterator[str]:
+    """Yield a sentence for each column with levels that `earlier`, such as a model, lacks."""
+    for name, n_rows in unknown.n_rows.items():
+        example = unknown.examples[name]
+        what = "missing values" if example is None else "levels"
+        such = "" if example is None else f", such as {example!r}"
+        rows = f"{n_rows:,} row" + "s" * (n_rows != 1)
+        yield (
+            f"column {name!r} has {what} in {rows} that {earlier} does not know{such}: they are "
+            'ignored, and handle_unknown="error" would refuse them.'
         )

@@ -23,6 +23,7 @@ from polysparse.files.table_reading import (
     columns_of,
     described,
     doubts,
+    ignored,
     no_column,
     require_distinct,
 )
@@ -32,6 +33,7 @@ from polysparse.tables.columns import CodedColumn, NumberColumn
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.learning import Column, LevelCounts, TableCounts
 from polysparse.tables.reading import CATEGORICAL_KINDS, ArrowTable, Table, arrow_kind
+from polysparse.tables.variables import UnknownLevels
 
 LEVEL_BYTES = 256  # of a level while it is counted, and of a feature: texts and their numbers
 NO_ROWS = "has a heading, but no rows to learn from."
@@ -50,6 +52,8 @@ class TableSource(Source):
     part: Any = None  # which rows are read, in the terms of the format; None for all of them
     n_before: int | None = 0  # rows of the file before those; None if that is not known
     given_types: Mapping[str, Any] = MappingProxyType({})  # of columns, by other files
+    table_of: type[ArrowTable] = ArrowTable  # how a record batch is read
+    _unknown: UnknownLevels  # of the first pass, if the encoding is that of other data
 
     # ------------------------------------------------------------------ what each format reads
 
@@ -166,7 +170,7 @@ class TableSource(Source):
 
     def _numbered(self, batch: Any, n_rows: int) -> Table:
         """Return a table whose rows follow `n_rows` that were read, for messages."""
-        table = ArrowTable(batch)
+        table = self.table_of(batch)
         table.first_row, table.row_note = self.first_row + n_rows, self.row_note
         return table
 
@@ -206,10 +210,11 @@ class TableSource(Source):
     def count(self) -> tuple[TableCounts, LevelCounts, RowProfile]:
         """Count the levels of columns, the classes of the target and the values of rows.
 
-        If there is an encoding already, no levels are counted.
+        If there is an encoding already, only levels that it does not have are counted.
         """
         encoding, how = self.how.encoding, self.how
         mask, profile, classes = self._mask, RowProfile(), LevelCounts()
+        self._unknown = unknown = UnknownLevels()
         has_classes = self.has_classes
         counts = TableCounts(Table(list(self._features), 0, len(mask)), mask)
         every = range(len(mask))
@@ -217,7 +222,7 @@ class TableSource(Source):
             if encoding is None:
                 profile += _profile_of(counts.add(table, every, how.options), table.n_rows)
             else:
-                indptr = encoding.encode(table)[0]
+                indptr = encoding.encode(table, unknown)[0]
                 profile += RowProfile(cpu.count_row_lengths(indptr))
             if labels is not None:
                 self._count_labels(labels, classes if has_classes else None)
@@ -327,8 +332,10 @@ class TableSource(Source):
         notes = list(super().notes)
         if self.how.encoding is None:
             found = doubts(self.table, self.how, self._learned[1].n_rows)
-            notes += [f"{self.path}: {each}" for each in (f"{described(self.table)}.", *found)]
-        return notes
+            sentences = [f"{described(self.table)}.", *found]
+        else:
+            sentences = list(ignored(self._unknown, self.reading.earlier))
+        return notes + [f"{self.path}: {each}" for each in sentences]
 
     def identity(self) -> dict[str, Any]:
         classes = [] if self.classes is None else list(map(str, self.classes))

@@ -13,7 +13,7 @@ from polysparse.extras import how_to_install
 from polysparse.files.atomic import replacing
 from polysparse.machine import format_bytes
 from polysparse.matrix.output import index_dtype_for
-from polysparse.models.onnx_table import ML_DOMAIN, ML_OPSET, add_table
+from polysparse.models.onnx_table import ML_DOMAIN, ML_OPSET, NODES, add_table
 from polysparse.models.terms import Terms
 from polysparse.tables.encoding import TableEncoding
 
@@ -149,12 +149,12 @@ class _Graph:
     def add(self, kind: str, *inputs: Any, output: str = "", **attributes: Any) -> str:
         """Add a node and return the name of its output."""
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
-        output = output or f"polysparse/{kind.lower()}_{len(self.nodes)}"
+        output = output or f"{NODES}{kind.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(kind, names, [output], **attributes))
         return output
 
     def _constant(self, array: NDArray[Any]) -> str:
-        name = f"polysparse/constant_{len(self.constants)}"
+        name = f"{NODES}constant_{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 

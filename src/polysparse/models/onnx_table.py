@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from polysparse.tables.columns import whole_number
 from polysparse.tables.encoding import TableEncoding
 from polysparse.tables.variables import CategoricalVariable
 
 ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 2  # which has LabelEncoder for strings
+NODES = "polysparse/"  # what names of nodes and constants begin with
 OUTPUTS = "label", "probabilities", "scores", "variable"  # names that inputs may not have
 
 
@@ -21,8 +24,8 @@ def add_table(graph: Any, encoding: TableEncoding, dtype: np.dtype[Any]) -> tupl
     """
     inputs: dict[str, Any] = {}
     parts = []
-    for variable in encoding.variables:
-        name = f"{variable.name}_input" if variable.name in OUTPUTS else variable.name
+    names = input_names([variable.name for variable in encoding.variables])
+    for name, variable in zip(names, encoding.variables, strict=True):
         if isinstance(variable, CategoricalVariable):
             inputs[name] = np.dtype(object), [None, 1]
             parts.append(_add_levels(graph, name, variable, dtype))
@@ -32,9 +35,27 @@ def add_table(graph: Any, encoding: TableEncoding, dtype: np.dtype[Any]) -> tupl
     return graph.add("Concat", *parts, axis=1), inputs
 
 
+def input_names(columns: Sequence[str]) -> list[str]:
+    """Return a name of the input for each column: its own, if an input can have it.
+
+    It cannot if an output or a node of the graph has that name, or if it is empty.
+    """
+    names, taken = [], {*columns, *OUTPUTS, ""}
+    for name in columns:
+        if name in ("", *OUTPUTS) or name.startswith(NODES):
+            while name in taken or name.startswith(NODES):
+                name = f"{name.removeprefix(NODES)}_input"
+            taken.add(name)
+        names.append(name)
+    return names
+
+
 def _add_levels(graph: Any, name: str, variable: CategoricalVariable, dtype: np.dtype[Any]) -> str:
     """Add the indicators of a categorical variable."""
     features = variable.features_by_level()
+    for level in list(features):
+        if whole_number(f"{level}.0") == level:
+            features.setdefault(f"{level}.0", features[level])
     if variable.missing is not None:
         features.setdefault("", variable.missing_feature)
     numbers = graph.add(

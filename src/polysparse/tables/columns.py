@@ -67,11 +67,10 @@ class NumberColumn:
 def as_coded(codes: NDArray[Any], values: Sequence[Any], where: Where) -> CodedColumn:
     """Return a categorical column, given the value of each code; those of code -1 are missing.
 
-    A level is a text: numbers and booleans are written out, whole numbers without a fraction, so
-    that 1, 1.0 and "1" are the same level. NaN and None are missing. `where` names the column in
-    messages.
+    A level is a text: numbers and booleans are written out, whole numbers without a fraction. NaN
+    and None are missing. `where` names the column in messages.
     """
-    if all(type(value) is str for value in values) and len(set(values)) == len(values):
+    if {*map(type, values)} <= {str} and len(set(values)) == len(values):
         return CodedColumn(codes, values, are_numbers=False)
     numbers: dict[str, int] = {}
     renumbered = np.full(len(values) + 1, -1, np.int64)  # the last one is for code -1
@@ -81,6 +80,36 @@ def as_coded(codes: NDArray[Any], values: Sequence[Any], where: Where) -> CodedC
             renumbered[i] = numbers.setdefault(text, len(numbers))
     are_numbers = not any(isinstance(value, str) for value in values)
     return CodedColumn(renumbered[codes], list(numbers), are_numbers and len(numbers) > 0)
+
+
+def with_whole_numbers(column: CodedColumn) -> CodedColumn:
+    """Return a categorical column whose levels have no texts such as "3.0".
+
+    So that 3, 3.0, "3" and "3.0" are the same level, which is "3": a table in text may have any of
+    them, because the numbers of a column with missing values are often written as 3.0.
+    """
+    levels = column.levels
+    if not any(level.endswith(".0") or "e+" in level for level in levels):
+        return column
+    numbers: dict[str, int] = {}
+    renumbered = [numbers.setdefault(whole_number(level), len(numbers)) for level in levels]
+    codes = np.array([*renumbered, -1], np.int64)[column.codes]  # the last one is for code -1
+    return CodedColumn(codes, list(numbers), column.are_numbers)
+
+
+def whole_number(level: str) -> str:
+    """Return a level without a fraction, if it is how Python writes a float that is whole."""
+    try:
+        number = float(level)
+    except ValueError:
+        return level
+    return str(int(number)) if number.is_integer() and repr(number) == level else level
+
+
+def as_values(array: NDArray[Any]) -> list[Any]:
+    """Return the values of an array as objects; float32 and float16 remain what they are."""
+    is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
+    return list(array) if is_short else array.tolist()
 
 
 def code_objects(
@@ -151,7 +180,10 @@ def _as_level(value: Any, where: Where) -> str | None:
         return str(int(value))
     if isinstance(value, Real | Decimal):
         number = float(value)
-        return str(int(number)) if number.is_integer() else repr(number)
+        if number.is_integer():
+            return str(int(number))
+        is_short = isinstance(value, np.float32 | np.float16)  # float32(0.1) is the level "0.1"
+        return repr(float(str(value)) if is_short else number)
     raise _not_a_level(value, where)
 
 
@@ -165,10 +197,9 @@ def is_missing(value: Any) -> bool:
 def is_number(level: str) -> bool:
     """Return whether a level is the text of a number."""
     try:
-        float(level)
+        return "_" not in level and not math.isnan(float(level))
     except ValueError:
         return False
-    return True
 
 
 def require_targets(y: Any) -> None:
@@ -196,11 +227,11 @@ def sort_levels(levels: Sequence[str], are_numbers: bool) -> list[int]:
     return sorted(range(len(levels)), key=lambda i: _as_sortable(levels[i]))
 
 
-def _as_sortable(level: str) -> tuple[float, int]:
-    """Return a number to sort by; whole numbers are compared exactly."""
+def _as_sortable(level: str) -> tuple[float, int, str]:
+    """Return what to sort by: a number, exactly if it is whole, and the text if it is equal."""
     if level in ("False", "True"):
-        return float(level == "True"), 0
+        return float(level == "True"), 0, level
     try:
-        return float(level), int(level)
+        return float(level), int(level), level
     except (ValueError, OverflowError):
-        return float(level), 0
+        return float(level), 0, level

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.matrix.output import as_csr
-from polysparse.tables.columns import Where
 from polysparse.tables.learning import Column, EncodingOptions, TableCounts, read_column
 from polysparse.tables.reading import Table
 from polysparse.tables.variables import (
     CategoricalVariable,
     Placed,
+    UnknownLevels,
     Variable,
     distinct,
     variable_in,
@@ -80,8 +80,18 @@ class TableEncoding:
 
     @property
     def feature_names(self) -> list[str]:
-        """The name of each feature."""
-        return [name for variable in self.variables for name in variable.feature_names]
+        """The name of each feature; of two that would be the same, the second is in parentheses."""
+        names = [name for variable in self.variables for name in variable.feature_names]
+        taken = set(names)
+        if len(taken) == len(names):
+            return names
+        seen: set[str] = set()
+        for i, name in enumerate(names):
+            if name in seen:
+                names[i] = distinct(name, taken)
+                taken.add(names[i])
+            seen.add(names[i])
+        return names
 
     @property
     def groups(self) -> list[str]:
@@ -132,21 +142,28 @@ class TableEncoding:
             return
         warnings.warn(message, UserWarning, stacklevel=2)
 
-    def encode(self, table: Table) -> Csr:
-        """Return the rows of a table as CSR."""
+    def encode(self, table: Table, unknown: UnknownLevels | None = None) -> Csr:
+        """Return the rows of a table as CSR. Unknown levels are counted in `unknown`."""
         where = self.find_columns(table)
         columns = (
             read_column(table, j, is_categorical=isinstance(variable, CategoricalVariable))
             for variable, j in zip(self.variables, where, strict=True)
         )
-        return self.assemble(columns, table, where)
+        return self.assemble(columns, table, where, unknown)
 
-    def assemble(self, columns: Iterable[Column], table: Table, where: Sequence[int]) -> Csr:
+    def assemble(
+        self,
+        columns: Iterable[Column],
+        table: Table,
+        where: Sequence[int],
+        unknown: UnknownLevels | None = None,
+    ) -> Csr:
         """Return columns that were read as CSR, whose indices increase within rows."""
         placed: list[Placed] = []
         firsts = self.first_features[:-1].tolist()
         for variable, column, first, j in zip(self.variables, columns, firsts, where, strict=True):
-            placed += _place(variable, column, first, table.where(j), self.is_strict)
+            place: Any = variable.place
+            placed += place(column, first, table.where(j), self.is_strict, unknown)
         return _assemble(placed, table.n_rows, self.n_features)
 
     def as_matrix(
@@ -193,14 +210,6 @@ class TableEncoding:
 
 def _shown(names: Sequence[str], most: int) -> str:
     return ", ".join(map(repr, names[:most])) + ", ..." * (len(names) > most)
-
-
-def _place(
-    variable: Variable, column: Column, first: int, where: Where, is_strict: bool
-) -> list[Placed]:
-    place: Any = variable.place
-    found: list[Placed] = place(column, first, where, is_strict)
-    return found
 
 
 def _assemble(placed: Sequence[Placed], n_rows: int, n_features: int) -> Csr:

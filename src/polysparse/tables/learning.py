@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.tables.columns import CodedColumn, NumberColumn, is_number, sort_levels
+from polysparse.tables.columns import (
+    CodedColumn,
+    NumberColumn,
+    is_number,
+    sort_levels,
+    with_whole_numbers,
+)
 from polysparse.tables.reading import CATEGORICAL_KINDS, NUMERIC_KINDS, Table
 from polysparse.tables.variables import CategoricalVariable, NumericVariable, Variable
 
@@ -125,7 +131,8 @@ class TableCounts:
     Parameters
     ----------
     table : Table
-        The first table, which decides what is categorical. Its rows are not counted.
+        The first table, which decides what is categorical, unless a column has no values: then the
+        first table with values does. Its rows are not counted.
     categorical_features : Any
         As in TableEncoder.
     """
@@ -136,6 +143,8 @@ class TableCounts:
         is_categorical = find_categorical(table, categorical_features)
         self.levels = [LevelCounts() if each else None for each in is_categorical]
         self.have_missing = [False] * table.n_columns
+        by_dtype = isinstance(categorical_features, str)
+        self.may_change = [by_dtype and table.kind(j) == "object" for j in range(table.n_columns)]
 
     def add(self, table: Table, where: Sequence[int], options: EncodingOptions) -> list[Column]:
         """Count the rows of a table, and return its columns as they were read.
@@ -145,19 +154,34 @@ class TableCounts:
         """
         may_miss = options.missing == "indicator"
         columns: list[Column] = []
-        for counts, j in zip(self.levels, where, strict=True):
-            column = read_column(table, j, is_categorical=counts is not None)
+        for number, (counts, j) in enumerate(zip(self.levels, where, strict=True)):
+            is_categorical = counts is not None and not self._turns_numeric(number, table.kind(j))
+            column = read_column(table, j, is_categorical=is_categorical)
             if isinstance(column, NumberColumn):
                 column.require_valid(table.where(j), may_miss=may_miss)
+                if counts is not None and counts.n_missing and not may_miss:
+                    raise ValueError(
+                        f"{table.where(j)} has numbers, but is missing in the {counts.n_missing:,} "
+                        'rows before: leave these rows out, or use TableEncoder(missing="indicator'
+                        '"), which adds a feature that is 1 where they are missing.'
+                    )
             columns.append(column)
         for number, column in enumerate(columns):
             counts = self.levels[number]
-            if isinstance(column, CodedColumn) and counts is not None:
+            if isinstance(column, NumberColumn):
+                earlier = 0 if counts is None else counts.n_missing
+                self.levels[number] = None
+                self.have_missing[number] |= column.missing is not None or earlier > 0
+            elif counts is not None:
                 counts.add(column)
-            elif isinstance(column, NumberColumn) and column.missing is not None:
-                self.have_missing[number] = True
         self.n_rows += table.n_rows
         return columns
+
+    def _turns_numeric(self, number: int, kind: str) -> bool:
+        """Return whether a column that had no values, and no type, now has numbers."""
+        counts = self.levels[number]
+        has_values = counts is not None and len(counts.counts) > 0
+        return self.may_change[number] and not has_values and kind == "number"
 
     @classmethod
     def sum(cls, some: Sequence[TableCounts]) -> TableCounts:
@@ -192,19 +216,36 @@ def _by_column(of_tables: Iterable[Sequence[Any]]) -> Iterable[tuple[Any, ...]]:
 def read_column(table: Table, j: int, *, is_categorical: bool) -> Column:
     """Read a column; raise ValueError if its values are not what they should be."""
     kind = table.kind(j)
-    if kind not in (*NUMERIC_KINDS, *CATEGORICAL_KINDS):
-        raise ValueError(
-            f"{table.where(j)} is {kind}, which is neither a number nor a category: convert it, "
-            "for example a date to its year or to a string, or drop it."
-        )
+    _require_kind(table, j, kind)
     if is_categorical:
-        return table.coded(j)
+        return with_whole_numbers(table.coded(j))
     if kind not in NUMERIC_KINDS:
         raise ValueError(
             f"{table.where(j)} is {kind}{_example(table, j)}, but numbers are needed: convert it, "
             "or fit with it in categorical_features."
         )
     return table.numbers(j)
+
+
+def require_kinds(table: Table) -> None:
+    """Raise ValueError if a column, such as one of dates, is neither a number nor a category."""
+    for j in range(table.n_columns):
+        _require_kind(table, j, table.kind(j))
+
+
+def _require_kind(table: Table, j: int, kind: str) -> None:
+    if kind not in (*NUMERIC_KINDS, *CATEGORICAL_KINDS):
+        raise ValueError(
+            f"{table.where(j)} is {kind}, which is neither a number nor a category: convert it, "
+            "for example a date to its year or to a string, or drop it."
+        )
+
+
+def require_numbers(table: Table) -> None:
+    """Raise ValueError if a number is missing or infinite in a column of numbers."""
+    for j in range(table.n_columns):
+        if table.kind(j) in ("number", "object"):
+            table.numbers(j).require_valid(table.where(j), may_miss=False)
 
 
 def _example(table: Table, j: int) -> str:

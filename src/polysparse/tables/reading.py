@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -21,8 +22,10 @@ from polysparse.tables.columns import (
     Where,
     as_coded,
     as_numbers,
+    as_values,
     code_each,
     code_objects,
+    is_number,
     objects_as_numbers,
 )
 
@@ -156,22 +159,14 @@ class PandasTable(Table):
         super().__init__(_as_names(list(frame.columns)), *frame.shape)
         self.frame = frame
         self.dtypes = frame.dtypes.tolist()  # pandas would collect all of them for each column
+        self._kinds: dict[int, str] = {}  # by the identity of a dtype, which many columns share
 
     def kind(self, j: int) -> str:
-        from pandas.api import types
-
         dtype = self.dtypes[j]
-        if hasattr(dtype, "pyarrow_dtype"):
-            return arrow_kind(dtype.pyarrow_dtype)
-        if dtype.name == "category":
-            return "category"
-        if types.is_bool_dtype(dtype):
-            return "boolean"
-        if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
-            return "number"
-        if types.is_object_dtype(dtype):
-            return "object"
-        return "text" if types.is_string_dtype(dtype) else str(dtype)
+        kind = self._kinds.get(id(dtype))
+        if kind is None:
+            kind = self._kinds[id(dtype)] = _kind_of(dtype)
+        return kind
 
     def coded(self, j: int) -> CodedColumn:
         column, where = self.frame.iloc[:, j], self.where(j)
@@ -180,7 +175,7 @@ class PandasTable(Table):
             categories = column.cat.categories
             if _is_shown_as_text(categories.dtype):
                 categories = categories.astype(str)
-            return as_coded(column.cat.codes.to_numpy(), categories.tolist(), where)
+            return as_coded(column.cat.codes.to_numpy(), _values_of_index(categories), where)
         if hasattr(dtype, "pyarrow_dtype") or _is_string(dtype):
             with suppress(ImportError, UnicodeEncodeError):  # of lone surrogates
                 import pyarrow as pa
@@ -189,13 +184,30 @@ class PandasTable(Table):
         if dtype == np.dtype(object):
             return code_objects(column.to_numpy(), where, _factorize)
         codes, levels = column.factorize()
-        return as_coded(codes, levels.tolist(), where)
+        return as_coded(codes, _values_of_index(levels), where)
 
     def numbers(self, j: int) -> NumberColumn:
         column = self.frame.iloc[:, j]
         if column.dtype == object:
             return objects_as_numbers(column, self.where(j))
         return as_numbers(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _kind_of(dtype: Any) -> str:
+    """Return the kind of a column, by its dtype in pandas."""
+    from pandas.api import types
+
+    if hasattr(dtype, "pyarrow_dtype"):
+        return arrow_kind(dtype.pyarrow_dtype)
+    if dtype.name == "category":
+        return "category"
+    if types.is_bool_dtype(dtype):
+        return "boolean"
+    if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
+        return "number"
+    if types.is_object_dtype(dtype):
+        return "object"
+    return "text" if types.is_string_dtype(dtype) else str(dtype)
 
 
 def _factorize(values: NDArray[np.object_], where: Where) -> CodedColumn:
@@ -207,6 +219,13 @@ def _factorize(values: NDArray[np.object_], where: Where) -> CodedColumn:
         if all(isinstance(level, str) for level in levels):
             return as_coded(codes, levels.tolist(), where)
     return code_each(values, where)
+
+
+def _values_of_index(index: Any) -> list[Any]:
+    """Return the values of an index of pandas as objects, short floats as what they are."""
+    name = str(index.dtype).lower()  # that of an extension dtype begins with a capital letter
+    values: list[Any] = as_values(index.to_numpy(name)) if name == "float32" else index.tolist()
+    return values
 
 
 def _is_shown_as_text(dtype: Any) -> bool:
@@ -260,6 +279,14 @@ class ArrowTable(Table):
         return as_numbers(np.asarray(column, np.float64))
 
 
+class TextTable(ArrowTable):
+    """A table that was written as text: levels are ordered as numbers if all of them are."""
+
+    def coded(self, j: int) -> CodedColumn:
+        column = super().coded(j)
+        return replace(column, are_numbers=all(map(is_number, column.levels)))
+
+
 def arrow_kind(dtype: Any) -> str:
     """Return the kind of a column, by its type in Arrow."""
     from pyarrow import types
@@ -304,7 +331,12 @@ def _codes_of(chunk: Any) -> NDArray[Any]:
 
 
 def _values_of(chunk: Any) -> list[Any]:
-    values: list[Any] = chunk.dictionary.to_pylist()
+    from pyarrow import types
+
+    dictionary = chunk.dictionary
+    if types.is_float16(dictionary.type) or types.is_float32(dictionary.type):
+        return as_values(dictionary.to_numpy(zero_copy_only=False))
+    values: list[Any] = dictionary.to_pylist()
     return values
 
 
@@ -329,7 +361,7 @@ class ArrayTable(Table):
         if column.dtype == object:
             return code_objects(column, self.where(j))
         values, codes = np.unique(column, return_inverse=True)
-        return as_coded(codes, values.tolist(), self.where(j))
+        return as_coded(codes, as_values(values), self.where(j))
 
     def numbers(self, j: int) -> NumberColumn:
         column = self.array[:, j]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.tables.columns import CodedColumn, NumberColumn, Where
+
+# How tables spell booleans, which may be numbers.
+BOOLEANS = ("False", "false", "FALSE", "0"), ("True", "true", "TRUE", "1")
 
 MISSING, RARE = "(missing)", "(other)"  # names of the levels for what is missing, and for the rare
 
@@ -22,6 +25,30 @@ class Placed:
     features: NDArray[Any]  # integers: the feature of each row, -1 if nothing is stored
     values: NDArray[np.float64] | None  # of each row; None if all are 1
     is_full: bool  # whether every row stores something
+
+
+@dataclass
+class UnknownLevels:
+    """Rows with levels that did not occur in fit, by the name of their variable.
+
+    Attributes
+    ----------
+    n_rows : dict of int
+        Number of rows with such a level, or with a missing value if none was missing in fit.
+    examples : dict of (str or None)
+        One of these levels; None if they are all missing values.
+    """
+
+    n_rows: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str | None] = field(default_factory=dict)
+
+    def add(self, name: str, column: CodedColumn, is_unknown: NDArray[np.bool_]) -> None:
+        """Count the unknown rows of a column."""
+        self.n_rows[name] = self.n_rows.get(name, 0) + int(np.count_nonzero(is_unknown))
+        if self.examples.get(name) is None:
+            codes = column.codes[is_unknown]
+            i = int(np.argmax(codes >= 0))  # 0 if all are missing
+            self.examples[name] = None if codes[i] < 0 else column.levels[codes[i]]
 
 
 @dataclass(frozen=True)
@@ -81,9 +108,17 @@ class CategoricalVariable:
         return self.features_by_level()
 
     def features_by_level(self) -> dict[str, int]:
-        """Return the feature of each level, counted from the first one of this variable."""
+        """Return the feature of each level, counted from the first one of this variable.
+
+        If the levels are booleans, their other spellings have the same features.
+        """
         numbers = {level: i for i, level in enumerate(self.levels)}
         numbers.update(dict.fromkeys(self.rare, self.n_features - 1))
+        if numbers.keys() <= {text for spellings in BOOLEANS for text in spellings}:
+            for spellings in BOOLEANS:
+                known = [text for text in spellings if text in numbers]
+                if len(known) == 1:
+                    numbers |= dict.fromkeys(spellings, numbers[known[0]])
         return numbers
 
     @property
@@ -93,10 +128,18 @@ class CategoricalVariable:
             return -1
         return len(self.levels) if self.missing == "level" else self.n_features - 1
 
-    def place(self, column: CodedColumn, first: int, where: Where, is_strict: bool) -> list[Placed]:
+    def place(
+        self,
+        column: CodedColumn,
+        first: int,
+        where: Where,
+        is_strict: bool,
+        unknown: UnknownLevels | None = None,
+    ) -> list[Placed]:
         """Return the features of rows, counted from `first`.
 
-        Unknown levels store nothing; if `is_strict`, ValueError is raised for them.
+        Unknown levels store nothing, and are counted in `unknown`; if `is_strict`, ValueError is
+        raised for them.
         """
         of_code = np.full(len(column.levels) + 1, -1, np.int64)  # the last one is for code -1
         get = self._numbers.get
@@ -108,10 +151,12 @@ class CategoricalVariable:
         is_full = not np.any(of_code < 0)
         features = of_code[column.codes]
         if not is_full:
-            unknown = features < 0
-            is_full = not unknown.any()
+            is_unknown = features < 0
+            is_full = not is_unknown.any()
             if is_strict and not is_full:
-                self._refuse(column, int(np.argmax(unknown)), where)
+                self._refuse(column, int(np.argmax(is_unknown)), where)
+            if unknown is not None and not is_full:
+                unknown.add(self.name, column, is_unknown)
         return [Placed(features, None, is_full)]
 
     def _refuse(self, column: CodedColumn, row: int, where: Where) -> None:
@@ -178,7 +223,12 @@ class NumericVariable:
         return self.feature_names
 
     def place(
-        self, column: NumberColumn, first: int, where: Where, is_strict: bool
+        self,
+        column: NumberColumn,
+        first: int,
+        where: Where,
+        is_strict: bool,
+        unknown: UnknownLevels | None = None,
     ) -> list[Placed]:
         """Return the features of rows, counted from `first`; zeros are not stored."""
         column.require_valid(where, may_miss=self.has_indicator)

@@ -18,6 +18,7 @@ from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, ColumnSpace, HashedCo
 from polysparse.display.plotting import draw_progress
 from polysparse.display.tables import as_table
 from polysparse.estimators.shared import IntegerRange, read_sparse
+from polysparse.estimators.tabular import require_known_levels
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models.base import RealRange
 from polysparse.models.classes import find_classes, require_classes
@@ -512,6 +513,8 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
                     "classes must be passed to the first call of partial_fit: all classes that "
                     "may come."
                 )
+            if not is_first:
+                require_known_levels(self, X)
             x, y = self._read_rows(X, y=y, reset=is_first, ensure_min_samples=0)
             if is_first:
                 self._set_classes(found)
@@ -768,6 +771,8 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
             The model.
         """
         self._require_parameters()
+        if hasattr(self, "learner_"):
+            require_known_levels(self, X)
         return self._learn_from(X, y, sample_weight, 0)
 
     def _learn_from(self, X: Any, y: Any, sample_weight: Any, n_passes: int) -> Any:
