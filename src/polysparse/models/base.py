@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.basis.degrees import Degree
@@ -334,6 +334,10 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     def _as_plain(self) -> PolynomialModel:
         """Return the fitted model of the class that files have."""
         return self
+
+    def _unfitted(self, **parameters: Any) -> PolynomialModel:
+        """Return a model of the class that files have, not fitted, with other parameters."""
+        return clone(self).set_params(**parameters)  # type: ignore[no-any-return]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -27,6 +27,7 @@ from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import require_in_memory
 from polysparse.display.plotting import draw_scores
 from polysparse.models.base import PolynomialModel
+from polysparse.models.bootstrap import Bootstrap
 from polysparse.models.choosing import SELECTIONS, Choice, Penalties
 from polysparse.models.columns import require_memory_for
 from polysparse.models.fitting import fit, open_rows, prepare, set_solution, solve
@@ -169,6 +170,15 @@ class CrossValidated(PolynomialModel):
         fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and k not in own}
         plain.__dict__.update(fitted)
         return plain.set_params(verbose=self.verbose)  # type: ignore[no-any-return]
+
+    def _unfitted(self, **parameters: Any) -> PolynomialModel:
+        plain = clone(self._plain_model(1.0))
+        return plain.set_params(verbose=self.verbose, **parameters)  # type: ignore[no-any-return]
+
+    def _bootstrap(self, *arguments: Any) -> Bootstrap:
+        """Refit the plain model with the chosen penalty."""
+        check_is_fitted(self)
+        return self._as_plain()._bootstrap(*arguments)
 
     def _choose(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, *, cv_groups: Any = None

@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.matrix.canonical import CanonicalCsr
@@ -103,7 +102,7 @@ def path_of(
 ) -> SparsePath:
     """Return the solutions of a model, which is not changed, for many values of a parameter."""
     recorder = PathRecorder(parameter, given, eps)
-    twin = clone(model).set_params(**{parameter: 1.0})
+    twin = model._unfitted(**{parameter: 1.0})
     twin._require_parameters()
     if twin._l1_share == 0:
         raise ValueError(
