@@ -65,6 +65,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     intercept_: Any
     objective_: float
     gap_: float
+    _has_offset_: bool  # unknown, and not set, if the model was read from a file
 
     _known_scores: tuple[Any, NDArray[np.float64]] | None = None  # rows, and their scores
     _link: Any = "identity"  # how scores become predictions: see `onnx_graph.Link`
@@ -126,6 +127,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, *offset: Any) -> Any:
         fit(self, partial(open_rows, self, X, y, sample_weight, *offset), stacklevel=3)
+        self._has_offset_ = any(each is not None for each in offset)
         return self
 
     def _forget(self) -> dict[str, Any]:
@@ -248,7 +250,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X, y
-            The data of `fit`, in memory.
+            The data of `fit`, in memory. ValueError is raised if y has other classes, or another
+            number of targets.
         n : int, default=100
             Number of replicates, at least 2.
         sample_weight : float or array-like of shape (n_samples,), optional

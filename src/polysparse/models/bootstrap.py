@@ -214,7 +214,7 @@ def bootstrap(
     x, y = copy(model)._read(X, y=y, reset=False, **how)
     weights, offset = as_weights(sample_weight, x.shape[0]), as_offset(offset, x.shape[0])
     rows = LocalRows(x, y, weights, model.n_jobs, offset)
-    rows.describe()[1].require_valid()
+    _require_data_of_fit(model, rows)
     terms = terms_of(model)
     shape = terms.weights.shape
     places = heaviest(terms.weights.reshape(-1), n_terms)
@@ -248,6 +248,39 @@ def bootstrap(
         )
     flat = terms.weights.reshape(-1)[places]
     return Bootstrap(found, flat, intercepts, kept_columns, kept_rows, terms, draws)
+
+
+def _require_data_of_fit(model: Any, rows: LocalRows) -> None:
+    """Raise ValueError if a model cannot have been fitted to rows like these."""
+    rows.describe()[1].require_valid()
+    classes = getattr(model, "classes_", None)
+    if classes is not None:
+        own = rows.count_classes().classes
+        if not np.array_equal(own, classes):
+            raise ValueError(
+                f"bootstrap needs the y of fit, which had the classes {_shown(classes)}; this y "
+                f"has {_shown(own)}."
+            )
+    else:
+        fitted, own = (_n_targets(each) for each in (model.coef_.T, rows.y))
+        if fitted != own:
+            raise ValueError(f"bootstrap needs the y of fit, which had {fitted}; this y has {own}.")
+    has_offset = getattr(model, "_has_offset_", None)
+    if has_offset is True and rows.offset is None:
+        raise ValueError("The model was fitted with an offset: pass the same offset to bootstrap.")
+    if has_offset is False and rows.offset is not None:
+        raise ValueError("The model was fitted without an offset: leave offset out of bootstrap.")
+
+
+def _shown(classes: NDArray[Any]) -> str:
+    """Return the first few classes as text."""
+    first = ", ".join(map(repr, classes[:SHOWN].tolist()))
+    return first if len(classes) <= SHOWN else f"{first}, ... ({len(classes):,} in all)"
+
+
+def _n_targets(table: NDArray[Any]) -> str:
+    """Return in words how many targets an array with a column for each has."""
+    return "one dimension" if table.ndim == 1 else f"{table.shape[1]} columns"
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ class CrossValidated(PolynomialModel):
             if self.refit:
                 model = self._plain_model(penalties[chosen])
                 fit(model, partial(_known_rows, model, known, rows), stacklevel=3)
-                known = model._forget()
+                known = model._forget() | {"_has_offset_": offset is not None}
         self.__dict__.update(known)
         self.scores_ = scores
         setattr(self, f"{self._penalties.plural}_", penalties)

@@ -119,7 +119,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         X, y, n, sample_weight, method, n_terms, tol, random_state
             As there.
         offset : float or array-like of shape (n_samples,), optional
-            What is added to the scores of rows.
+            What is added to the scores of rows: required if `fit` was given one, and only then.
 
         Returns
         -------
