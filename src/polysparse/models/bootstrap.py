@@ -255,11 +255,11 @@ def _require_data_of_fit(model: Any, rows: LocalRows) -> None:
     rows.describe()[1].require_valid()
     classes = getattr(model, "classes_", None)
     if classes is not None:
-        own = rows.count_classes().classes
-        if not np.array_equal(own, classes):
+        found = rows.count_classes().classes
+        if not np.array_equal(found, classes):
             raise ValueError(
                 f"bootstrap needs the y of fit, which had the classes {_shown(classes)}; this y "
-                f"has {_shown(own)}."
+                f"has {_shown(found)}."
             )
     else:
         fitted, own = (_n_targets(each) for each in (model.coef_.T, rows.y))

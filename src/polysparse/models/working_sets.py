@@ -303,7 +303,7 @@ class SparseSolver:
         self.penalty, self.report, self._known_rounding = penalty, report, None
         self.n_iter, self.max_iter = 0, max_iter
         self._prune()
-        accuracy = ACCURACY
+        accuracy, stuck = ACCURACY, np.inf  # and the value when no step helped
         end: End | None = None
         while end is None:
             gap = self._gap()
@@ -325,8 +325,10 @@ class SparseSolver:
                     accuracy *= COARSE
                 is_stuck = not self._descend(goal)
                 if is_stuck and not len(new):
-                    end = "rounding" if self.is_fresh else None
+                    is_fresh = self.is_fresh
                     self._refresh(self.losses.intercept)
+                    is_lower = self.value < (1 - HIDDEN) * stuck
+                    end, stuck = None if is_lower and not is_fresh else "rounding", self.value
         return self._solution(self._gap(), end)
 
     @property
@@ -374,7 +376,7 @@ class SparseSolver:
         norm = float((np.abs(self.w)).sum())
         l1, value = self.penalty.l1, self.value
         goal = l1
-        if self.penalty.l2 > 0:
+        if self.penalty.l2 > 0 and tol > 0:
             goal = max(goal, float(np.sqrt(self.penalty.l2 * value / (tol * (1 + self.w.size)))))
         return tol * min(goal, value / norm if norm > 0 else np.inf)
 
