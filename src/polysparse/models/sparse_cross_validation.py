@@ -25,10 +25,18 @@ class CrossValidatedSparse(CrossValidated):
     def _fit_path(
         self, models: list[Any], columns: ColumnSpace, rows: LocalRows
     ) -> Iterator[tuple[Any, End]]:
-        """Fit models with one solver, which keeps the columns that it has built."""
-        if models[0]._l1_share == 0:
-            yield from super()._fit_path(models, columns, rows)
-            return
+        """Fit models with one solver, which keeps the columns that it has built.
+
+        Those without an L1 penalty come last, such as C=inf; they are fitted as other models are.
+        """
+        n_sparse = sum(model._l1_share > 0 for model in models)
+        if n_sparse:
+            yield from self._fit_sparse_path(models[:n_sparse], columns, rows)
+        yield from super()._fit_path(models[n_sparse:], columns, rows)
+
+    def _fit_sparse_path(
+        self, models: list[Any], columns: ColumnSpace, rows: LocalRows
+    ) -> Iterator[tuple[Any, End]]:
         name = self._penalties.name
         solver = self._solver(self._unit_model(models[0]), columns, rows)
         for model in models:
