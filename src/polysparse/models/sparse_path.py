@@ -172,8 +172,9 @@ class PathRecorder:
 
     def solve(self, model: Any, solver: SparseSolver, penalty: ElasticNetPenalty) -> Solution:
         """Solve for all penalties; return the last solution, with the worst end of all."""
-        self.solutions, self.strengths = [], self._strengths(solver, penalty)
-        for strength in self.strengths.tolist():
+        self.solutions, self.values = [], self._values(solver, penalty)
+        for value in self.values.tolist():
+            strength = value if self.parameter == "alpha" else 1 / value
             own = replace(penalty, l1=strength * penalty.l1, l2=strength * penalty.l2)
             report = model._reporter(solver.losses)
             found = solver.solve(own, tol=model.tol, max_iter=model.max_iter, report=report)
@@ -187,22 +188,23 @@ class PathRecorder:
         at = max((each for each in self.solutions if each.end == worst), key=lambda each: each.gap)
         return replace(found, end=worst, gap=at.gap, value=at.value)
 
-    def _strengths(self, solver: SparseSolver, penalty: ElasticNetPenalty) -> NDArray[np.float64]:
+    def _values(self, solver: SparseSolver, penalty: ElasticNetPenalty) -> NDArray[np.float64]:
+        """Return the values of the parameter, from the strongest penalty to the weakest."""
         if not isinstance(self.given, Integral):
-            values = np.asarray(self.given, dtype=np.float64)
-            return np.sort(values if self.parameter == "alpha" else 1 / values)[::-1]
+            values = np.sort(np.asarray(self.given, dtype=np.float64))
+            return values[::-1] if self.parameter == "alpha" else values
         strongest = solver.steepest(penalty) / penalty.l1
         if not strongest > 0:  # every penalty leaves all coefficients 0
             strongest = 1.0
-        return np.geomspace(strongest, strongest * self.eps, int(self.given))
+        strengths = np.geomspace(strongest, strongest * self.eps, int(self.given))
+        return strengths if self.parameter == "alpha" else 1 / strengths
 
     def path(self, terms: Terms) -> SparsePath:
         """Return the solutions, given the columns."""
         found = self.solutions
-        strengths = self.strengths
         return SparsePath(
             self.parameter,
-            strengths if self.parameter == "alpha" else 1 / strengths,
+            self.values,
             sparse.vstack([each.coefficients for each in found], format="csr"),
             np.array([np.atleast_1d(each.intercept) for each in found]),
             np.array([each.value for each in found]),
