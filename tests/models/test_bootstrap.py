@@ -248,3 +248,12 @@ def test_the_offset_of_the_fit_is_required_and_only_then(model, tmp_path):
     loaded = load_model(tmp_path / "model.npz")
     found = loaded.bootstrap(X, COUNTS, 3, random_state=0, **OFFSET)
     np.testing.assert_array_equal(found.coefficients, expected.coefficients)
+
+
+def test_a_generator_is_a_seed():
+    first, second = (np.random.default_rng(3) for _ in range(2))
+    _, found = found_of("ridge", random_state=first)
+    _, same = found_of("ridge", random_state=second)
+    _, other = found_of("ridge", random_state=second)
+    np.testing.assert_array_equal(found.coefficients, same.coefficients)
+    assert (found.coefficients != other.coefficients).any()

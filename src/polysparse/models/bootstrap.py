@@ -225,8 +225,7 @@ def bootstrap(
         "Lower n_terms, which is how many of the heaviest terms are kept.",
     )
     require_memory_for(model.column_space_, 1, N_VECTORS)
-    entropy = check_random_state(random_state).randint(0, 2**31, size=4)
-    draws = Draws(tuple(entropy.tolist()), x.shape[0], method)
+    draws = Draws(_entropy(random_state), x.shape[0], method)
     found = np.empty((n, len(places)), np.float32)
     intercepts = np.empty((n, shape[0]))
 
@@ -248,6 +247,15 @@ def bootstrap(
         )
     flat = terms.weights.reshape(-1)[places]
     return Bootstrap(found, flat, intercepts, kept_columns, kept_rows, terms, draws)
+
+
+def _entropy(random_state: Any) -> tuple[int, ...]:
+    """Return what seeds the random weights of a bootstrap."""
+    if isinstance(random_state, np.random.Generator):
+        drawn = random_state.integers(0, 2**31, size=4)
+    else:
+        drawn = check_random_state(random_state).randint(0, 2**31, size=4)
+    return tuple(drawn.tolist())
 
 
 def _require_data_of_fit(model: Any, rows: LocalRows) -> None:
