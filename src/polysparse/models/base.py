@@ -67,7 +67,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     gap_: float
     _has_offset_: bool  # unknown, and not set, if the model was read from a file
 
-    _known_scores: tuple[Any, NDArray[np.float64]] | None = None  # rows, and their scores
+    _held_out: Any = None  # rows whose scores are known, a `splits.HeldOut`
     _link: Any = "identity"  # how scores become predictions: see `onnx_graph.Link`
     _kind: ClassVar[str]  # the name of the model in files and on the command line
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
@@ -268,7 +268,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             degree 2, coefficients are then off by 0.04 to 0.14 of their standard error.
             Refits of several classes in
             one model end by the `tol` of the model instead.
-        random_state : int, RandomState instance or None, default=None
+        random_state : int, RandomState or Generator instance or None, default=None
             Seed of the random weights.
 
         Returns
@@ -319,8 +319,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the expansion of X times the coefficients, plus the intercept."""
         check_is_fitted(self)
-        if self._known_scores is not None and self._known_scores[0] is X:
-            return self._known_scores[1].copy()
+        if self._held_out is not None and self._held_out.X is X:
+            return self._held_out.scores.copy()  # type: ignore[no-any-return]
         return self._scores_of(self._read(X, reset=False))
 
     def _scores_of(self, x: CanonicalCsr) -> NDArray[np.float64]:

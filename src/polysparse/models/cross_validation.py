@@ -195,7 +195,8 @@ class CrossValidated(PolynomialModel):
             for model in models:
                 vars(model).update(known)
             search = _Search(self, models, rows, has_weights=sample_weight is not None)
-            found = np.array([search.scores(split) for split in search.splits(X, cv_groups)])
+            # Not a comprehension, whose variable would keep a split while the next one is made.
+            found = np.array(list(map(search.scores, search.splits(X, cv_groups))))
             scores = np.empty_like(found)
             scores[:, order] = found
             search.warn(stacklevel=3)

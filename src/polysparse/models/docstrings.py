@@ -78,7 +78,10 @@ default="from_dtype"
     scoring : str or callable, optional
         The name of a scorer of scikit-learn, or a function scorer(model, X, y), whose X are the
         held-out rows in CSR format (encoded, if X is a table). By default what the method `score`
-        of the model returns: the accuracy, or the explained share of variance or deviance.
+        of the model returns: the accuracy, or the explained share of variance or deviance. If
+        there are offsets, the model predicts this X with its offset, and raises ValueError for
+        other rows, unless their offset is passed to `predict`. A function gets those of the
+        held-out rows if it has a parameter `offset`.
     selection : {"best", "one_standard_error"}, default="best"
         Which penalty is chosen: the one with the highest mean score (of several the strongest), or
         the strongest whose mean score is within one standard error of that.

@@ -175,6 +175,8 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         """
         scores = self._scores(X)
         own = as_offset(offset, len(scores))
+        if offset is None and self._held_out is not None:
+            own = self._held_out.offset_of(X)
         return self._response(scores if own is None else scores + own, "predict")
 
     def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
