@@ -20,10 +20,10 @@ from polysparse.estimators.shared import IntegerRange, read_sparse
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models import newton
 from polysparse.models.bootstrap import Bootstrap, bootstrap
+from polysparse.models.factors import factors_of, require_factors
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.losses.interface import Loss
 from polysparse.models.objectives import Objective
-from polysparse.models.penalties import factors_of, require_factors
 from polysparse.models.readable import ReadableMixin
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution

@@ -22,9 +22,10 @@ from polysparse.machine import require_memory
 from polysparse.models import newton
 from polysparse.models.columns import require_memory_for
 from polysparse.models.design import Design
+from polysparse.models.factors import factors_of
 from polysparse.models.local_rows import Block, LocalRows
 from polysparse.models.losses.squared import SquaredLoss
-from polysparse.models.penalties import factors_of, with_tiny
+from polysparse.models.penalties import with_tiny
 from polysparse.models.readable import terms_of
 from polysparse.models.replicates import (
     Curvature,

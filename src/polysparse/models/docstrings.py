@@ -46,9 +46,10 @@ default="from_dtype"
     "penalty_factors": """\
     penalty_factors : dict, optional
         What the penalty of coefficients is multiplied by, 1 by default: by degree, such as
-        ``{1: 0.0, 2: 1.0}``, which leaves main effects free, or by the labels of groups, such as
-        ``{"age": 0.0, "age:hours": 2.0}``, as `importance` names them. A label overrides a degree.
-        Not for hashed columns.
+        ``{1: 0.0, 2: 1.0}``, which leaves main effects free; by the labels of groups, such as
+        ``{"age": 0.0, "age:hours": 2.0}``, as `importance` names them; or by single terms, such as
+        ``{"x0 x1": 0.0}``, as `top_terms` names them, or ``{("x0", "x1"): 0.0}``. A label overrides
+        a degree, and a term overrides both. Not for hashed columns.
 """,
     "Cs": """\
     Cs : int or array-like of float, default=10
@@ -95,9 +96,10 @@ default="from_dtype"
     "positive_factors": """\
     penalty_factors : dict, optional
         What the penalty of coefficients is multiplied by, 1 by default: by degree, such as
-        ``{1: 0.1, 2: 1.0}``, or by the labels of groups, such as ``{"age:hours": 2.0}``, as
-        `importance` names them. A label overrides a degree. Factors must be above 0 if there is an
-        L1 penalty. Not for hashed columns.
+        ``{1: 0.1, 2: 1.0}``; by the labels of groups, such as ``{"age:hours": 2.0}``, as
+        `importance` names them; or by single terms, such as ``{"x0 x1": 0.1}``, as `top_terms`
+        names them, or ``{("x0", "x1"): 0.1}``. A label overrides a degree, and a term overrides
+        both. Factors must be above 0 if there is an L1 penalty. Not for hashed columns.
 """,
     "tol": """\
     tol : float, default=1e-6

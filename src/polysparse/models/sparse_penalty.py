@@ -11,10 +11,10 @@ import numpy as np
 
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.models.factors import factors_of
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.losses.interface import Loss
-from polysparse.models.penalties import factors_of
 from polysparse.models.readable import terms_of
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
