@@ -265,9 +265,9 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         tol : float, default=1e-2
             A replicate ends when its objective is above its minimum by less than about this
             fraction of how far the fitted coefficients are above it. On the UCI Adult data at
-            degree 2, coefficients are then off by 0.04 to 0.14 of their standard error.
-            Refits of several classes in
-            one model end by the `tol` of the model instead.
+            degree 2, coefficients are then off by 0.04 to 0.14 of their standard error. Of several
+            classes in one model, the distance of the fitted coefficients is estimated by the
+            gradient, and refits are not more accurate than the `tol` of the model.
         random_state : int, RandomState or Generator instance or None, default=None
             Seed of the random weights.
 

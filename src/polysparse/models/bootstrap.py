@@ -392,17 +392,33 @@ class _Refitter:
         """Refit a model of several scores by the solver of its fit."""
         rows, loss = self._rows(number)
         search = loss.intercept(rows, is_free=bool(self.model.fit_intercept))
+        losses = UpdatedLosses(rows, loss, search, self.model.n_jobs)
+        start = np.ascontiguousarray(self.weights.T), self.intercepts.copy()
+        factors = factors_of(self.model, self.columns)
         solution = newton.minimize(
-            UpdatedLosses(rows, loss, search, self.model.n_jobs),
-            np.ascontiguousarray(self.weights.T),
-            self.intercepts.copy(),
-            tol=self.model.tol,
+            losses,
+            *start,
+            tol=max(self.model.tol, self.tol * _excess(losses, *start, factors)),
             max_iter=self.model.max_iter,
             report=lambda *_: None,
-            factors=factors_of(self.model, self.columns),
+            factors=factors,
         )
         return _Refitted(
             np.ascontiguousarray(solution.coefficients.T),
             np.atleast_1d(solution.intercept),
             solution.end == "converged",
         )
+
+
+def _excess(losses: UpdatedLosses, w: NDArray[np.float64], intercept: Any, factors: Any) -> float:
+    """Estimate how far the objective is above its minimum, relative to its value.
+
+    The estimate takes the Hessian to be diagonal.
+    """
+    losses.start(w, intercept)
+    gradient, diagonal = (each.reshape(w.shape) for each in losses.gradient_and_diagonal())
+    penalty = np.ones((len(w), 1)) if factors is None else factors[:, np.newaxis]
+    slopes, bend = gradient + penalty * w, diagonal + penalty
+    value = losses.value + float((penalty * w * w).sum()) / 2
+    above = float((slopes * slopes / np.where(bend > 0, bend, np.inf)).sum()) / 2
+    return above / value if value > 0 else 0.0
