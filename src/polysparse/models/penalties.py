@@ -1,4 +1,4 @@
-"""The penalty of a model: half the sum of squared coefficients, each times its factor.
+"""The penalty of a model: squared coefficients, and absolute ones, each times its factor.
 
 A factor of 0 leaves a coefficient free. Solvers give it a penalty that is too small to matter, so
 that their objective has a minimum, and bounds of the gap, even if columns depend on each other or
@@ -6,6 +6,8 @@ the optimum is not finite.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +51,33 @@ class Penalty:
         if self.factors is None:
             return dot(gradient, gradient, self.n_jobs)
         return dot(gradient, gradient / self.factors, self.n_jobs)
+
+
+@dataclass(frozen=True)
+class ElasticNetPenalty:
+    """The sum of ``factors * (l1 * abs(w) + l2 * w**2 / 2)``, with l1 above 0.
+
+    Attributes
+    ----------
+    l1, l2 : float
+        The strengths.
+    factors : ndarray of float64 of shape (n_columns,), or None
+        Positive factors of all columns; None if they are 1.
+    """
+
+    l1: float
+    l2: float
+    factors: Vector | None = None
+
+    def of(self, columns: NDArray[np.int64], w: Vector) -> tuple[Vector, Vector]:
+        """Return l1 and l2, times the factor, for each coefficient of some columns."""
+        own = np.ones(len(columns)) if self.factors is None else self.factors[columns]
+        every = np.broadcast_to(own if w.ndim == 1 else own[:, np.newaxis], w.shape)
+        return self.l1 * every, self.l2 * every
+
+    def times(self, strength: float) -> ElasticNetPenalty:
+        """Return the penalty, stronger by this factor."""
+        return replace(self, l1=strength * self.l1, l2=strength * self.l2)
 
 
 def with_tiny(factors: Vector, diagonal: Vector) -> Vector:

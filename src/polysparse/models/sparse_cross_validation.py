@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -43,7 +42,7 @@ class CrossValidatedSparse(CrossValidated):
             loss = model._make_loss(rows)  # which sets the classes
             penalty, value = penalty_of(model, columns), getattr(model, name)
             strength = value if name == "alpha" else 1 / value
-            own = replace(penalty, l1=strength * penalty.l1, l2=strength * penalty.l2)
+            own = penalty.times(strength)
             report = model._reporter(solver.losses)
             solution = solver.solve(own, tol=model.tol, max_iter=model.max_iter, report=report)
             set_solution(model, columns, loss, solution)

@@ -13,9 +13,10 @@ from scipy import sparse
 from polysparse.display.plotting import draw_path
 from polysparse.display.tables import as_table
 from polysparse.estimators.shared import IntegerRange
+from polysparse.models.penalties import ElasticNetPenalty
 from polysparse.models.solution import End, Solution
 from polysparse.models.terms import Terms
-from polysparse.models.working_sets import ElasticNetPenalty, SparseSolver
+from polysparse.models.working_sets import SparseSolver
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,8 +176,8 @@ class PathRecorder:
         self.solutions, self.values = [], self._values(solver, penalty)
         for value in self.values.tolist():
             strength = value if self.parameter == "alpha" else 1 / value
-            own = replace(penalty, l1=strength * penalty.l1, l2=strength * penalty.l2)
             report = model._reporter(solver.losses)
+            own = penalty.times(strength)
             found = solver.solve(own, tol=model.tol, max_iter=model.max_iter, report=report)
             unit = 1.0 if self.parameter == "alpha" else 1 / strength
             found = replace(found, value=unit * found.value, gap=unit * found.gap)

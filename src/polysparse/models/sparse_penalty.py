@@ -15,11 +15,12 @@ from polysparse.models.factors import factors_of
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.losses.interface import Loss
+from polysparse.models.penalties import ElasticNetPenalty
 from polysparse.models.readable import terms_of
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
 from polysparse.models.sparse_path import PathRecorder, SparsePath
-from polysparse.models.working_sets import ElasticNetPenalty, SparseSolver
+from polysparse.models.working_sets import SparseSolver
 
 # The l1_ratio that each of them is.
 PENALTIES: dict[Any, float | None] = {"l1": 1.0, "l2": 0.0, "elasticnet": None}
