@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.columns.arguments import require_columns
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.estimators.shared import IntegerRange, read_sparse
+from polysparse.estimators.shared import RealRange as RealRange  # models.online imports it here
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models import newton
 from polysparse.models.bootstrap import Bootstrap, bootstrap
@@ -30,33 +31,27 @@ from polysparse.models.solution import Solution
 from polysparse.operator.polynomial_operator import PolynomialOperator
 
 
-@dataclass(frozen=True)
-class RealRange:
-    """The valid values of a parameter: positive, or also 0; finite, or also infinite."""
-
-    may_be_zero: bool
-    may_be_infinite: bool = False
-
-    def require(self, name: str, value: Any) -> None:
-        """Raise ValueError if the value is not valid."""
-        is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-        is_within = is_real and (np.isfinite(value) or (self.may_be_infinite and value == np.inf))
-        if is_within and (value > 0 or (value == 0 and self.may_be_zero)):
-            return
-        limit = "at least 0" if self.may_be_zero else "above 0"
-        if not self.may_be_infinite:
-            limit = f"a finite number {limit}"
-        else:
-            limit = f"a number {limit}, or infinite"
-        raise ValueError(f"{name} must be {limit}; got {value!r}.")
-
-
 class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     """The parameters and attributes that all models have.
 
     A subclass defines its loss, its solver and how scores become predictions. To add a
-    parameter, store it in `__init__`, check it in `_ranges` or `_bool_parameters`, and document it.
+    parameter, list it in `__init__`, whose last line is ``self._store(locals())``, check it in
+    `_ranges` or `_bool_parameters`, and document it.
     """
+
+    degree: Degree
+    interaction_only: bool
+    groups: Any
+    terms: Any
+    categorical_features: Any
+    columns: Any
+    feature_names: Any
+    penalty_factors: Any
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    verbose: int
 
     n_features_in_: int
     column_space_: ColumnSpace
@@ -95,19 +90,11 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         verbose: int,
         penalty_factors: Any = None,
     ) -> None:
-        self.degree = degree
-        self.interaction_only = interaction_only
-        self.groups = groups
-        self.terms = terms
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.feature_names = feature_names
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.penalty_factors = penalty_factors
+        self._store(locals())
+
+    def _store(self, given: dict[str, Any]) -> None:
+        """Store the parameters, as the local variables of `__init__`."""
+        self.__dict__.update({name: v for name, v in given.items() if name != "self"})
 
     def _require_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""

@@ -7,26 +7,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from polysparse.basis.degrees import Degree
 from polysparse.dispatch import dispatch
-from polysparse.estimators.shared import IntegerRange
-from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.estimators.shared import IntegerRange, RealRange
+from polysparse.models.base import PolynomialModel
 from polysparse.models.bootstrap import Bootstrap
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.interface import Loss
 from polysparse.models.losses.log_link import LogLinkLoss, exponentials
 from polysparse.models.losses.squared import SquaredLoss
+from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_offset
-from polysparse.models.solution import Solution
 
 
-class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[misc]
+class GeneralizedLinearModel(PolynomialRegressor):
     """A regression whose loss is half a deviance; a subclass has the power of its variance."""
 
+    alpha: float
+    warm_start: bool
     n_iter_: int
 
     _power: Any  # of the mean: what variances are proportional to
@@ -56,23 +57,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.alpha = alpha
-        self.warm_start = warm_start
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
         """Fit the model.
@@ -150,11 +135,6 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
     @property
     def _unit(self) -> float:
         return float(self.alpha) if self._has_penalty else 1.0
-
-    def _set_solution(self, solution: Solution, loss: Any) -> None:
-        self.coef_ = solution.coefficients
-        self.intercept_ = solution.intercept
-        self.n_iter_ = solution.n_iter
 
     @dispatch("predict", method="predict")
     def predict(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
@@ -416,25 +396,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            alpha,
-            degree=degree,
-            interaction_only=interaction_only,
-            groups=groups,
-            terms=terms,
-            categorical_features=categorical_features,
-            columns=columns,
-            feature_names=feature_names,
-            penalty_factors=penalty_factors,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.power = power
-        self.link = link
+        self._store(locals())
 
     def _require_parameters(self) -> None:
         super()._require_parameters()

@@ -96,6 +96,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     (1, 5)
     """
 
+    penalty: str | None
     n_iter_: NDArray[np.int32]
 
     _kind = "logistic"
@@ -123,26 +124,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.penalty = penalty
-        self.class_weight = class_weight
-        self.warm_start = warm_start
+        self._store(locals())
 
     def _make_loss(self, rows: RowStore) -> LogLoss:
         found = rows.count_classes()

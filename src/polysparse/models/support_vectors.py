@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from polysparse.basis.degrees import Degree
-from polysparse.dispatch import dispatch
-from polysparse.estimators.shared import IntegerRange
-from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.estimators.shared import IntegerRange, RealRange
+from polysparse.models.base import PolynomialModel
 from polysparse.models.classifier import PolynomialClassifier
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.hinge import SquaredHingeLoss
 from polysparse.models.losses.tube import SquaredTubeLoss
+from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
 
@@ -97,6 +95,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
     array([ 1., -1., -1.,  1.])
     """
 
+    intercept_scaling: float
     n_iter_: int
 
     _kind = "svc"
@@ -126,25 +125,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.C = C
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.warm_start = warm_start
+        self._store(locals())
 
     def _make_loss(self, rows: RowStore) -> SquaredHingeLoss:
         found = rows.count_classes()
@@ -159,7 +140,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
 
 
 @documented
-class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc]
+class PolynomialLinearSVR(PolynomialRegressor):
     """Linear support vector regression on polynomial features, without building them.
 
     Equivalent to scikit-learn's LinearSVR with ``loss="squared_epsilon_insensitive"`` on the output
@@ -217,6 +198,10 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
     np.float64(0.1)
     """
 
+    C: float
+    epsilon: float
+    intercept_scaling: float
+    warm_start: bool
     n_iter_: int
 
     _kind = "svr"
@@ -249,44 +234,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.C = C
-        self.epsilon = epsilon
-        self.intercept_scaling = intercept_scaling
-        self.warm_start = warm_start
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. The blocks of a dask array are computed once, and fitted to where they are.
-        y : array-like or dask array of shape (n_samples,)
-            The targets.
-        sample_weight : float, array-like or dask array of shape (n_samples,), optional
-            Non-negative weights of the rows.
-
-        Returns
-        -------
-        self : object
-            Fitted model.
-        """
-        return self._fit(X, y, sample_weight)
+        self._store(locals())
 
     def _make_loss(self, rows: RowStore) -> SquaredTubeLoss:
         _, weights = rows.describe()
@@ -301,27 +249,3 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
     @property
     def _has_penalty(self) -> bool:
         return bool(np.isfinite(self.C))
-
-    def _set_solution(self, solution: Solution, loss: Any) -> None:
-        self.coef_ = solution.coefficients
-        self.intercept_ = solution.intercept
-        self.n_iter_ = solution.n_iter
-
-    @dispatch("predict", method="predict")
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is a lazy one.
-
-        Returns
-        -------
-        ndarray of float64 of shape (n_samples,)
-            Predicted targets.
-        """
-        return self._response(self._scores(X), "predict")
-
-    def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
-        return scores
