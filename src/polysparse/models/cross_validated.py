@@ -71,18 +71,14 @@ class CrossValidatedAmounts(CrossValidated):
 class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
     """Ridge regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialRidge with this penalty, and `save` writes a
-    PolynomialRidge. X is read once. Penalties are fitted from the strongest to the weakest, each
-    starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {alphas}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=5000
@@ -91,11 +87,7 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
+    {chosen}
     coef_ : ndarray of float64 of shape (n_columns,) or (n_targets, n_columns)
         Coefficients, in the order of `column_space_`.
     intercept_ : float, or ndarray of float64 of shape (n_targets,)
@@ -159,21 +151,15 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
 class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticRegression):
     """Logistic regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialLogisticRegression with this penalty, and `save` writes a
-    PolynomialLogisticRegression. X is read once. Penalties are fitted from the strongest to the
-    weakest, each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {Cs}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    class_weight : dict or "balanced", optional
-        Weights of the classes, as in PolynomialLogisticRegression. "balanced": by the rows of each
-        fit.
+    {fit_intercept}
+    {class_weight_of_plain}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -182,17 +168,8 @@ class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticReg
 
     Attributes
     ----------
-    C_ : float
-        The chosen penalty.
-    Cs_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
-        The intercepts.
+    {chosen}
+    {fitted_classes}
     n_iter_ : ndarray of int32 of shape (1,)
         Number of Newton's iterations of the fit to all rows.
     {fitted_columns}
@@ -225,18 +202,14 @@ class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticReg
 class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegressor):
     """Poisson regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialPoissonRegressor with this penalty, and `save` writes a
-    PolynomialPoissonRegressor. X is read once. Penalties are fitted from the strongest to the
-    weakest, each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {alphas_of_means}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -245,17 +218,8 @@ class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegre
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -285,18 +249,14 @@ class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegre
 class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor):
     """Gamma regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialGammaRegressor with this penalty, and `save` writes a
-    PolynomialGammaRegressor. X is read once. Penalties are fitted from the strongest to the
-    weakest, each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {alphas_of_means}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -305,17 +265,8 @@ class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -344,10 +295,7 @@ class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor
 class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegressor):
     """Regression with a Tweedie deviance on polynomial features, with a cross-validated penalty.
 
-    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialTweedieRegressor with this penalty, and `save` writes a
-    PolynomialTweedieRegressor. X is read once. Penalties are fitted from the strongest to the
-    weakest, each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
@@ -358,8 +306,7 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
         How a score becomes a mean.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -368,17 +315,8 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -407,22 +345,16 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
 class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
     """Linear support vector classification on polynomial features, with a cross-validated penalty.
 
-    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialLinearSVC with this penalty, and `save` writes a
-    PolynomialLinearSVC. X is read once. Penalties are fitted from the strongest to the weakest,
-    each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {Cs}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    intercept_scaling : float, default=1.0
-        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
-    class_weight : dict or "balanced", optional
-        Weights of the classes, as in PolynomialLinearSVC. "balanced": by the rows of each fit.
+    {fit_intercept}
+    {intercept_scaling}
+    {class_weight_of_plain}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -431,17 +363,8 @@ class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
 
     Attributes
     ----------
-    C_ : float
-        The chosen penalty.
-    Cs_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
-        The intercepts.
+    {chosen}
+    {fitted_classes}
     n_iter_ : int
         Number of Newton's iterations of the fit to all rows.
     {fitted_columns}
@@ -472,10 +395,7 @@ class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
 class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
     """Linear support vector regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialLinearSVR with this penalty, and `save` writes a
-    PolynomialLinearSVR. X is read once. Penalties are fitted from the strongest to the weakest,
-    each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
@@ -484,10 +404,8 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
         Errors up to this size have no loss.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    intercept_scaling : float, default=1.0
-        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    {fit_intercept}
+    {intercept_scaling}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -496,17 +414,8 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
 
     Attributes
     ----------
-    C_ : float
-        The chosen penalty.
-    Cs_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -535,18 +444,14 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
 class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
     """Linear regression with an L1 penalty on features that are never built; it is chosen.
 
-    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
-    all rows, bit for bit as PolynomialLasso with this penalty. X is read once. The fits to a
-    split go from the strongest to the weakest penalty, and keep the columns that they have built;
-    only one split is copied at a time. `save` writes a PolynomialLasso.
+    {choosing}
 
     Parameters
     ----------
     {relative_alphas}
     {features}
     {positive_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=1000
@@ -555,17 +460,8 @@ class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -594,10 +490,7 @@ class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
 class PolynomialElasticNetCV(CrossValidatedLasso, PolynomialElasticNet):
     """Linear regression with L1 and L2 penalties on features never built; they are chosen.
 
-    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
-    all rows, bit for bit as PolynomialElasticNet with this penalty. X is read once. The fits to a
-    split go from the strongest to the weakest penalty, and keep the columns that they have built;
-    only one split is copied at a time. `save` writes a PolynomialElasticNet.
+    {choosing}
 
     Parameters
     ----------
@@ -606,8 +499,7 @@ class PolynomialElasticNetCV(CrossValidatedLasso, PolynomialElasticNet):
         Share of the L1 penalty, from 0 to 1.
     {features}
     {positive_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=1000
@@ -616,17 +508,8 @@ class PolynomialElasticNetCV(CrossValidatedLasso, PolynomialElasticNet):
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 

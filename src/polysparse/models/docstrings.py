@@ -89,7 +89,47 @@ default="from_dtype"
     refit : bool, default=True
         If False, no model is fitted to all rows: only the scores and the choice are set.
 """,
-    "scores": """\
+    # {plain} is the name of the plain model of one with cross-validation, {penalty} its penalty.
+    "choosing": """\
+    Chooses `{penalty}` by cross-validation, as GridSearchCV would, and fits the model to all rows.
+    The result is bit-identical to {plain} with this penalty, and `save`
+    writes a {plain}. X is read once. Penalties are fitted from the strongest
+    to the weakest, each starting from the last solutions, and only one split is copied at a time.
+""",
+    "fit_intercept": """\
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+""",
+    "intercept_scaling": """\
+    intercept_scaling : float, default=1.0
+        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+""",
+    "class_weight_of_plain": """\
+    class_weight : dict or "balanced", optional
+        Weights of the classes, as in {plain}. "balanced": by the rows of
+        each fit.
+""",
+    "fitted_numbers": """\
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+""",
+    "fitted_classes": """\
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
+        The intercepts.
+""",
+    "chosen": """\
+    {penalty}_ : float
+        The chosen penalty.
+    {penalty}s_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
     scores_ : ndarray of float64 of shape (n_splits, n_penalties)
         The score of each split and penalty on the held-out rows.
 """,
@@ -144,5 +184,8 @@ def documented(model: Model) -> Model:
     text = cleandoc(model.__doc__ or "")  # there is none under python -OO
     for name, shared in SHARED.items():
         text = text.replace(f"{{{name}}}\n", dedent(shared))
+    plain, penalties = (getattr(model, name, None) for name in ("_plain", "_penalties"))
+    if plain is not None and penalties is not None:
+        text = text.replace("{plain}", plain.__name__).replace("{penalty}", penalties.name)
     model.__doc__ = text
     return model
