@@ -260,7 +260,7 @@ def test_a_generator_is_a_seed():
 
 
 def test_refits_of_several_classes_end_by_the_tolerance_of_the_bootstrap():
-    model, exact = found_of("three classes", n=10, tol=1e-8, n_terms=None)
+    _, exact = found_of("three classes", n=10, tol=1e-8, n_terms=None)
     _, coarse = found_of("three classes", n=10, n_terms=None)
     off = (coarse.coefficients - exact.coefficients) / exact.coefficients.std(axis=0)
     assert 0.01 < np.sqrt(np.mean(off**2)) < 0.15

@@ -414,9 +414,10 @@ def test_the_plot_of_a_path(n_classes):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"alphas": 0}, r"alphas must be an int \(at least 1\); got 0"),
-        ({"alphas": [1.0, -1.0]}, "alphas must be a number of values, or an array of positive"),
-        ({"alphas": []}, "alphas must be a number of values, or an array of positive"),
+        ({"alphas": 0}, "alphas must be at least 1 penalty; got 0"),
+        ({"alphas": [1.0, -1.0]}, r"alphas\[1\] must be a finite number above 0; got -1.0"),
+        ({"alphas": []}, "alphas must be a number of penalties"),
+        ({"alphas": True}, "alphas must be a number of penalties"),
         ({"eps": 0.0}, "eps must be above 0 and below 1; got 0.0"),
     ],
 )

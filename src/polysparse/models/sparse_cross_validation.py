@@ -75,9 +75,6 @@ class CrossValidatedLasso(CrossValidatedSparse):
             return penalties
         vars(model).update(known)
         columns, _ = prepare(model, rows)
-        penalty = penalty_of(model, columns)
-        strongest = self._solver(model, columns, rows).steepest(penalty) / penalty.l1
-        if not strongest > 0:  # every penalty leaves all coefficients 0
-            return penalties
+        strongest = self._solver(model, columns, rows).strongest(penalty_of(model, columns))
         found: NDArray[np.float64] = penalties / penalties.max() * strongest
         return found

@@ -106,14 +106,15 @@ class SparseSolver:
         self.losses.start(self.w, intercept)
         self.slopes, self._known_rounding, self.is_fresh = None, None, True
 
-    def steepest(self, penalty: ElasticNetPenalty) -> float:
-        """Return the largest slope divided by its factor: the least l1 for which all are 0.
+    def strongest(self, penalty: ElasticNetPenalty) -> float:
+        """Return the least multiple of a penalty with which all coefficients are 0.
 
-        No column has a coefficient yet.
+        No column has a coefficient yet. It is 1 if they are 0 with every penalty.
         """
         self.penalty = penalty
         self._gap()
-        return float(self.slopes.steepest)
+        found = float(self.slopes.steepest) / penalty.l1
+        return found if found > 0 else 1.0
 
     # ---------------------------------------------------------------------------------- one penalty
 
