@@ -41,7 +41,7 @@ from polysparse import (
     TableEncoder,
     load_model,
 )
-from polysparse.models import cross_validation
+from polysparse.models import cross_validated, cross_validation, least_squares
 from polysparse.models.quasi_newton import Memory
 from polysparse.models.splits import Split
 
@@ -189,6 +189,24 @@ def test_several_targets():
     fitted = PolynomialRidgeCV(PENALTIES, cv=3, **EXACT).fit(X, y)
     assert_same_search(fitted, search(PolynomialRidgeCV, cv=3, **EXACT).fit(X, y))
     assert fitted.coef_.shape == (2, 14)
+
+
+def test_several_targets_have_a_krylov_space_each(monkeypatch):
+    y = np.column_stack([NUMBERS, np.cos(NUMBERS), NUMBERS**2])
+    spaces, make = [], least_squares.KrylovSpace
+    monkeypatch.setattr(least_squares, "KrylovSpace", lambda *a: spaces.append(1) or make(*a))
+
+    def scores_and_spaces():
+        spaces.clear()
+        model = PolynomialRidgeCV(PENALTIES, cv=2, refit=False, tol=1e-9)
+        return model.fit(X, y).scores_, len(spaces)
+
+    together, n_spaces = scores_and_spaces()
+    assert n_spaces == 2 * 3  # splits and targets
+    monkeypatch.setattr(cross_validated, "MOST_BYTES", 0)
+    one_by_one, n_spaces = scores_and_spaces()
+    assert n_spaces >= 2 * 3 * len(PENALTIES)
+    np.testing.assert_allclose(together, one_by_one, atol=1e-6)
 
 
 @pytest.mark.parametrize(

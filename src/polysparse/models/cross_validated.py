@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from polysparse.columns.spaces import ColumnSpace
@@ -20,7 +21,7 @@ from polysparse.models.least_squares import minimize_path
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.logistic import PolynomialLogisticRegression
 from polysparse.models.ridge import PolynomialRidge
-from polysparse.models.solution import End
+from polysparse.models.solution import End, Solution
 from polysparse.models.sparse_cross_validation import CrossValidatedLasso, CrossValidatedSparse
 from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
 
@@ -28,6 +29,8 @@ INVERSE = Penalties("C", (-4, 4))
 OF_SUMS = Penalties("alpha", (-4, 4))
 OF_MEANS = Penalties("alpha", (-6, 2))
 RELATIVE = Penalties("alpha", (-3, 0))  # to the strongest penalty that matters
+
+MOST_BYTES = 2**28  # of the solutions of several targets for all penalties of a split
 
 
 class CrossValidatedAmounts(CrossValidated):
@@ -124,27 +127,46 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
     def _fit_path(
         self, models: list[Any], columns: ColumnSpace, rows: LocalRows
     ) -> Iterator[tuple[Any, End]]:
-        """Fit models from one Krylov space, which has the solutions for all penalties."""
-        first = models[0]
-        loss = first._make_loss(rows)
-        if self.penalty_factors is not None or loss.n_targets is not None:
+        """Fit models from one Krylov space, which has the solutions for all penalties.
+
+        Several targets have a space each, one after the other, if all solutions have room.
+        """
+        loss = models[0]._make_loss(rows)
+        n_bytes = 8 * columns.n_columns * (loss.n_targets or 0) * len(models)
+        if self.penalty_factors is not None or n_bytes > MOST_BYTES:
             yield from super()._fit_path(models, columns, rows)
-            return
+        elif loss.n_targets is None:
+            path = self._path(models, columns, rows, loss)
+            while (found := rows.run(next, path, None)) is not None:
+                yield from self._fitted(models[found[0]], columns, loss, found[1])
+        else:
+            each = [replace(loss, target=target) for target in range(loss.n_targets)]
+            paths = [dict(rows.run(list, self._path(models, columns, rows, one))) for one in each]
+            for place in list(paths[0]):
+                solution = Solution.of_several([path.pop(place) for path in paths])
+                yield from self._fitted(models[place], columns, loss, solution)
+
+    def _path(
+        self, models: list[Any], columns: ColumnSpace, rows: LocalRows, loss: Any
+    ) -> Iterator[tuple[int, Solution]]:
+        """Return the solutions for one target, and the places of their models."""
         rows.set_targets(columns, loss)
         errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
-        path = minimize_path(
+        return minimize_path(
             errors,
             [model.alpha for model in models],
             tol=self.tol,
             max_iter=self.max_iter,
-            report=first._reporter(errors),
+            report=models[0]._reporter(errors),
         )
-        while (found := rows.run(next, path, None)) is not None:
-            place, solution = found
-            model = models[place]
-            set_solution(model, columns, loss, solution)
-            yield model, solution.end
-            model._forget()
+
+    def _fitted(
+        self, model: Any, columns: ColumnSpace, loss: Any, solution: Solution
+    ) -> Iterator[tuple[Any, End]]:
+        """Yield a model with a solution, and how it ended; drop the coefficients afterwards."""
+        set_solution(model, columns, loss, solution)
+        yield model, solution.end
+        model._forget()
 
 
 @documented
