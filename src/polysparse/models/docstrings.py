@@ -89,6 +89,32 @@ default="from_dtype"
     refit : bool, default=True
         If False, no model is fitted to all rows: only the scores and the choice are set.
 """,
+    "alpha_or_none": """\
+    alpha : float, default=1.0
+        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
+        ConvergenceWarning says so.
+""",
+    "C_or_none": """\
+    C : float, default=1.0
+        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
+        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
+        says so.
+""",
+    "max_iter_of_newton": """\
+    max_iter : int, default=100
+        Maximum number of iterations, each of which takes several passes over the data.
+""",
+    # Before the attributes that it ends with.
+    "fitted_by_newton": """\
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    {fitted_columns}
+    n_iter_ : int
+        Number of iterations, each of which takes several passes over the data.
+    {fitted_features}
+""",
     # {plain} is the name of the plain model of one with cross-validation, {penalty} its penalty.
     "choosing": """\
     Chooses `{penalty}` by cross-validation, as GridSearchCV would, and fits the model to all rows.

@@ -37,8 +37,7 @@ class PolynomialElasticNet(SparsePenaltyMixin, PolynomialRegressor):
         The share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
     {features}
     {positive_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
     max_iter : int, default=1000
         Maximum number of Newton's iterations.
@@ -195,8 +194,7 @@ class PolynomialLasso(PolynomialElasticNet):
         Strength of the penalty, above 0.
     {features}
     {positive_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
     max_iter : int, default=1000
         Maximum number of Newton's iterations.

@@ -208,29 +208,18 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
-        ConvergenceWarning says so.
+    {alpha_or_none}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    {fitted_columns}
-    n_iter_ : int
-        Number of iterations, each of which takes several passes over the data.
-    {fitted_features}
+    {fitted_by_newton}
 
     See Also
     --------
@@ -269,29 +258,18 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
-        ConvergenceWarning says so.
+    {alpha_or_none}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    {fitted_columns}
-    n_iter_ : int
-        Number of iterations, each of which takes several passes over the data.
-    {fitted_features}
+    {fitted_by_newton}
 
     See Also
     --------
@@ -331,32 +309,21 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         be 0 (compound Poisson Gamma), 2 for positive amounts (Gamma). Other powers, which
         scikit-learn accepts, are refused: their objective is not convex, so that a fit could not
         tell whether it found the minimum.
-    alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, a
-        ConvergenceWarning says so.
+    {alpha_or_none}
     link : {"auto", "identity", "log"}, default="auto"
         How a score becomes a mean: exp(score) if it is "log". "auto" is "identity" if `power` is 0,
         and otherwise "log"; no other combinations have a convex objective.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    {fitted_columns}
-    n_iter_ : int
-        Number of iterations, each of which takes several passes over the data.
-    {fitted_features}
+    {fitted_by_newton}
 
     See Also
     --------

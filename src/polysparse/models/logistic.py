@@ -42,10 +42,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
-        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
-        says so.
+    {C_or_none}
     l1_ratio : float, default=0.0
         The share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
     penalty : {"l1", "l2", "elasticnet"}, optional
@@ -53,26 +50,19 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         any `l1_ratio`, which is also the default.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     class_weight : dict or "balanced", optional
         Weights of the classes, by which those of their rows are multiplied. "balanced": inverse to
         the sums of weights of their rows.
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     warm_start : bool, default=False
         If True, `fit` starts from the last solution if columns and classes are the same.
     {threads}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
-        The intercepts.
+    {fitted_classes}
     {fitted_columns}
     n_iter_ : ndarray of int32 of shape (1,)
         Number of iterations, each of which takes several passes over the data.

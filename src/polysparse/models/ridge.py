@@ -36,8 +36,7 @@ class PolynomialRidge(PolynomialRegressor):
         Strength of the penalty, at least 0.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
     max_iter : int, default=5000
         Maximum number of iterations. Each is one pass over the data.

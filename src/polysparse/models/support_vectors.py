@@ -44,34 +44,23 @@ class PolynomialLinearSVC(PolynomialClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
-        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
-        says so.
+    {C_or_none}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    intercept_scaling : float, default=1.0
-        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    {fit_intercept}
+    {intercept_scaling}
     class_weight : dict or "balanced", optional
         Weights of the classes, by which those of their rows are multiplied. "balanced": inverse to
         the sums of weights of their rows. With more than two classes, as in LinearSVC, the weight
         of a class is used for its own score, and 1 for those of the other classes.
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
-        The intercepts.
+    {fitted_classes}
     {fitted_columns}
     n_iter_ : int
         Number of iterations, each of which takes several passes over the data.
@@ -153,34 +142,21 @@ class PolynomialLinearSVR(PolynomialRegressor):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: then the
-        losses are minimized as with C=1, and if the optimum is not finite, a ConvergenceWarning
-        says so.
+    {C_or_none}
     epsilon : float, default=0.0
         Errors up to this size have no loss.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    intercept_scaling : float, default=1.0
-        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    {fit_intercept}
+    {intercept_scaling}
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    {fitted_columns}
-    n_iter_ : int
-        Number of iterations, each of which takes several passes over the data.
-    {fitted_features}
+    {fitted_by_newton}
 
     See Also
     --------
