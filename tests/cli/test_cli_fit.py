@@ -78,6 +78,7 @@ def test_what_expand_has_written_is_read_with_its_labels(data, model, tmp_path):
     ("options", "parameters"),
     [
         (["-C", "0.1"], {"C": 0.1}),
+        (["-C", "inf", "--degree", "1"], {"C": np.inf, "degree": 1}),
         (["--degree", "3", "--interaction-only"], {"degree": 3, "interaction_only": True}),
         (["--degree", "2-3", "--no-intercept"], {"degree": (2, 3), "fit_intercept": False}),
         (["--tol", "1e-2", "--max-iter", "50"], {"tol": 1e-2, "max_iter": 50}),

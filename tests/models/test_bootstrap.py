@@ -14,8 +14,10 @@ from polysparse import (
     PolynomialLinearSVR,
     PolynomialLogisticRegression,
     PolynomialPoissonRegressor,
+    PolynomialPoissonRegressorCV,
     PolynomialRidge,
     PolynomialTweedieRegressor,
+    load_model,
 )
 from polysparse.models import bootstrap as module
 
@@ -212,3 +214,53 @@ class TestRefusals:
         inside.set_available_memory(monkeypatch, 50_000)
         with pytest.raises(MemoryError, match=r"replicates of 14 coefficients .* Lower n_terms"):
             model.bootstrap(X, NUMBERS, 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "message"),
+    [
+        ("logistic", np.where(CLASSES == "yes", "5", "9"), "had the classes 'no', 'yes'; this y"),
+        ("logistic", THREE, "had the classes 'no', 'yes'; this y has 0, 1, 2"),
+        ("three classes", THREE % 2, "had the classes 0, 1, 2; this y has 0, 1"),
+        ("three classes", THREE + 5, "this y has 5, 6, 7"),
+        ("SVC", THREE, "had the classes 'no', 'yes'"),
+        ("ridge, targets", NUMBERS, "which had 2 columns; this y has one dimension"),
+        ("ridge", np.column_stack([NUMBERS, COUNTS]), "had one dimension; this y has 2 columns"),
+    ],
+)
+def test_other_targets_than_those_of_the_fit_are_refused(name, y, message):
+    model, own, _ = MODELS[name]
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(X, own).bootstrap(X, y, 3)
+
+
+@pytest.mark.parametrize(
+    "model", [PolynomialPoissonRegressor(0.1), PolynomialPoissonRegressorCV(2)]
+)
+def test_the_offset_of_the_fit_is_required_and_only_then(model, tmp_path):
+    fitted = clone(model).fit(X, COUNTS, **OFFSET)
+    with pytest.raises(ValueError, match="fitted with an offset: pass the same offset"):
+        fitted.bootstrap(X, COUNTS, 3)
+    expected = fitted.bootstrap(X, COUNTS, 3, random_state=0, **OFFSET)
+    with pytest.raises(ValueError, match="fitted without an offset: leave offset out"):
+        clone(model).fit(X, COUNTS).bootstrap(X, COUNTS, 3, **OFFSET)
+    fitted.save(tmp_path / "model.npz")  # a file does not know whether there was an offset
+    loaded = load_model(tmp_path / "model.npz")
+    found = loaded.bootstrap(X, COUNTS, 3, random_state=0, **OFFSET)
+    np.testing.assert_array_equal(found.coefficients, expected.coefficients)
+
+
+def test_a_generator_is_a_seed():
+    first, second = (np.random.default_rng(3) for _ in range(2))
+    _, found = found_of("ridge", random_state=first)
+    _, same = found_of("ridge", random_state=second)
+    _, other = found_of("ridge", random_state=second)
+    np.testing.assert_array_equal(found.coefficients, same.coefficients)
+    assert (found.coefficients != other.coefficients).any()
+
+
+def test_refits_of_several_classes_end_by_the_tolerance_of_the_bootstrap():
+    _, exact = found_of("three classes", n=10, tol=1e-8, n_terms=None)
+    _, coarse = found_of("three classes", n=10, n_terms=None)
+    off = (coarse.coefficients - exact.coefficients) / exact.coefficients.std(axis=0)
+    assert 0.01 < np.sqrt(np.mean(off**2)) < 0.15

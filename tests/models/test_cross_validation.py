@@ -1,6 +1,8 @@
 """Models that choose their penalty: the scores of GridSearchCV, and the fit of the plain model."""
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -25,7 +27,9 @@ from inside import let_no_rows_be_copied
 from model_data import classes_for, may_end_by_rounding, numbers_for
 from polysparse import (
     HashedPolynomialFeatures,
+    PolynomialElasticNetCV,
     PolynomialGammaRegressorCV,
+    PolynomialLassoCV,
     PolynomialLinearSVCCV,
     PolynomialLinearSVRCV,
     PolynomialLogisticRegression,
@@ -37,8 +41,9 @@ from polysparse import (
     TableEncoder,
     load_model,
 )
-from polysparse.models import cross_validation
+from polysparse.models import cross_validated, cross_validation, least_squares
 from polysparse.models.quasi_newton import Memory
+from polysparse.models.splits import Split
 
 X = random_csr(90, 4, 0.6)
 NUMBERS = numbers_for(X)
@@ -100,6 +105,11 @@ def assert_same_search(fitted, found):
     [
         choosing(model, [100.0 if model is PolynomialRidgeCV else 0.1], tol=tol, n_jobs=1)
         for model, tol in zip(Y, 5 * [1e-14] + 2 * [1e-8], strict=True)
+    ]
+    + [
+        PolynomialLassoCV([0.1], cv=3, tol=1e-9, n_jobs=1),
+        PolynomialElasticNetCV([0.1], cv=3, tol=1e-9, n_jobs=1),
+        PolynomialLogisticRegressionCV([1.0], cv=3, l1_ratio=1.0, tol=1e-9, n_jobs=1),
     ]
 )
 def test_sklearn_estimator_checks(estimator, check):
@@ -179,6 +189,24 @@ def test_several_targets():
     fitted = PolynomialRidgeCV(PENALTIES, cv=3, **EXACT).fit(X, y)
     assert_same_search(fitted, search(PolynomialRidgeCV, cv=3, **EXACT).fit(X, y))
     assert fitted.coef_.shape == (2, 14)
+
+
+def test_several_targets_have_a_krylov_space_each(monkeypatch):
+    y = np.column_stack([NUMBERS, np.cos(NUMBERS), NUMBERS**2])
+    spaces, make = [], least_squares.KrylovSpace
+    monkeypatch.setattr(least_squares, "KrylovSpace", lambda *a: spaces.append(1) or make(*a))
+
+    def scores_and_spaces():
+        spaces.clear()
+        model = PolynomialRidgeCV(PENALTIES, cv=2, refit=False, tol=1e-9)
+        return model.fit(X, y).scores_, len(spaces)
+
+    together, n_spaces = scores_and_spaces()
+    assert n_spaces == 2 * 3  # splits and targets
+    monkeypatch.setattr(cross_validated, "MOST_BYTES", 0)
+    one_by_one, n_spaces = scores_and_spaces()
+    assert n_spaces >= 2 * 3 * len(PENALTIES)
+    np.testing.assert_allclose(together, one_by_one, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -590,3 +618,66 @@ def test_wide_data_are_refused_before_any_fit(monkeypatch):
     wide = csr_array((10, 3_000_000_000))
     with pytest.raises(MemoryError, match="columns="):
         PolynomialRidgeCV(cv=2).fit(wide, np.arange(10.0))
+
+
+@pytest.mark.parametrize("model", Y)
+def test_one_split_is_in_memory_at_a_time(model, monkeypatch):
+    alive, most = weakref.WeakSet(), []
+    plain_of = Split.of.__func__
+
+    def of(cls, *arguments):
+        gc.collect()
+        most.append(len(alive))
+        split = plain_of(cls, *arguments)
+        alive.update((split.training, split.held_out))
+        return split
+
+    monkeypatch.setattr(Split, "of", classmethod(of))
+    fitted = choosing(model, [0.1, 1.0], cv=3).fit(X, Y[model])
+    gc.collect()
+    assert most == [0, 0, 0]
+    assert len(alive) == 0
+    assert fitted.scores_.shape == (3, 2)
+
+
+def test_a_scorer_that_predicts_other_rows_needs_their_offsets():
+    offset, y = np.random.default_rng(1).normal(0, 2, 90), np.round(AMOUNTS)
+
+    def of_all(model, X, y):
+        return -mean_tweedie_deviance(y, model.predict(X), power=1)
+
+    def of_some(model, X, y):
+        return -mean_tweedie_deviance(y[::2], model.predict(X[::2]), power=1)
+
+    def with_offset(model, X, y, offset):
+        kept = [np.arange(0, len(y), 2), np.arange(1, len(y), 2)]
+        means = np.concatenate([model.predict(X[rows], offset=offset[rows]) for rows in kept])
+        return -mean_tweedie_deviance(y[np.concatenate(kept)], means, power=1)
+
+    def scores(scoring, offset=offset):
+        model = PolynomialPoissonRegressorCV([1.0, 0.1], cv=KFold(3), scoring=scoring)
+        return model.fit(X, y, offset=offset).scores_
+
+    np.testing.assert_allclose(scores(with_offset), scores(of_all), rtol=1e-9)
+    with pytest.raises(ValueError, match="only known for the X that the scorer gets"):
+        scores(of_some)
+    assert np.isfinite(scores(of_some, None)).all()
+    twice = scores(lambda model, X, y, offset: of_all_given(model, X, y, offset))
+    np.testing.assert_allclose(twice, scores(of_all), rtol=1e-9)
+
+
+def of_all_given(model, X, y, offset):
+    """The same with the offset passed, which is not added twice."""
+    return -mean_tweedie_deviance(y, model.predict(X, offset=offset), power=1)
+
+
+def test_infinite_scores_are_the_worst_or_the_best():
+    worst = {10.0: -np.inf, 1.0: 0.5, 0.1: 0.4}
+    for selection in ("best", "one_standard_error"):
+        model = PolynomialRidgeCV(list(worst), selection=selection, cv=3)
+        fitted = model.set_params(scoring=lambda m, X, y: worst[m.alpha]).fit(X, NUMBERS)
+        assert fitted.alpha_ == 1.0
+        fitted.set_params(scoring=lambda m, X, y: -np.inf).fit(X, NUMBERS)
+        assert fitted.alpha_ == 10.0
+    mixed = iter([np.inf, 0.1, 0.2, -np.inf, 0.1, 0.2])
+    assert model.set_params(scoring=lambda *_: next(mixed), cv=2).fit(X, NUMBERS).alpha_ == 0.1

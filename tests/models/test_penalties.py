@@ -21,6 +21,8 @@ from polysparse import (
     expand,
     load_model,
 )
+from polysparse.basis.names import names_of_tuples
+from polysparse.models.factors import factors_of
 from row_stores import LossyBlocks, fit_with
 
 RNG = np.random.default_rng(0)
@@ -189,16 +191,77 @@ def test_they_are_saved(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([1.0], "penalty_factors must map degrees, or labels of groups, to numbers"),
+        ([1.0], "penalty_factors must map degrees, groups or terms to numbers"),
         ({1: -1.0}, r"penalty_factors\[1\] must be a finite number at least 0; got -1.0"),
         ({1: np.inf}, "must be a finite number at least 0; got inf"),
         ({3: 1.0}, "penalty_factors has degree 3, but the columns have degrees 1, 2"),
-        ({"age": 1.0}, "'age' is not a tuple of groups"),
+        ({"age": 1.0}, "penalty_factors has 'age', which is not a group"),
+        ({("x0", "x9"): 1.0}, r"has \('x0', 'x9'\), which is not a group"),
+        ({"x0^3": 1.0}, "has 'x0\\^3', which is not a group"),
+        ({1.0: 0}, r"has the key 1\.0\. Keys must be degrees \(int\)"),
+        ({True: 0}, "has the key True"),
+        ({(): 0}, r"has the key \(\)"),
+        ({("x0", 1): 0}, r"has the key \('x0', 1\)"),
     ],
 )
 def test_factors_that_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         PolynomialRidge(penalty_factors=given).fit(X, NUMBERS)
+
+
+def factors(given, **how):
+    """The factor of each column, by its name."""
+    model = PolynomialRidge(penalty_factors=given, **how).fit(X, NUMBERS)
+    names = names_of_tuples(_tuples(model), model.feature_names)
+    return dict(zip(names, factors_of(model, model.column_space_).tolist(), strict=True))
+
+
+def _tuples(model):
+    space = model.column_space_
+    return space.basis.unrank(getattr(space, "ranks", np.arange(space.n_columns)))
+
+
+GROUPED = {"groups": {"a": 2, "b": 2}}
+SPACED = {"feature_names": ["a", "b c", "a b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "how", "expected"),
+    [
+        ({"x0 x1": 0}, {}, {"x0 x1": 0}),
+        ({"x1 x0": 0}, {}, {"x0 x1": 0}),
+        ({"x0^2": 0, "x1:x1": 5}, {}, {"x0^2": 0, "x1^2": 5}),
+        ({"x3": 2, 1: 0}, {}, {"x0": 0, "x1": 0, "x2": 0, "x3": 2}),
+        ({"x0 x2": 3, "a": 0, 2: 4}, GROUPED,
+         {"x0": 0, "x1": 0, "x0 x2": 3, "x0 x3": 4, "x1 x2": 4, "x1 x3": 4}),
+        ({("x2", "x0"): 3}, GROUPED, {"x0 x2": 3}),
+        ({("b", "a"): 3, "x0 x2": 0}, GROUPED | {"columns": [0, 4, 5]}, {"x0 x2": 0, "x0 x3": 3}),
+        ({"x2": 7}, {"terms": ["x0:x1", "x2"]}, {"x2": 7}),
+        ({"b c a": 3, "b c^2": 5}, {"feature_names": ["a", "b c", "a b", "d"]},
+         {"a b c": 3, "b c^2": 5}),
+        ({("a b", "c"): 3}, SPACED, {"a b c": 3}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_factors_of_single_terms(given, how, expected):
+    found = factors(given, **how)
+    assert {name: factor for name, factor in found.items() if factor != 1} == expected
+
+
+def test_names_of_several_terms_are_refused():
+    with pytest.raises(ValueError, match="'a b c', which is the name of 2 terms"):
+        factors({"a b c": 0}, **SPACED)
+
+
+def test_factors_of_the_terms_of_a_table():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"color": list("rgb") * 100, "size": X[:, 0]})
+    how = {"penalty_factors": {"color=r size": 0.0, "color": 3.0, "size": 2.0}}
+    model = PolynomialRidge(interaction_only=True, **how).fit(table, NUMBERS)
+    found = factors_of(model, model.column_space_)
+    names = model.top_terms(100)
+    assert sorted(found) == [0, 1, 1, 2, 3, 3, 3]
+    assert "color=r size" in list(names["name"])
 
 
 def test_hashed_columns_have_no_factors():

@@ -94,3 +94,15 @@ def test_bad_penalties():
         PolynomialLassoCV([1.0, 0.0]).fit(X, NUMBERS)
     with pytest.raises(ValueError, match="alphas must be at least 1 penalty; got 0"):
         PolynomialElasticNetCV(0).fit(X, NUMBERS)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_penalty_is_one_of_the_penalties(n_classes):
+    y, splits = classes_for(X, n_classes), list(KFold(3).split(X))
+    how = {"penalty": "l1", "degree": 1, "tol": 1e-9}
+    fitted = PolynomialLogisticRegressionCV([np.inf, 0.1], cv=splits, **how).fit(X, y)
+    for column, C in enumerate([np.inf, 0.1]):
+        plain = PolynomialLogisticRegression(C, **how)
+        scores = [plain.fit(X[a], y[a]).score(X[b], y[b]) for a, b in splits]
+        np.testing.assert_allclose(fitted.scores_[:, column], scores, atol=1e-9)

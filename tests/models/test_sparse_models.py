@@ -7,6 +7,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, LogisticRegression
 
@@ -14,6 +15,7 @@ from csr_zoo import random_csr
 from model_data import COLUMNS, as_built, classes_for, numbers_for, with_columns
 from polysparse import (
     PolynomialElasticNet,
+    PolynomialElasticNetCV,
     PolynomialLasso,
     PolynomialLogisticRegression,
     PolynomialRidge,
@@ -373,6 +375,14 @@ def test_a_path_is_one_fit_after_another(model, given, n_classes):
         assert strengths[-1] == pytest.approx(strengths[0] / 100)
 
 
+@pytest.mark.parametrize("given", [7.3, 49.0, 0.1, 1e-5])
+def test_given_values_are_kept(given):
+    y = classes_for(X, 2)
+    path = PolynomialLogisticRegression(penalty="l1").path(X, y, Cs=[given, 2 * given])
+    assert path.values.tolist() == [given, 2 * given]
+    assert PolynomialLasso().path(X, Y, alphas=[given]).values.tolist() == [given]
+
+
 def test_terms_in_the_order_in_which_they_enter():
     y = 3.0 * X.toarray()[:, 0] * X.toarray()[:, 1] + X.toarray()[:, 2]
     path = PolynomialLasso(feature_names=list("abcdefg")).path(X, y, alphas=8, eps=1e-2)
@@ -404,9 +414,10 @@ def test_the_plot_of_a_path(n_classes):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"alphas": 0}, r"alphas must be an int \(at least 1\); got 0"),
-        ({"alphas": [1.0, -1.0]}, "alphas must be a number of values, or an array of positive"),
-        ({"alphas": []}, "alphas must be a number of values, or an array of positive"),
+        ({"alphas": 0}, "alphas must be at least 1 penalty; got 0"),
+        ({"alphas": [1.0, -1.0]}, r"alphas\[1\] must be a finite number above 0; got -1.0"),
+        ({"alphas": []}, "alphas must be a number of penalties"),
+        ({"alphas": True}, "alphas must be a number of penalties"),
         ({"eps": 0.0}, "eps must be above 0 and below 1; got 0.0"),
     ],
 )
@@ -452,3 +463,24 @@ def test_bootstrap_is_refused(model):
     y = np.arange(150) % 2
     with pytest.raises(ValueError, match=r"needs an L2 penalty, and Polynomial.* has an L1"):
         model.fit(X, y).bootstrap(X, y, n=2)
+
+
+@pytest.mark.parametrize(
+    ("model", "n_classes"),
+    [
+        (PolynomialElasticNet(0.01), None),
+        (PolynomialLasso(0.01), None),
+        (PolynomialElasticNetCV([0.1, 0.01], cv=2), None),
+        (PolynomialLogisticRegression(l1_ratio=0.5), 2),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_tolerance_of_zero_is_as_close_as_rounding_allows(model, n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (200, 6)).astype(float)
+    y = X[:, 0] * X[:, 1] + rng.standard_normal(200)
+    if n_classes:
+        y = y > 0
+    fitted = clone(model).set_params(tol=0, max_iter=1000).fit(X, y)
+    assert fitted.gap_ < 1e-12 * fitted.objective_
+    assert np.max(fitted.n_iter_) < 200

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 from numpy.typing import NDArray
@@ -52,6 +53,52 @@ def members_of_tuples(
     """Return the names of the features in such monomials; that of a power is repeated."""
     name = _namer(input_features)
     return [tuple(name(j) for j in row if j >= 0) for row in tuples.tolist()]
+
+
+def features_of_name(
+    name: str, input_features: Sequence[str] | None, n_features: int, sep: str = " "
+) -> list[tuple[int, ...]]:
+    """Return the monomials, as increasing tuples of input columns, that have a name.
+
+    There are several only if names of features contain `sep` or "^", or occur twice.
+    """
+    find = _finder(input_features, n_features)
+    parts = name.split(sep)
+    # By how many parts are read: the monomials that they may be.
+    found: list[set[tuple[int, ...]]] = [set() for _ in range(len(parts) + 1)]
+    found[0].add(())
+    for start, before in enumerate(found[:-1]):
+        for end in range(start + 1, len(found)) if before else ():
+            own = sep.join(parts[start:end])
+            runs: list[tuple[int, ...]] = [(j,) for j in find(own)]
+            match = re.fullmatch(r"(.+)\^([1-9]\d{0,3})", own, re.DOTALL)
+            if match is not None:
+                runs += [(j,) * int(match[2]) for j in find(match[1])]
+            found[end] |= {tuple(sorted(each + run)) for each in before for run in runs}
+    return sorted(found[-1])
+
+
+def features_of_names(
+    names: Sequence[str], input_features: Sequence[str] | None, n_features: int
+) -> list[tuple[int, ...]]:
+    """Return the monomials whose features have these names; several if features share one."""
+    find = _finder(input_features, n_features)
+    return sorted({tuple(sorted(each)) for each in product(*map(find, names))})
+
+
+def _finder(input_features: Sequence[str] | None, n_features: int) -> Callable[[str], list[int]]:
+    """Return a function that returns the features of a name."""
+    if input_features is not None:
+        by_name: dict[str, list[int]] = {}
+        for j, name in enumerate(input_features):
+            by_name.setdefault(str(name), []).append(j)
+        return lambda name: by_name.get(name, [])
+
+    def find(name: str) -> list[int]:
+        match = re.fullmatch(r"x(0|[1-9]\d{0,18})", name, re.ASCII)
+        return [int(match[1])] if match is not None and int(match[1]) < n_features else []
+
+    return find
 
 
 def _namer(input_features: Sequence[str] | None) -> Callable[[int], str]:

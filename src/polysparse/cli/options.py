@@ -184,7 +184,9 @@ def parse_count(text: str) -> int:
 
 
 def parse_positive(text: str) -> float:
-    """Parse a number above 0."""
+    """Parse a number above 0, or "inf", which the model accepts or refuses."""
+    if text.strip().lower() in ("inf", "infinity"):
+        return math.inf
     return _parse_number(text, lambda number: number > 0, "above 0")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +47,27 @@ from polysparse.matrix.canonical import (
     inspect_csr,
 )
 from polysparse.matrix.output import as_csr
+
+
+@dataclass(frozen=True)
+class RealRange:
+    """The valid values of a parameter: positive, or also 0; finite, or also infinite."""
+
+    may_be_zero: bool
+    may_be_infinite: bool = False
+
+    def require(self, name: str, value: Any) -> None:
+        """Raise ValueError if the value is not valid."""
+        is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+        is_within = is_real and (np.isfinite(value) or (self.may_be_infinite and value == np.inf))
+        if is_within and (value > 0 or (value == 0 and self.may_be_zero)):
+            return
+        limit = "at least 0" if self.may_be_zero else "above 0"
+        if not self.may_be_infinite:
+            limit = f"a finite number {limit}"
+        else:
+            limit = f"a number {limit}, or infinite"
+        raise ValueError(f"{name} must be {limit}; got {value!r}.")
 
 
 @dataclass(frozen=True)

@@ -3,60 +3,55 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.basis.degrees import Degree
 from polysparse.columns.arguments import require_columns
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.estimators.shared import IntegerRange, read_sparse
+from polysparse.estimators.shared import RealRange as RealRange  # models.online imports it here
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models import newton
 from polysparse.models.bootstrap import Bootstrap, bootstrap
+from polysparse.models.factors import factors_of, require_factors
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.losses.interface import Loss
 from polysparse.models.objectives import Objective
-from polysparse.models.penalties import factors_of, require_factors
 from polysparse.models.readable import ReadableMixin
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
 from polysparse.operator.polynomial_operator import PolynomialOperator
 
 
-@dataclass(frozen=True)
-class RealRange:
-    """The valid values of a parameter: positive, or also 0; finite, or also infinite."""
-
-    may_be_zero: bool
-    may_be_infinite: bool = False
-
-    def require(self, name: str, value: Any) -> None:
-        """Raise ValueError if the value is not valid."""
-        is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-        is_within = is_real and (np.isfinite(value) or (self.may_be_infinite and value == np.inf))
-        if is_within and (value > 0 or (value == 0 and self.may_be_zero)):
-            return
-        limit = "at least 0" if self.may_be_zero else "above 0"
-        if not self.may_be_infinite:
-            limit = f"a finite number {limit}"
-        else:
-            limit = f"a number {limit}, or infinite"
-        raise ValueError(f"{name} must be {limit}; got {value!r}.")
-
-
 class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     """The parameters and attributes that all models have.
 
     A subclass defines its loss, its solver and how scores become predictions. To add a
-    parameter, store it in `__init__`, check it in `_ranges` or `_bool_parameters`, and document it.
+    parameter, list it in `__init__`, whose last line is ``self._store(locals())``, check it in
+    `_ranges` or `_bool_parameters`, and document it.
     """
+
+    degree: Degree
+    interaction_only: bool
+    groups: Any
+    terms: Any
+    categorical_features: Any
+    columns: Any
+    feature_names: Any
+    penalty_factors: Any
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    verbose: int
 
     n_features_in_: int
     column_space_: ColumnSpace
@@ -65,8 +60,9 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     intercept_: Any
     objective_: float
     gap_: float
+    _has_offset_: bool  # unknown, and not set, if the model was read from a file
 
-    _known_scores: tuple[Any, NDArray[np.float64]] | None = None  # rows, and their scores
+    _held_out: Any = None  # rows whose scores are known, a `splits.HeldOut`
     _link: Any = "identity"  # how scores become predictions: see `onnx_graph.Link`
     _kind: ClassVar[str]  # the name of the model in files and on the command line
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
@@ -94,19 +90,11 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         verbose: int,
         penalty_factors: Any = None,
     ) -> None:
-        self.degree = degree
-        self.interaction_only = interaction_only
-        self.groups = groups
-        self.terms = terms
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.feature_names = feature_names
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.penalty_factors = penalty_factors
+        self._store(locals())
+
+    def _store(self, given: dict[str, Any]) -> None:
+        """Store the parameters, as the local variables of `__init__`."""
+        self.__dict__.update({name: v for name, v in given.items() if name != "self"})
 
     def _require_parameters(self) -> None:
         """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""
@@ -126,6 +114,7 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, *offset: Any) -> Any:
         fit(self, partial(open_rows, self, X, y, sample_weight, *offset), stacklevel=3)
+        self._has_offset_ = any(each is not None for each in offset)
         return self
 
     def _forget(self) -> dict[str, Any]:
@@ -248,7 +237,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X, y
-            The data of `fit`, in memory.
+            The data of `fit`, in memory. ValueError is raised if y has other classes, or another
+            number of targets.
         n : int, default=100
             Number of replicates, at least 2.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -263,8 +253,9 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             Approximate accuracy: a replicate ends when the gap between its objective and its
             minimum is at most this fraction of the gap at the fitted coefficients. On the UCI Adult
             data at degree 2, coefficients are then off by 0.04 to 0.14 of their standard error.
-            Refits of multinomial models use the `tol` of the model instead.
-        random_state : int, RandomState instance or None, default=None
+            For multinomial models, the gap at the fitted coefficients is estimated from the
+            gradient, and refits are not more accurate than the `tol` of the model.
+        random_state : int, RandomState or Generator instance or None, default=None
             Seed of the random weights.
 
         Returns
@@ -315,8 +306,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the expansion of X times the coefficients, plus the intercept."""
         check_is_fitted(self)
-        if self._known_scores is not None and self._known_scores[0] is X:
-            return self._known_scores[1].copy()
+        if self._held_out is not None and self._held_out.X is X:
+            return self._held_out.scores.copy()  # type: ignore[no-any-return]
         return self._scores_of(self._read(X, reset=False))
 
     def _scores_of(self, x: CanonicalCsr) -> NDArray[np.float64]:
@@ -333,6 +324,10 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     def _as_plain(self) -> PolynomialModel:
         """Return the fitted model of the class that files have."""
         return self
+
+    def _unfitted(self, **parameters: Any) -> PolynomialModel:
+        """Return a model of the class that files have, not fitted, with other parameters."""
+        return clone(self).set_params(**parameters)  # type: ignore[no-any-return]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

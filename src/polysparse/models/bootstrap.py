@@ -22,9 +22,10 @@ from polysparse.machine import require_memory
 from polysparse.models import newton
 from polysparse.models.columns import require_memory_for
 from polysparse.models.design import Design
+from polysparse.models.factors import factors_of
 from polysparse.models.local_rows import Block, LocalRows
 from polysparse.models.losses.squared import SquaredLoss
-from polysparse.models.penalties import factors_of, with_tiny
+from polysparse.models.penalties import with_tiny
 from polysparse.models.readable import terms_of
 from polysparse.models.replicates import (
     Curvature,
@@ -214,7 +215,7 @@ def bootstrap(
     x, y = copy(model)._read(X, y=y, reset=False, **how)
     weights, offset = as_weights(sample_weight, x.shape[0]), as_offset(offset, x.shape[0])
     rows = LocalRows(x, y, weights, model.n_jobs, offset)
-    rows.describe()[1].require_valid()
+    _require_data_of_fit(model, rows)
     terms = terms_of(model)
     shape = terms.weights.shape
     places = heaviest(terms.weights.reshape(-1), n_terms)
@@ -225,8 +226,7 @@ def bootstrap(
         "Lower n_terms, the number of terms that are kept.",
     )
     require_memory_for(model.column_space_, 1, N_VECTORS)
-    entropy = check_random_state(random_state).randint(0, 2**31, size=4)
-    draws = Draws(tuple(entropy.tolist()), x.shape[0], method)
+    draws = Draws(_entropy(random_state), x.shape[0], method)
     found = np.empty((n, len(places)), np.float32)
     intercepts = np.empty((n, shape[0]))
 
@@ -248,6 +248,48 @@ def bootstrap(
         )
     flat = terms.weights.reshape(-1)[places]
     return Bootstrap(found, flat, intercepts, kept_columns, kept_rows, terms, draws)
+
+
+def _entropy(random_state: Any) -> tuple[int, ...]:
+    """Return what seeds the random weights of a bootstrap."""
+    if isinstance(random_state, np.random.Generator):
+        drawn = random_state.integers(0, 2**31, size=4)
+    else:
+        drawn = check_random_state(random_state).randint(0, 2**31, size=4)
+    return tuple(drawn.tolist())
+
+
+def _require_data_of_fit(model: Any, rows: LocalRows) -> None:
+    """Raise ValueError if a model cannot have been fitted to rows like these."""
+    rows.describe()[1].require_valid()
+    classes = getattr(model, "classes_", None)
+    if classes is not None:
+        found = rows.count_classes().classes
+        if not np.array_equal(found, classes):
+            raise ValueError(
+                f"bootstrap needs the y of fit, which had the classes {_shown(classes)}; this y "
+                f"has {_shown(found)}."
+            )
+    else:
+        fitted, own = (_n_targets(each) for each in (model.coef_.T, rows.y))
+        if fitted != own:
+            raise ValueError(f"bootstrap needs the y of fit, which had {fitted}; this y has {own}.")
+    has_offset = getattr(model, "_has_offset_", None)
+    if has_offset is True and rows.offset is None:
+        raise ValueError("The model was fitted with an offset: pass the same offset to bootstrap.")
+    if has_offset is False and rows.offset is not None:
+        raise ValueError("The model was fitted without an offset: leave offset out of bootstrap.")
+
+
+def _shown(classes: NDArray[Any]) -> str:
+    """Return the first few classes as text."""
+    first = ", ".join(map(repr, classes[:SHOWN].tolist()))
+    return first if len(classes) <= SHOWN else f"{first}, ... ({len(classes):,} in all)"
+
+
+def _n_targets(table: NDArray[Any]) -> str:
+    """Return in words how many targets an array with a column for each has."""
+    return "one dimension" if table.ndim == 1 else f"{table.shape[1]} columns"
 
 
 @dataclass(frozen=True)
@@ -350,17 +392,33 @@ class _Refitter:
         """Refit a model of several scores by the solver of its fit."""
         rows, loss = self._rows(number)
         search = loss.intercept(rows, is_free=bool(self.model.fit_intercept))
+        losses = UpdatedLosses(rows, loss, search, self.model.n_jobs)
+        start = np.ascontiguousarray(self.weights.T), self.intercepts.copy()
+        factors = factors_of(self.model, self.columns)
         solution = newton.minimize(
-            UpdatedLosses(rows, loss, search, self.model.n_jobs),
-            np.ascontiguousarray(self.weights.T),
-            self.intercepts.copy(),
-            tol=self.model.tol,
+            losses,
+            *start,
+            tol=max(self.model.tol, self.tol * _excess(losses, *start, factors)),
             max_iter=self.model.max_iter,
             report=lambda *_: None,
-            factors=factors_of(self.model, self.columns),
+            factors=factors,
         )
         return _Refitted(
             np.ascontiguousarray(solution.coefficients.T),
             np.atleast_1d(solution.intercept),
             solution.end == "converged",
         )
+
+
+def _excess(losses: UpdatedLosses, w: NDArray[np.float64], intercept: Any, factors: Any) -> float:
+    """Estimate how far the objective is above its minimum, relative to its value.
+
+    The estimate takes the Hessian to be diagonal.
+    """
+    losses.start(w, intercept)
+    gradient, diagonal = (each.reshape(w.shape) for each in losses.gradient_and_diagonal())
+    penalty = np.ones((len(w), 1)) if factors is None else factors[:, np.newaxis]
+    slopes, bend = gradient + penalty * w, diagonal + penalty
+    value = losses.value + float((penalty * w * w).sum()) / 2
+    above = float((slopes * slopes / np.where(bend > 0, bend, np.inf)).sum()) / 2
+    return above / value if value > 0 else 0.0

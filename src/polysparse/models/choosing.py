@@ -65,7 +65,7 @@ class Choice:
     Attributes
     ----------
     means, errors : ndarray of float64 of shape (n_penalties,)
-        The mean score, and its standard error over the splits.
+        The mean score, and its standard error over the splits; 0 if the mean is not finite.
     best : int
         The penalty with the highest mean; of several the strongest.
     within_error : int
@@ -83,10 +83,12 @@ class Choice:
 
         `order` has the penalties from the strongest to the weakest.
         """
-        n_splits, means = len(scores), scores.mean(axis=0)
-        errors = np.zeros_like(means)
+        with np.errstate(invalid="ignore"):
+            means = scores.mean(axis=0)
+        means[np.isnan(means)] = -np.inf  # of both infinities
+        n_splits, errors, finite = len(scores), np.zeros_like(means), np.isfinite(means)
         if n_splits > 1:
-            errors = scores.std(axis=0, ddof=1) / np.sqrt(n_splits)
+            errors[finite] = scores[:, finite].std(axis=0, ddof=1) / np.sqrt(n_splits)
         best = order[np.argmax(means[order])]
         is_within = means[order] >= means[best] - errors[best]
         return cls(means, errors, int(best), int(order[np.argmax(is_within)]))

@@ -10,8 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
 from polysparse.dispatch import dispatch
-from polysparse.estimators.shared import IntegerRange
-from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.estimators.shared import IntegerRange, RealRange
+from polysparse.models.base import PolynomialModel
 from polysparse.models.solution import Solution
 
 
@@ -24,6 +24,7 @@ class PolynomialClassifier(ClassifierMixin, PolynomialModel):  # type: ignore[mi
     classes_: NDArray[Any]
     C: float
     class_weight: Any
+    warm_start: bool
 
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
         **PolynomialModel._ranges,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from polysparse.columns.spaces import ColumnSpace
@@ -20,7 +21,7 @@ from polysparse.models.least_squares import minimize_path
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.logistic import PolynomialLogisticRegression
 from polysparse.models.ridge import PolynomialRidge
-from polysparse.models.solution import End
+from polysparse.models.solution import End, Solution
 from polysparse.models.sparse_cross_validation import CrossValidatedLasso, CrossValidatedSparse
 from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
 
@@ -28,6 +29,8 @@ INVERSE = Penalties("C", (-4, 4))
 OF_SUMS = Penalties("alpha", (-4, 4))
 OF_MEANS = Penalties("alpha", (-6, 2))
 RELATIVE = Penalties("alpha", (-3, 0))  # to the strongest penalty that matters
+
+MOST_BYTES = 2**28  # of the solutions of several targets for all penalties of a split
 
 
 class CrossValidatedAmounts(CrossValidated):
@@ -71,18 +74,14 @@ class CrossValidatedAmounts(CrossValidated):
 class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
     """Ridge regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialRidge with this penalty, and `save` writes a
-    PolynomialRidge. X is read once. Penalties are fitted from the strongest to the weakest, each
-    starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {alphas}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=5000
@@ -91,11 +90,7 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
+    {chosen}
     coef_ : ndarray of float64 of shape (n_columns,) or (n_targets, n_columns)
         Coefficients, in the order of `column_space_`.
     intercept_ : float, or ndarray of float64 of shape (n_targets,)
@@ -132,48 +127,61 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
     def _fit_path(
         self, models: list[Any], columns: ColumnSpace, rows: LocalRows
     ) -> Iterator[tuple[Any, End]]:
-        """Fit models from one Krylov space, which has the solutions for all penalties."""
-        first = models[0]
-        loss = first._make_loss(rows)
-        if self.penalty_factors is not None or loss.n_targets is not None:
+        """Fit models from one Krylov space, which has the solutions for all penalties.
+
+        Several targets have a space each, one after the other, if all solutions have room.
+        """
+        loss = models[0]._make_loss(rows)
+        n_bytes = 8 * columns.n_columns * (loss.n_targets or 0) * len(models)
+        if self.penalty_factors is not None or n_bytes > MOST_BYTES:
             yield from super()._fit_path(models, columns, rows)
-            return
+        elif loss.n_targets is None:
+            path = self._path(models, columns, rows, loss)
+            while (found := rows.run(next, path, None)) is not None:
+                yield from self._fitted(models[found[0]], columns, loss, found[1])
+        else:
+            each = [replace(loss, target=target) for target in range(loss.n_targets)]
+            paths = [dict(rows.run(list, self._path(models, columns, rows, one))) for one in each]
+            for place in list(paths[0]):
+                solution = Solution.of_several([path.pop(place) for path in paths])
+                yield from self._fitted(models[place], columns, loss, solution)
+
+    def _path(
+        self, models: list[Any], columns: ColumnSpace, rows: LocalRows, loss: Any
+    ) -> Iterator[tuple[int, Solution]]:
+        """Return the solutions for one target, and the places of their models."""
         rows.set_targets(columns, loss)
         errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
-        path = minimize_path(
+        return minimize_path(
             errors,
             [model.alpha for model in models],
             tol=self.tol,
             max_iter=self.max_iter,
-            report=first._reporter(errors),
+            report=models[0]._reporter(errors),
         )
-        while (found := rows.run(next, path, None)) is not None:
-            place, solution = found
-            model = models[place]
-            set_solution(model, columns, loss, solution)
-            yield model, solution.end
-            model._forget()
+
+    def _fitted(
+        self, model: Any, columns: ColumnSpace, loss: Any, solution: Solution
+    ) -> Iterator[tuple[Any, End]]:
+        """Yield a model with a solution, and how it ended; drop the coefficients afterwards."""
+        set_solution(model, columns, loss, solution)
+        yield model, solution.end
+        model._forget()
 
 
 @documented
 class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticRegression):
     """Logistic regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialLogisticRegression with this penalty, and `save` writes a
-    PolynomialLogisticRegression. X is read once. Penalties are fitted from the strongest to the
-    weakest, each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {Cs}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    class_weight : dict or "balanced", optional
-        Weights of the classes, as in PolynomialLogisticRegression. "balanced": by the rows of each
-        fit.
+    {fit_intercept}
+    {class_weight_of_plain}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -182,17 +190,8 @@ class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticReg
 
     Attributes
     ----------
-    C_ : float
-        The chosen penalty.
-    Cs_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
-        The intercepts.
+    {chosen}
+    {fitted_classes}
     n_iter_ : ndarray of int32 of shape (1,)
         Number of Newton's iterations of the fit to all rows.
     {fitted_columns}
@@ -225,18 +224,14 @@ class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticReg
 class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegressor):
     """Poisson regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialPoissonRegressor with this penalty, and `save` writes a
-    PolynomialPoissonRegressor. X is read once. Penalties are fitted from the strongest to the
-    weakest, each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {alphas_of_means}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -245,17 +240,8 @@ class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegre
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -285,18 +271,14 @@ class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegre
 class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor):
     """Gamma regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialGammaRegressor with this penalty, and `save` writes a
-    PolynomialGammaRegressor. X is read once. Penalties are fitted from the strongest to the
-    weakest, each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {alphas_of_means}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -305,17 +287,8 @@ class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -344,10 +317,7 @@ class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor
 class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegressor):
     """Regression with a Tweedie deviance on polynomial features, with a cross-validated penalty.
 
-    Chooses `alpha` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialTweedieRegressor with this penalty, and `save` writes a
-    PolynomialTweedieRegressor. X is read once. Penalties are fitted from the strongest to the
-    weakest, each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
@@ -358,8 +328,7 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
         How a score becomes a mean.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -368,17 +337,8 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -407,22 +367,16 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
 class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
     """Linear support vector classification on polynomial features, with a cross-validated penalty.
 
-    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialLinearSVC with this penalty, and `save` writes a
-    PolynomialLinearSVC. X is read once. Penalties are fitted from the strongest to the weakest,
-    each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
     {Cs}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    intercept_scaling : float, default=1.0
-        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
-    class_weight : dict or "balanced", optional
-        Weights of the classes, as in PolynomialLinearSVC. "balanced": by the rows of each fit.
+    {fit_intercept}
+    {intercept_scaling}
+    {class_weight_of_plain}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -431,17 +385,8 @@ class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
 
     Attributes
     ----------
-    C_ : float
-        The chosen penalty.
-    Cs_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
-        The intercepts.
+    {chosen}
+    {fitted_classes}
     n_iter_ : int
         Number of Newton's iterations of the fit to all rows.
     {fitted_columns}
@@ -472,10 +417,7 @@ class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
 class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
     """Linear support vector regression on polynomial features, with a cross-validated penalty.
 
-    Chooses `C` by cross-validation, as GridSearchCV would, and fits the model to all rows. The
-    result is bit-identical to PolynomialLinearSVR with this penalty, and `save` writes a
-    PolynomialLinearSVR. X is read once. Penalties are fitted from the strongest to the weakest,
-    each starting from the last solutions, and only one split is copied at a time.
+    {choosing}
 
     Parameters
     ----------
@@ -484,10 +426,8 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
         Errors up to this size have no loss.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    intercept_scaling : float, default=1.0
-        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    {fit_intercept}
+    {intercept_scaling}
     {cv}
     {tol}
     max_iter : int, default=100
@@ -496,17 +436,8 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
 
     Attributes
     ----------
-    C_ : float
-        The chosen penalty.
-    Cs_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -535,18 +466,14 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
 class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
     """Lasso on polynomial features, with a cross-validated penalty.
 
-    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
-    all rows, bit for bit as PolynomialLasso with this penalty. X is read once. The fits to a
-    split go from the strongest to the weakest penalty, and keep the columns that they have built;
-    only one split is copied at a time. `save` writes a PolynomialLasso.
+    {choosing}
 
     Parameters
     ----------
     {relative_alphas}
     {features}
     {positive_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=1000
@@ -555,17 +482,8 @@ class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 
@@ -594,10 +512,7 @@ class PolynomialLassoCV(CrossValidatedLasso, PolynomialLasso):
 class PolynomialElasticNetCV(CrossValidatedLasso, PolynomialElasticNet):
     """Elastic net on polynomial features, with a cross-validated penalty.
 
-    `alpha` is chosen by cross-validation, as GridSearchCV chooses it, and the model is fitted to
-    all rows, bit for bit as PolynomialElasticNet with this penalty. X is read once. The fits to a
-    split go from the strongest to the weakest penalty, and keep the columns that they have built;
-    only one split is copied at a time. `save` writes a PolynomialElasticNet.
+    {choosing}
 
     Parameters
     ----------
@@ -606,8 +521,7 @@ class PolynomialElasticNetCV(CrossValidatedLasso, PolynomialElasticNet):
         Share of the L1 penalty, from 0 to 1.
     {features}
     {positive_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {cv}
     {tol}
     max_iter : int, default=1000
@@ -616,17 +530,8 @@ class PolynomialElasticNetCV(CrossValidatedLasso, PolynomialElasticNet):
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen penalty.
-    alphas_ : ndarray of float64 of shape (n_penalties,)
-        The penalties.
-    {scores}
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    n_iter_ : int
-        Number of Newton's iterations of the fit to all rows.
+    {chosen}
+    {fitted_numbers}
     {fitted_columns}
     {fitted_features}
 

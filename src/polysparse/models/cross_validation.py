@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -27,6 +27,7 @@ from polysparse.columns.spaces import ColumnSpace
 from polysparse.dispatch import require_in_memory
 from polysparse.display.plotting import draw_scores
 from polysparse.models.base import PolynomialModel
+from polysparse.models.bootstrap import Bootstrap
 from polysparse.models.choosing import SELECTIONS, Choice, Penalties
 from polysparse.models.columns import require_memory_for
 from polysparse.models.fitting import fit, open_rows, prepare, set_solution, solve
@@ -170,6 +171,15 @@ class CrossValidated(PolynomialModel):
         plain.__dict__.update(fitted)
         return plain.set_params(verbose=self.verbose)  # type: ignore[no-any-return]
 
+    def _unfitted(self, **parameters: Any) -> PolynomialModel:
+        plain = clone(self._plain_model(1.0))
+        return plain.set_params(verbose=self.verbose, **parameters)  # type: ignore[no-any-return]
+
+    def _bootstrap(self, *arguments: Any) -> Bootstrap:
+        """Refit the plain model with the chosen penalty."""
+        check_is_fitted(self)
+        return self._as_plain()._bootstrap(*arguments)
+
     def _choose(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, *, cv_groups: Any = None
     ) -> Any:
@@ -185,7 +195,8 @@ class CrossValidated(PolynomialModel):
             for model in models:
                 vars(model).update(known)
             search = _Search(self, models, rows, has_weights=sample_weight is not None)
-            found = np.array([search.scores(split) for split in search.splits(X, cv_groups)])
+            # Not a comprehension, whose variable would keep a split while the next one is made.
+            found = np.array(list(map(search.scores, search.splits(X, cv_groups))))
             scores = np.empty_like(found)
             scores[:, order] = found
             search.warn(stacklevel=3)
@@ -193,7 +204,7 @@ class CrossValidated(PolynomialModel):
             if self.refit:
                 model = self._plain_model(penalties[chosen])
                 fit(model, partial(_known_rows, model, known, rows), stacklevel=3)
-                known = model._forget()
+                known = model._forget() | {"_has_offset_": offset is not None}
         self.__dict__.update(known)
         self.scores_ = scores
         setattr(self, f"{self._penalties.plural}_", penalties)

@@ -47,9 +47,10 @@ default="from_dtype"
     "penalty_factors": """\
     penalty_factors : dict, optional
         Factors of the penalty, 1 by default. Keys are degrees, such as ``{1: 0.0, 2: 1.0}``, which
-        does not penalize main effects, or labels of groups, such as
-        ``{"age": 0.0, "age:hours": 2.0}``, as `importance` names them. A label overrides a degree.
-        Not for hashed columns.
+        does not penalize main effects; labels of groups, such as
+        ``{"age": 0.0, "age:hours": 2.0}``, as `importance` names them; or single terms, such as
+        ``{"x0 x1": 0.0}``, as `top_terms` names them, or ``{("x0", "x1"): 0.0}``. A label overrides
+        a degree, and a term overrides both. Not for hashed columns.
 """,
     "Cs": """\
     Cs : int or array-like of float, default=10
@@ -79,23 +80,93 @@ default="from_dtype"
     scoring : str or callable, optional
         The name of a scorer of scikit-learn, or a function scorer(model, X, y), whose X are the
         held-out rows in CSR format (encoded, if X is a table). By default, the method `score` of
-        the model: the accuracy, or the explained share of variance or deviance.
+        the model: the accuracy, or the explained share of variance or deviance. If there are
+        offsets, the model predicts this X with its offset, and raises ValueError for other rows,
+        unless their offset is passed to `predict`. A function with a parameter `offset` gets the
+        offsets of the held-out rows.
     selection : {"best", "one_standard_error"}, default="best"
         Which penalty is chosen: the penalty with the highest mean score (in case of ties, the
         strongest), or the strongest penalty whose mean score is within one standard error of it.
     refit : bool, default=True
         If False, no model is fitted to all rows: only the scores and the choice are set.
 """,
-    "scores": """\
+    "alpha_or_none": """\
+    alpha : float, default=1.0
+        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, you
+        get a ConvergenceWarning.
+""",
+    "C_or_none": """\
+    C : float, default=1.0
+        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: the losses
+        are then minimized as with C=1, and you get a ConvergenceWarning if the optimum is not
+        finite.
+""",
+    "max_iter_of_newton": """\
+    max_iter : int, default=100
+        Maximum number of iterations, each of which takes several passes over the data.
+""",
+    # Before the attributes that it ends with.
+    "fitted_by_newton": """\
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    {fitted_columns}
+    n_iter_ : int
+        Number of iterations, each of which takes several passes over the data.
+    {fitted_features}
+""",
+    # {plain} is the name of the plain model of one with cross-validation, {penalty} its penalty.
+    "choosing": """\
+    Chooses `{penalty}` by cross-validation, as GridSearchCV would, and fits the model to all rows.
+    The result is bit-identical to {plain} with this penalty, and `save`
+    writes a {plain}. X is read once. Penalties are fitted from the strongest
+    to the weakest, each starting from the last solutions, and only one split is copied at a time.
+""",
+    "fit_intercept": """\
+    fit_intercept : bool, default=True
+        If False, the intercept is 0.
+""",
+    "intercept_scaling": """\
+    intercept_scaling : float, default=1.0
+        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+""",
+    "class_weight_of_plain": """\
+    class_weight : dict or "balanced", optional
+        Weights of the classes, as in {plain}. "balanced": by the rows of
+        each fit.
+""",
+    "fitted_numbers": """\
+    coef_ : ndarray of float64 of shape (n_columns,)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : float
+        The intercept.
+    n_iter_ : int
+        Number of Newton's iterations of the fit to all rows.
+""",
+    "fitted_classes": """\
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
+        Coefficients, in the order of `column_space_`.
+    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
+        The intercepts.
+""",
+    "chosen": """\
+    {penalty}_ : float
+        The chosen penalty.
+    {penalty}s_ : ndarray of float64 of shape (n_penalties,)
+        The penalties.
     scores_ : ndarray of float64 of shape (n_splits, n_penalties)
         The score of each split and penalty on the held-out rows.
 """,
     "positive_factors": """\
     penalty_factors : dict, optional
-        Factors of the penalty, 1 by default. Keys are degrees, such as ``{1: 0.1, 2: 1.0}``, or
-        labels of groups, such as ``{"age:hours": 2.0}``, as
-        `importance` names them. A label overrides a degree. Factors must be above 0 if there is an
-        L1 penalty. Not for hashed columns.
+        Factors of the penalty, 1 by default. Keys are degrees, such as ``{1: 0.1, 2: 1.0}``; labels
+        of groups, such as ``{"age:hours": 2.0}``, as `importance` names them; or single terms, such
+        as ``{"x0 x1": 0.1}``, as `top_terms` names them, or ``{("x0", "x1"): 0.1}``. A label
+        overrides a degree, and a term overrides both. Factors must be above 0 if there is an L1
+        penalty. Not for hashed columns.
 """,
     "tol": """\
     tol : float, default=1e-6
@@ -142,5 +213,8 @@ def documented(model: Model) -> Model:
     text = cleandoc(model.__doc__ or "")  # there is none under python -OO
     for name, shared in SHARED.items():
         text = text.replace(f"{{{name}}}\n", dedent(shared))
+    plain, penalties = (getattr(model, name, None) for name in ("_plain", "_penalties"))
+    if plain is not None and penalties is not None:
+        text = text.replace("{plain}", plain.__name__).replace("{penalty}", penalties.name)
     model.__doc__ = text
     return model

@@ -5,23 +5,20 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from polysparse.basis.degrees import Degree
-from polysparse.dispatch import dispatch
-from polysparse.estimators.shared import IntegerRange
-from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.estimators.shared import IntegerRange, RealRange
+from polysparse.models.base import PolynomialModel
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.squared import SquaredLoss
+from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
-from polysparse.models.solution import Solution
 from polysparse.models.sparse_path import SparsePath
 from polysparse.models.sparse_penalty import SparsePenaltyMixin, path_of
 
 
 @documented
-class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):  # type: ignore[misc]
+class PolynomialElasticNet(SparsePenaltyMixin, PolynomialRegressor):
     """Linear regression with an elastic-net penalty on polynomial features, without building them.
 
     Equivalent to scikit-learn's ElasticNet on the output of PolynomialFeatures, which is never
@@ -40,8 +37,7 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
         Share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
     {features}
     {positive_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
     max_iter : int, default=1000
         Maximum number of Newton's iterations.
@@ -75,6 +71,8 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
     'x0 x1'
     """
 
+    alpha: float
+    warm_start: bool
     n_iter_: int
 
     _kind = "elastic-net"
@@ -104,24 +102,7 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.warm_start = warm_start
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model.
@@ -195,30 +176,6 @@ class PolynomialElasticNet(SparsePenaltyMixin, RegressorMixin, PolynomialModel):
     def _unit(self) -> float:
         return float(self.alpha)
 
-    def _set_solution(self, solution: Solution, loss: Any) -> None:
-        self.coef_ = solution.coefficients
-        self.intercept_ = solution.intercept
-        self.n_iter_ = solution.n_iter
-
-    @dispatch("predict", method="predict")
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is lazy.
-
-        Returns
-        -------
-        ndarray of float64 of shape (n_samples,)
-            Predicted targets.
-        """
-        return self._response(self._scores(X), "predict")
-
-    def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
-        return scores
-
 
 @documented
 class PolynomialLasso(PolynomialElasticNet):
@@ -237,8 +194,7 @@ class PolynomialLasso(PolynomialElasticNet):
         Strength of the penalty, above 0.
     {features}
     {positive_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
     max_iter : int, default=1000
         Maximum number of Newton's iterations.
@@ -295,21 +251,4 @@ class PolynomialLasso(PolynomialElasticNet):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        PolynomialModel.__init__(
-            self,
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.alpha = alpha
-        self.warm_start = warm_start
+        self._store(locals())

@@ -7,26 +7,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from polysparse.basis.degrees import Degree
 from polysparse.dispatch import dispatch
-from polysparse.estimators.shared import IntegerRange
-from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.estimators.shared import IntegerRange, RealRange
+from polysparse.models.base import PolynomialModel
 from polysparse.models.bootstrap import Bootstrap
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.interface import Loss
 from polysparse.models.losses.log_link import LogLinkLoss, exponentials
 from polysparse.models.losses.squared import SquaredLoss
+from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_offset
-from polysparse.models.solution import Solution
 
 
-class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[misc]
+class GeneralizedLinearModel(PolynomialRegressor):
     """A regression whose loss is half a deviance; a subclass has the power of its variance."""
 
+    alpha: float
+    warm_start: bool
     n_iter_: int
 
     _power: Any  # of the mean: what variances are proportional to
@@ -56,23 +57,7 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.alpha = alpha
-        self.warm_start = warm_start
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
         """Fit the model.
@@ -119,7 +104,8 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         X, y, n, sample_weight, method, n_terms, tol, random_state
             As there.
         offset : float or array-like of shape (n_samples,), optional
-            Added to the linear predictor of each row.
+            Added to the linear predictor of each row: required if `fit` was passed one, and only
+            then.
 
         Returns
         -------
@@ -151,11 +137,6 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
     def _unit(self) -> float:
         return float(self.alpha) if self._has_penalty else 1.0
 
-    def _set_solution(self, solution: Solution, loss: Any) -> None:
-        self.coef_ = solution.coefficients
-        self.intercept_ = solution.intercept
-        self.n_iter_ = solution.n_iter
-
     @dispatch("predict", method="predict")
     def predict(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Predict means.
@@ -175,6 +156,8 @@ class GeneralizedLinearModel(RegressorMixin, PolynomialModel):  # type: ignore[m
         """
         scores = self._scores(X)
         own = as_offset(offset, len(scores))
+        if offset is None and self._held_out is not None:
+            own = self._held_out.offset_of(X)
         return self._response(scores if own is None else scores + own, "predict")
 
     def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
@@ -226,29 +209,18 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, you
-        get a ConvergenceWarning.
+    {alpha_or_none}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    {fitted_columns}
-    n_iter_ : int
-        Number of iterations, each of which takes several passes over the data.
-    {fitted_features}
+    {fitted_by_newton}
 
     See Also
     --------
@@ -287,29 +259,18 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, you
-        get a ConvergenceWarning.
+    {alpha_or_none}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    {fitted_columns}
-    n_iter_ : int
-        Number of iterations, each of which takes several passes over the data.
-    {fitted_features}
+    {fitted_by_newton}
 
     See Also
     --------
@@ -349,32 +310,21 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         be 0 (compound Poisson Gamma), 2 for positive amounts (Gamma). Other powers, which
         scikit-learn accepts, are refused: their objective is not convex, so that a fit could not
         tell whether it found the minimum.
-    alpha : float, default=1.0
-        Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, you
-        get a ConvergenceWarning.
+    {alpha_or_none}
     link : {"auto", "identity", "log"}, default="auto"
         How a score becomes a mean: exp(score) if it is "log". "auto" is "identity" if `power` is 0,
         and otherwise "log"; no other combinations have a convex objective.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    {fitted_columns}
-    n_iter_ : int
-        Number of iterations, each of which takes several passes over the data.
-    {fitted_features}
+    {fitted_by_newton}
 
     See Also
     --------
@@ -414,25 +364,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            alpha,
-            degree=degree,
-            interaction_only=interaction_only,
-            groups=groups,
-            terms=terms,
-            categorical_features=categorical_features,
-            columns=columns,
-            feature_names=feature_names,
-            penalty_factors=penalty_factors,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.power = power
-        self.link = link
+        self._store(locals())
 
     def _require_parameters(self) -> None:
         super()._require_parameters()

@@ -90,27 +90,32 @@ class GroupTuples:
 
     def number(self, within: Any, features: Sequence[str] | None) -> int:
         """Return the number of a tuple, given its labels in any order, or joined by colons."""
-        names, found = self.names(features), []
-        if isinstance(within, str):
-            found = [i for i, each in enumerate(names) if ":".join(each) == within]
-            wanted = sorted(label.strip() for label in within.split(":"))
-        elif isinstance(within, Iterable):
-            wanted = sorted(map(str, within))
-        else:
+        if not isinstance(within, Iterable):
             raise TypeError(
                 "within must be a tuple of labels, or a string of labels joined by colons; got "
                 f"{within!r}."
             )
-        found = found or [i for i, each in enumerate(names) if sorted(each) == wanted]
+        found = self.numbers(within, features)
         if not found:
             raise ValueError(
                 f"within={within!r} is not a tuple of groups that the model has; importance() "
                 "lists them."
             )
         if len(found) > 1:
+            names = self.names(features)
             either = " or ".join(repr(names[i]) for i in found)
             raise ValueError(f"within={within!r} is ambiguous: pass a tuple, {either}.")
         return found[0]
+
+    def numbers(self, within: Iterable[str], features: Sequence[str] | None) -> list[int]:
+        """Return the numbers of all tuples that labels may mean."""
+        names, found = self.names(features), []
+        if isinstance(within, str):
+            found = [i for i, each in enumerate(names) if ":".join(each) == within]
+            wanted = sorted(label.strip() for label in within.split(":"))
+        else:
+            wanted = sorted(map(str, within))
+        return found or [i for i, each in enumerate(names) if sorted(each) == wanted]
 
 
 def _ranks(columns: ColumnSpace, part: slice) -> NDArray[np.int64]:

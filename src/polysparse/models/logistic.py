@@ -42,10 +42,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: the losses
-        are then minimized as with C=1, and you get a ConvergenceWarning if the optimum is not
-        finite.
+    {C_or_none}
     l1_ratio : float, default=0.0
         Share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
     penalty : {"l1", "l2", "elasticnet"}, optional
@@ -53,26 +50,19 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         "elasticnet" is any `l1_ratio`, which is also the default.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     class_weight : dict or "balanced", optional
         Weights of the classes, which multiply the weights of their rows. "balanced": inversely
         proportional to the sums of weights of their rows.
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     warm_start : bool, default=False
         If True, `fit` starts from the last solution if columns and classes are the same.
     {threads}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
-        The intercepts.
+    {fitted_classes}
     {fitted_columns}
     n_iter_ : ndarray of int32 of shape (1,)
         Number of iterations, each of which takes several passes over the data.
@@ -96,6 +86,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     (1, 5)
     """
 
+    penalty: str | None
     n_iter_: NDArray[np.int32]
 
     _kind = "logistic"
@@ -123,26 +114,7 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.penalty = penalty
-        self.class_weight = class_weight
-        self.warm_start = warm_start
+        self._store(locals())
 
     def _make_loss(self, rows: RowStore) -> LogLoss:
         found = rows.count_classes()

@@ -5,24 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
-
 from polysparse.basis.degrees import Degree
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.dispatch import dispatch
-from polysparse.estimators.shared import IntegerRange
+from polysparse.estimators.shared import IntegerRange, RealRange
 from polysparse.models import least_squares
-from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.models.base import PolynomialModel
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.squared import SquaredLoss
+from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
 
 
 @documented
-class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
+class PolynomialRidge(PolynomialRegressor):
     """Ridge regression on polynomial features, without building them.
 
     Equivalent to scikit-learn's Ridge on the output of PolynomialFeatures, which is never built:
@@ -40,8 +36,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         Strength of the penalty, at least 0.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
+    {fit_intercept}
     {tol}
     max_iter : int, default=5000
         Maximum number of iterations. Each is one pass over the data.
@@ -76,6 +71,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
     'x0 x1'
     """
 
+    alpha: float
     n_iter_: int
 
     _kind = "ridge"
@@ -105,22 +101,7 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.alpha = alpha
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PolynomialRidge:
         """Fit the model.
@@ -189,30 +170,6 @@ class PolynomialRidge(RegressorMixin, PolynomialModel):  # type: ignore[misc]
             max_iter=self.max_iter,
             report=self._reporter(errors),
         )
-
-    def _set_solution(self, solution: Solution, loss: Any) -> None:
-        self.coef_ = np.ascontiguousarray(solution.coefficients.T)
-        self.intercept_ = solution.intercept
-        self.n_iter_ = solution.n_iter
-
-    @dispatch("predict", method="predict")
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is lazy.
-
-        Returns
-        -------
-        ndarray of float64 of shape (n_samples,) or (n_samples, n_targets)
-            Predicted targets.
-        """
-        return self._response(self._scores(X), "predict")
-
-    def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
-        return scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

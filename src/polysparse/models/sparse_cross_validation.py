@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -25,17 +24,25 @@ class CrossValidatedSparse(CrossValidated):
     def _fit_path(
         self, models: list[Any], columns: ColumnSpace, rows: LocalRows
     ) -> Iterator[tuple[Any, End]]:
-        """Fit models with one solver, which keeps the columns that it has built."""
-        if models[0]._l1_share == 0:
-            yield from super()._fit_path(models, columns, rows)
-            return
+        """Fit models with one solver, which keeps the columns that it has built.
+
+        Those without an L1 penalty come last, such as C=inf; they are fitted as other models are.
+        """
+        n_sparse = sum(model._l1_share > 0 for model in models)
+        if n_sparse:
+            yield from self._fit_sparse_path(models[:n_sparse], columns, rows)
+        yield from super()._fit_path(models[n_sparse:], columns, rows)
+
+    def _fit_sparse_path(
+        self, models: list[Any], columns: ColumnSpace, rows: LocalRows
+    ) -> Iterator[tuple[Any, End]]:
         name = self._penalties.name
         solver = self._solver(self._unit_model(models[0]), columns, rows)
         for model in models:
             loss = model._make_loss(rows)  # which sets the classes
             penalty, value = penalty_of(model, columns), getattr(model, name)
             strength = value if name == "alpha" else 1 / value
-            own = replace(penalty, l1=strength * penalty.l1, l2=strength * penalty.l2)
+            own = penalty.times(strength)
             report = model._reporter(solver.losses)
             solution = solver.solve(own, tol=model.tol, max_iter=model.max_iter, report=report)
             set_solution(model, columns, loss, solution)
@@ -68,9 +75,6 @@ class CrossValidatedLasso(CrossValidatedSparse):
             return penalties
         vars(model).update(known)
         columns, _ = prepare(model, rows)
-        penalty = penalty_of(model, columns)
-        strongest = self._solver(model, columns, rows).steepest(penalty) / penalty.l1
-        if not strongest > 0:  # every penalty leaves all coefficients 0
-            return penalties
+        strongest = self._solver(model, columns, rows).strongest(penalty_of(model, columns))
         found: NDArray[np.float64] = penalties / penalties.max() * strongest
         return found

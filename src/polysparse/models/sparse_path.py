@@ -12,10 +12,12 @@ from scipy import sparse
 
 from polysparse.display.plotting import draw_path
 from polysparse.display.tables import as_table
-from polysparse.estimators.shared import IntegerRange
+from polysparse.estimators.shared import IntegerRange, RealRange
+from polysparse.models.choosing import Penalties
+from polysparse.models.penalties import ElasticNetPenalty
 from polysparse.models.solution import End, Solution
 from polysparse.models.terms import Terms
-from polysparse.models.working_sets import ElasticNetPenalty, SparseSolver
+from polysparse.models.working_sets import SparseSolver
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,26 +158,20 @@ class PathRecorder:
     eps: float
 
     def __post_init__(self) -> None:
-        plural = f"{self.parameter}s"
-        if isinstance(self.given, Integral):
-            IntegerRange(1).require(plural, self.given)
-            if not 0 < self.eps < 1:
-                raise ValueError(f"eps must be above 0 and below 1; got {self.eps!r}.")
-            return
-        values = np.asarray(self.given)
-        is_real = values.ndim == 1 and values.size > 0 and values.dtype.kind in "iuf"
-        if not is_real or not (np.isfinite(values) & (values > 0)).all():
-            raise ValueError(
-                f"{plural} must be a number of values, or an array of positive, finite values; "
-                f"got {self.given!r}."
-            )
+        penalties = Penalties(self.parameter, (-3, 0))
+        values = penalties.read(self.given, RealRange(may_be_zero=False).require)
+        self.is_relative = isinstance(self.given, Integral)
+        self.values = values[penalties.order(values)]
+        if self.is_relative and not 0 < self.eps < 1:
+            raise ValueError(f"eps must be above 0 and below 1; got {self.eps!r}.")
 
     def solve(self, model: Any, solver: SparseSolver, penalty: ElasticNetPenalty) -> Solution:
         """Solve for all penalties; return the last solution, with the worst end of all."""
-        self.solutions, self.strengths = [], self._strengths(solver, penalty)
-        for strength in self.strengths.tolist():
-            own = replace(penalty, l1=strength * penalty.l1, l2=strength * penalty.l2)
+        self.solutions, self.values = [], self._values(solver, penalty)
+        for value in self.values.tolist():
+            strength = value if self.parameter == "alpha" else 1 / value
             report = model._reporter(solver.losses)
+            own = penalty.times(strength)
             found = solver.solve(own, tol=model.tol, max_iter=model.max_iter, report=report)
             unit = 1.0 if self.parameter == "alpha" else 1 / strength
             found = replace(found, value=unit * found.value, gap=unit * found.gap)
@@ -187,22 +183,20 @@ class PathRecorder:
         at = max((each for each in self.solutions if each.end == worst), key=lambda each: each.gap)
         return replace(found, end=worst, gap=at.gap, value=at.value)
 
-    def _strengths(self, solver: SparseSolver, penalty: ElasticNetPenalty) -> NDArray[np.float64]:
-        if not isinstance(self.given, Integral):
-            values = np.asarray(self.given, dtype=np.float64)
-            return np.sort(values if self.parameter == "alpha" else 1 / values)[::-1]
-        strongest = solver.steepest(penalty) / penalty.l1
-        if not strongest > 0:  # every penalty leaves all coefficients 0
-            strongest = 1.0
-        return np.geomspace(strongest, strongest * self.eps, int(self.given))
+    def _values(self, solver: SparseSolver, penalty: ElasticNetPenalty) -> NDArray[np.float64]:
+        """Return the values of the parameter, from the strongest penalty to the weakest."""
+        if not self.is_relative:
+            return self.values
+        strongest = solver.strongest(penalty)
+        strengths = np.geomspace(strongest, strongest * self.eps, len(self.values))
+        return strengths if self.parameter == "alpha" else 1 / strengths
 
     def path(self, terms: Terms) -> SparsePath:
         """Return the solutions, given the columns."""
         found = self.solutions
-        strengths = self.strengths
         return SparsePath(
             self.parameter,
-            strengths if self.parameter == "alpha" else 1 / strengths,
+            self.values,
             sparse.vstack([each.coefficients for each in found], format="csr"),
             np.array([np.atleast_1d(each.intercept) for each in found]),
             np.array([each.value for each in found]),

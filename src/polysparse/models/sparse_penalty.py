@@ -8,19 +8,19 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.models.factors import factors_of
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.local_rows import LocalRows
 from polysparse.models.losses.interface import Loss
-from polysparse.models.penalties import factors_of
+from polysparse.models.penalties import ElasticNetPenalty
 from polysparse.models.readable import terms_of
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
 from polysparse.models.sparse_path import PathRecorder, SparsePath
-from polysparse.models.working_sets import ElasticNetPenalty, SparseSolver
+from polysparse.models.working_sets import SparseSolver
 
 # The l1_ratio that each of them is.
 PENALTIES: dict[Any, float | None] = {"l1": 1.0, "l2": 0.0, "elasticnet": None}
@@ -103,7 +103,7 @@ def path_of(
 ) -> SparsePath:
     """Return the solutions of a model, which is not changed, for many values of a parameter."""
     recorder = PathRecorder(parameter, given, eps)
-    twin = clone(model).set_params(**{parameter: 1.0})
+    twin = model._unfitted(**{parameter: 1.0})
     twin._require_parameters()
     if twin._l1_share == 0:
         raise ValueError(

@@ -82,6 +82,35 @@ def _as_numbers(part: Any, n_rows: int) -> NDArray[np.intp]:
     return np.where(own < 0, own + n_rows, own).astype(np.intp)
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out rows, whose scores a model knows while a scorer is called.
+
+    Attributes
+    ----------
+    X : csr_array
+        The rows, as the scorer gets them.
+    scores : ndarray of float64 of shape (n_rows, ...)
+        Their scores, without the offset.
+    offset : ndarray of float64 of shape (n_rows,), or None
+        Their offset.
+    """
+
+    X: Any
+    scores: NDArray[np.float64]
+    offset: NDArray[np.float64] | None
+
+    def offset_of(self, X: Any) -> NDArray[np.float64] | None:
+        """Return the offset of rows; ValueError if it is not known."""
+        if X is self.X or self.offset is None:
+            return self.offset
+        raise ValueError(
+            "The model is fitted with an offset, which is only known for the X that the scorer "
+            "gets. Predict this X itself, or give the function a parameter `offset`, which gets "
+            "the offset of its rows, and pass it on to predict."
+        )
+
+
 class HeldOutScorer:
     """Scores models on the held-out rows of splits.
 
@@ -92,25 +121,31 @@ class HeldOutScorer:
     name : object
         The parameter it was made from, for messages.
     has_weights : bool
-        Whether rows have weights, which a scorer that takes `sample_weight` is given.
+        Whether rows have weights, which a scorer that takes `sample_weight` is given. One that
+        takes `offset` is given that of the rows.
     """
 
     def __init__(self, scorer: Callable[..., Any], name: Any, *, has_weights: bool) -> None:
+        self.scorer, self.name = scorer, name
         parameters = inspect.signature(scorer).parameters.values()
-        takes = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
-        self.scorer, self.name, self.passes_weights = scorer, name, has_weights and takes
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        names = {p.name for p in parameters}
+        self.passes_weights = has_weights and (takes_any or "sample_weight" in names)
+        self.passes_offset = "offset" in names
 
     def score(self, model: Any, split: Split) -> float:
         """Return the score of a fitted model."""
         rows = split.held_out
         x = rows.x
         X = as_csr(x.shape, x.indptr, x.indices, x.data, is_array=True)
-        scores = model._scores_of(x)
-        if rows.offset is not None:
-            scores = scores + rows.offset
-        model._known_scores = X, scores
-        more = {"sample_weight": rows.weights} if self.passes_weights else {}
-        value = self.scorer(model, X, rows.y, **more)
+        more: dict[str, Any] = {"sample_weight": rows.weights} if self.passes_weights else {}
+        if self.passes_offset:
+            more["offset"] = rows.offset
+        model._held_out = HeldOut(X, model._scores_of(x), rows.offset)
+        try:
+            value = self.scorer(model, X, rows.y, **more)
+        finally:
+            del model._held_out  # which would keep the rows
         try:
             found = float(value)
         except (TypeError, ValueError):

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from polysparse.basis.degrees import Degree
-from polysparse.dispatch import dispatch
-from polysparse.estimators.shared import IntegerRange
-from polysparse.models.base import PolynomialModel, RealRange
+from polysparse.estimators.shared import IntegerRange, RealRange
+from polysparse.models.base import PolynomialModel
 from polysparse.models.classifier import PolynomialClassifier
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.hinge import SquaredHingeLoss
 from polysparse.models.losses.tube import SquaredTubeLoss
+from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
 
@@ -46,35 +44,24 @@ class PolynomialLinearSVC(PolynomialClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: the losses
-        are then minimized as with C=1, and you get a ConvergenceWarning if the optimum is not
-        finite.
+    {C_or_none}
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    intercept_scaling : float, default=1.0
-        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    {fit_intercept}
+    {intercept_scaling}
     class_weight : dict or "balanced", optional
         Weights of the classes, which multiply the weights of their rows. "balanced": inversely
         proportional to the sums of weights of their rows. With more than two classes, as in
         LinearSVC, the weight of a class is used for its own score, and 1 for those of the other
         classes.
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    coef_ : ndarray of float64 of shape (1, n_columns) or (n_classes, n_columns)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : ndarray of float64 of shape (1,) or (n_classes,)
-        The intercepts.
+    {fitted_classes}
     {fitted_columns}
     n_iter_ : int
         Number of iterations, each of which takes several passes over the data.
@@ -98,6 +85,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
     array([ 1., -1., -1.,  1.])
     """
 
+    intercept_scaling: float
     n_iter_: int
 
     _kind = "svc"
@@ -127,25 +115,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.C = C
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.warm_start = warm_start
+        self._store(locals())
 
     def _make_loss(self, rows: RowStore) -> SquaredHingeLoss:
         found = rows.count_classes()
@@ -160,7 +130,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
 
 
 @documented
-class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc]
+class PolynomialLinearSVR(PolynomialRegressor):
     """Linear support vector regression on polynomial features, without building them.
 
     Equivalent to scikit-learn's LinearSVR with ``loss="squared_epsilon_insensitive"`` on the output
@@ -173,34 +143,21 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
 
     Parameters
     ----------
-    C : float, default=1.0
-        Inverse of the strength of the penalty, above 0. `numpy.inf` means no penalty: the losses
-        are then minimized as with C=1, and you get a ConvergenceWarning if the optimum is not
-        finite.
+    {C_or_none}
     epsilon : float, default=0.0
         Errors up to this size have no loss.
     {features}
     {penalty_factors}
-    fit_intercept : bool, default=True
-        If False, the intercept is 0.
-    intercept_scaling : float, default=1.0
-        The intercept is penalized less if it is larger; `numpy.inf` means not at all.
+    {fit_intercept}
+    {intercept_scaling}
     {tol}
-    max_iter : int, default=100
-        Maximum number of iterations, each of which takes several passes over the data.
+    {max_iter_of_newton}
     {warm_start}
     {threads}
 
     Attributes
     ----------
-    coef_ : ndarray of float64 of shape (n_columns,)
-        Coefficients, in the order of `column_space_`.
-    intercept_ : float
-        The intercept.
-    {fitted_columns}
-    n_iter_ : int
-        Number of iterations, each of which takes several passes over the data.
-    {fitted_features}
+    {fitted_by_newton}
 
     See Also
     --------
@@ -218,6 +175,10 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
     np.float64(0.1)
     """
 
+    C: float
+    epsilon: float
+    intercept_scaling: float
+    warm_start: bool
     n_iter_: int
 
     _kind = "svr"
@@ -250,44 +211,7 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            degree,
-            interaction_only,
-            groups,
-            terms,
-            categorical_features,
-            columns,
-            feature_names,
-            fit_intercept,
-            tol,
-            max_iter,
-            n_jobs,
-            verbose,
-            penalty_factors,
-        )
-        self.C = C
-        self.epsilon = epsilon
-        self.intercept_scaling = intercept_scaling
-        self.warm_start = warm_start
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. The blocks of a dask array are computed once, and stay on their workers.
-        y : array-like or dask array of shape (n_samples,)
-            The targets.
-        sample_weight : float, array-like or dask array of shape (n_samples,), optional
-            Non-negative weights of the rows.
-
-        Returns
-        -------
-        self : object
-            Fitted model.
-        """
-        return self._fit(X, y, sample_weight)
+        self._store(locals())
 
     def _make_loss(self, rows: RowStore) -> SquaredTubeLoss:
         _, weights = rows.describe()
@@ -302,27 +226,3 @@ class PolynomialLinearSVR(RegressorMixin, PolynomialModel):  # type: ignore[misc
     @property
     def _has_penalty(self) -> bool:
         return bool(np.isfinite(self.C))
-
-    def _set_solution(self, solution: Solution, loss: Any) -> None:
-        self.coef_ = solution.coefficients
-        self.intercept_ = solution.intercept
-        self.n_iter_ = solution.n_iter
-
-    @dispatch("predict", method="predict")
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
-            The data. For a dask array, the result is lazy.
-
-        Returns
-        -------
-        ndarray of float64 of shape (n_samples,)
-            Predicted targets.
-        """
-        return self._response(self._scores(X), "predict")
-
-    def _response(self, scores: NDArray[np.float64], method: str) -> NDArray[np.float64]:
-        return scores
