@@ -26,6 +26,7 @@ SCRIPTS = [
         "tables",
         "products",
         "search",
+        "significance",
         "models",
         "losses",
         "solvers",

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polysparse import SelectedPolynomialFeatures, expand, top_interactions
@@ -64,6 +66,26 @@ def test_classes_are_scored_by_their_indicators():
     residuals = indicators - clone(model).fit(X, codes).predict_proba(X)
     expected = top_interactions(X, residuals, 5, score="correlation")
     np.testing.assert_array_equal(first.interactions_.columns, expected.columns)
+
+
+def test_a_first_model_without_a_length_may_be_given_and_y_as_a_column():
+    forest = RandomForestRegressor(3, random_state=0)  # its len() fails before it is fitted
+    poly = SelectedPolynomialFeatures(k=3, estimator=forest).fit(X, Y)
+    assert len(poly.interactions_) == 3
+    first = SelectedPolynomialFeatures(k=3, estimator=LinearRegression())
+    expected = first.fit(X, Y).interactions_.columns.tolist()
+    assert first.fit(X, Y[:, None]).interactions_.columns.tolist() == expected
+    classes = np.where(Y > 1, "a", "b")
+    expected = SelectedPolynomialFeatures(k=3).fit(X, classes).interactions_.columns.tolist()
+    column = SelectedPolynomialFeatures(k=3).fit(X, classes[:, None])
+    assert column.interactions_.columns.tolist() == expected
+
+
+@pytest.mark.parametrize("y", [Y > 1, np.where(Y > 1, "a", "b")])
+@pytest.mark.parametrize("model", [LinearSVC(), Ridge()])
+def test_a_first_model_of_classes_needs_probabilities(model, y):
+    with pytest.raises(ValueError, match=r"has no predict_proba.*LogisticRegression\(\)"):
+        SelectedPolynomialFeatures(estimator=model).fit(X, y)
 
 
 def test_a_pipeline_does_not_leak():

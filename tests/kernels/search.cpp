@@ -268,7 +268,7 @@ void test_score_tests_of(const Basis& basis, bool is_unit, bool has_weights) {
         ScoreTest test(basis, {basis.n_features, features.data(), uses.data()},
                        {rows.x.n_rows(), rows.x.row_offsets.data(), rows.x.columns.data(),
                         is_unit ? nullptr : rows.x.values.data()},
-                       has_weights ? rows.weights.data() : nullptr, 0, 2, n_threads);
+                       has_weights ? rows.weights.data() : nullptr, 0, 2, n_threads, never);
         check(test.add_pairs(n_threads, never) == Searched::all, "pairs");
         Vector first;
         for (size_t r = 0; r < rows.weights.size(); ++r)
@@ -306,6 +306,74 @@ void test_score_tests(const Basis& basis) {
             test_score_tests_of(basis, is_unit, has_weights);
 }
 
+/// Progress within the work of one column is counted, and ends at 1.
+void test_progress() {
+    const Basis basis = make_basis(60, 2, 4, true, false);
+    const auto x = random_matrix<int32_t, int32_t, double>(200, 60, 1);
+    Question question{Score::dot, 1, true, false};
+    question.fill(x.n_rows());
+    std::vector<int64_t> features(60);
+    std::iota(features.begin(), features.end(), 0);
+    const std::vector<Use> uses(60, Use::any);
+    std::atomic<double> done{0};
+    std::vector<double> shares;
+    const StopRequest note = [&] {
+        shares.push_back(done);
+        return false;
+    };
+    const Searching how{1'000'000, INT64_MAX, false, {1, 1, &note, &done}};
+    std::vector<Candidate> found;
+    check(search(basis, {60, features.data(), uses.data()},
+                 {x.n_rows(), x.row_offsets.data(), x.columns.data(), nullptr},
+                 question.scored(false), how, found) == Searched::all,
+          "searched");
+    check(std::ranges::is_sorted(shares), "progress does not fall");
+    check(std::abs(done - 1) < 1e-9, "all is done");
+    const auto last = std::ranges::unique(shares).begin();
+    check(last - shares.begin() > 75, "progress of columns that take long");
+}
+
+/// Preparation stops, too: in the constructor, wherever it is.
+void test_stopped_preparation() {
+    const Basis basis = make_basis(40, 2, 3, true, false);
+    const TestedRows rows(basis, false, true);
+    std::vector<int64_t> features(40);
+    std::iota(features.begin(), features.end(), 0);
+    const std::vector<Use> uses(40, Use::any);
+    int n_stopped = 0;
+    for (bool is_stopped = true; is_stopped; ++n_stopped) {
+        try {
+            ScoreTest test(basis, {40, features.data(), uses.data()},
+                           {rows.x.n_rows(), rows.x.row_offsets.data(), rows.x.columns.data(),
+                            rows.x.values.data()},
+                           rows.weights.data(), 0, 2, 1,
+                           [n = n_stopped]() mutable { return n-- <= 0; });
+            is_stopped = false;
+        } catch (const Stopped&) {
+        }
+    }
+    check(n_stopped > 8, "each pass can be stopped");
+}
+
+/// The stretches are in order, and cover everything once; none is long.
+void test_stretches() {
+    subject = "stretches";
+    for (const int64_t n : {int64_t{0}, int64_t{3}, int64_t{5'000'000}})
+        for (const int64_t values : {0, 3}) {
+            const Stretches stretches(n, 2, [&](int64_t i) { return 7 + i * values; });
+            int64_t next = 0, longest = 0;
+            std::vector<std::pair<int64_t, int64_t>> found(stretches.size());
+            stretches.run([] { return false; },
+                          [&](int64_t i, int64_t begin, int64_t end) { found[i] = {begin, end}; });
+            for (const auto& [begin, end] : found) {
+                check(begin == next && end >= begin, "in order");
+                next = end;
+                longest = std::max(longest, (end - begin) * (1 + values));
+            }
+            check(next == n && longest <= (1 << 20) + 4, "all, in short ones");
+        }
+}
+
 void test_stopped_score_test() {
     const Basis basis = make_basis(40, 2, 3, true, false);
     const TestedRows rows(basis, true, false);
@@ -314,7 +382,7 @@ void test_stopped_score_test() {
     const std::vector<Use> uses(40, Use::any);
     ScoreTest test(basis, {40, features.data(), uses.data()},
                    {rows.x.n_rows(), rows.x.row_offsets.data(), rows.x.columns.data(), nullptr},
-                   nullptr, 0, 2, 1);
+                   nullptr, 0, 2, 1, [] { return false; });
     check(test.add_pairs(1, [] { return false; }) == Searched::all, "pairs");
     std::atomic<double> done{0};
     Vector maxima(TestedRows::n_draws);
@@ -366,6 +434,9 @@ void test_search() {
     for_each_basis({0, 1, 9}, 4, test_score_tests);
     for_each_grouped_basis(4, test_score_tests);
     test_stopped_score_test();
+    test_stopped_preparation();
+    test_stretches();
+    test_progress();
 }
 
 }  // namespace polysparse::tests

@@ -44,6 +44,12 @@ REFUSED = [
     ({"sample_weight": [1, 1, 1]}, r"sample_weight must have shape \(4,\)"),
     ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
     ({"sample_weight": [0, 0, 0, 0]}, "sample_weight is zero for every row"),
+    ({"sample_weight": [1e308] * 4}, r"up to 1e\+308, whose sum is infinite: divide it by its max"),
+    ({"X": X * 1e-80, "score": "normalized"}, "squares of their products of degree 2.* vanish"),
+    ({"X": X * 1e-80, "score": "correlation"}, r"values down to 1e-80 in size.*replace tiny"),
+    ({"among": [], "hierarchy": "weak"}, "among has no feature"),
+    ({"among": [True], "hierarchy": "weak"}, "among has True, which is not a feature"),
+    ({"score": np.array(["dot", "dot"])}, "score must be one of"),
     ({"feature_names": ["a"]}, "feature_names has length 1"),
     ({"X": X * 1e200, "degree": 3}, "interactions of degree 3 cannot be summed: scale X"),
     ({"X": sparse.csr_array((4, 10**9)), "degree": 3}, r"at most 2\*\*63 - 1 can be indexed"),
@@ -90,6 +96,21 @@ def test_features_of_among_may_be_named():
     assert set(top.features) == {("a", "b"), ("a", "c")}
     both = top_interactions(X, TARGET, hierarchy="strong", among=["a", 1], feature_names=[*"abc"])
     assert both.features == [("a", "b")]
+
+
+def test_names_that_features_share_and_names_of_groups_are_all_of_them():
+    groups = ["g", None, "g"]
+    weak = {"hierarchy": "strong", "groups": groups, "degree": (1, 2)}
+    found = top_interactions(X, TARGET, among=["g"], **weak)
+    assert sorted(found.features) == [("x0",), ("x2",)]
+    assert found.names == top_interactions(X, TARGET, among=[0, 2, 2], **weak).names
+    names = ["a", "b", "a"]
+    shared = top_interactions(X, TARGET, among=["a"], hierarchy="strong", feature_names=names)
+    assert shared.tuples.tolist() == [[0, 2]]
+
+
+def test_tiny_values_may_be_summed():
+    assert top_interactions(X * 1e-80, TARGET, k=1).scores[0] == pytest.approx(-5.5e-160)
 
 
 def test_a_long_search_warns_once(monkeypatch):

@@ -57,6 +57,15 @@ def test_interaction_test_tests_what_a_table_encoder_returns(kind):
     assert "city=Rome job=cook" in found.names[:2]
 
 
+def test_among_takes_a_variable_for_all_its_levels():
+    levels = [f"city={city}" for city in CITIES]
+    found = ps.top_interactions(TABLE, Y, 9, hierarchy="weak", among=["city"])
+    expected = ps.top_interactions(TABLE, Y, 9, hierarchy="weak", among=levels)
+    assert_same(found, expected)
+    ages = ps.top_interactions(TABLE, Y, 9, hierarchy="weak", among=["age"])
+    assert all("age" in members for members in ages.features)
+
+
 def test_what_is_found_can_be_the_columns_of_a_model_of_the_same_table():
     found = ps.top_interactions(TABLE, Y, 5)
     model = ps.PolynomialRidge(columns=found, categorical_features="from_dtype").fit(TABLE, Y)

@@ -276,3 +276,29 @@ def test_it_is_taken_as_columns():
     tested = interaction_test(X, a_target(rng, X, "linear"), 4, n_null=5)
     assert expand(X, columns=tested).shape == (100, 4)
     assert expand(X, columns=tested.significant(0.5)).shape[0] == 100
+
+
+def test_a_constant_added_to_features_changes_nothing_for_pairs():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y = X[:, 0] + 0.4 * X[:, 1] * X[:, 2] + rng.normal(size=400)
+    how = {"n_null": 19, "random_state": 0, "interaction_only": False}
+    shifts = np.array([1000, -300, 2000, 0, 5000])
+    for model, target in (("linear", y), ("logistic", y > 0)):
+        near = interaction_test(X, target, model=model, **how)
+        far = interaction_test(X + shifts, target, model=model, **how)
+        assert near.names[0] == far.names[0] == "x1 x2"
+        if model == "linear":
+            assert near.names == far.names
+            np.testing.assert_allclose(near.scores, far.scores, rtol=1e-5)
+        else:  # the penalty of main effects is another one
+            np.testing.assert_allclose(near.scores[0], far.scores[0], rtol=0.05)
+
+
+def test_large_targets_are_scaled():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 4)), rng.normal(size=100)
+    expected = interaction_test(X, y, n_null=9, random_state=0)
+    for size in (1e307, 2.0**-1030):
+        tested = interaction_test(X, size * y, n_null=9, random_state=0)
+        np.testing.assert_allclose(tested.scores, expected.scores, rtol=1e-6)

@@ -6,6 +6,8 @@ from scipy import sparse
 
 from looping import loop_over
 from polysparse import interaction_test
+from polysparse.search.arguments import as_rows
+from polysparse.significance.functions import _bytes_of_pairs
 
 RNG = np.random.default_rng(0)
 X = sparse.csr_array((RNG.random((60, 4)) < 0.6).astype(float))
@@ -13,7 +15,7 @@ Y = RNG.normal(size=60)
 
 REFUSED = [
     ({"k": 0}, "k must be a positive int; got 0"),
-    ({"n_null": 0}, "n_null must be a positive int; got 0"),
+    ({"n_null": -1}, "n_null must be a positive int; got -1"),
     ({"n_null": 9.5}, "n_null must be a positive int; got 9.5"),
     ({"min_count": 1}, "min_count must be at least 2.*got 1"),
     ({"degree": 1}, "degree=1 has no column to score"),
@@ -64,3 +66,19 @@ def test_a_level_below_the_resolution_is_refused():
 def test_no_rows_are_refused():
     with pytest.raises(ValueError, match="X and y have no rows"):
         interaction_test(np.empty((0, 3)), [])
+
+
+def test_a_generator_seeds_as_its_numbers_do():
+    tested = [interaction_test(X, Y, 2, n_null=5, random_state=np.random.default_rng(1))] * 2
+    tested.append(interaction_test(X, Y, 2, n_null=5, random_state=np.random.default_rng(2)))
+    assert tested[0].null_maxima.tolist() == tested[1].null_maxima.tolist()
+    assert tested[0].null_maxima.tolist() != tested[2].null_maxima.tolist()
+
+
+def test_sums_of_pairs_count_as_memory():
+    x = as_rows(X, 1)
+    assert _bytes_of_pairs(x, 4, 2, 10) == 0
+    assert _bytes_of_pairs(x, 4, 3, 10) <= 32 * 10
+    wide = as_rows(sparse.random_array((2000, 5000), density=0.02, rng=0), 1)
+    n_pairs = (np.diff(wide.indptr) ** 2).sum() / 2
+    assert _bytes_of_pairs(wide, 5000, 3, 2) == pytest.approx(16 * n_pairs, rel=0.05)

@@ -57,3 +57,18 @@ def test_bars_are_drawn(tested):
     tested.plot(3, ax=ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == tested.names[:3]
     assert ax.get_xlabel() == "statistic"
+
+
+def test_without_simulated_targets_p_is_that_of_bonferroni(tested):
+    free = interaction_test(X, Y, 4, n_null=0, feature_names=list("abcdef"))
+    assert free.p_values.tolist() == free.bonferroni.tolist() == tested.bonferroni.tolist()
+    assert free.names == tested.names
+    assert free.null_maxima.tolist() == []
+    assert free.significant(1e-6).names == ["b c"]
+    assert repr(free).splitlines()[0].split() == ["name", "score", "rows", "bonferroni"]
+    assert repr(free).endswith("15 interactions tested, linear main effects; no simulated targets")
+
+
+def test_a_part_of_an_interaction_cannot_be_drawn(tested):
+    with pytest.raises(ValueError, match=r"n must be a positive int; got 2\.5"):
+        tested.plot(2.5)

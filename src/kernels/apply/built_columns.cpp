@@ -24,7 +24,6 @@ class Product {
     template <class Emit>
     void for_rows(std::vector<int64_t>& places, const Emit& emit) const {
         if (degree_ == 0) return;
-        places.resize(degree_);
         for (int64_t k = 0; k < degree_; ++k) places[k] = begin(k);
         for (int64_t p = begin(rarest_); p < end(rarest_); ++p) {
             const int32_t row = x_.others[p];
@@ -64,12 +63,13 @@ class Product {
     int64_t degree_, rarest_;
 };
 
-/// Calls work(t, places) for every tuple; places is room for a thread.
+/// Calls work(t, places) for every tuple; places is room for a thread. Throws bad_alloc.
 template <class Work>
-bool for_tuples(int64_t n, int64_t n_threads, const StopRequest& should_stop, const Work& work) {
-    std::vector<std::vector<int64_t>> places(n_threads);
+bool for_tuples(const TupleTable& tuples, int64_t n_threads, const StopRequest& should_stop,
+                const Work& work) {
+    std::vector<std::vector<int64_t>> places(n_threads, std::vector<int64_t>(tuples.width));
     const auto run = [&](int64_t worker, int64_t t) { work(t, places[worker]); };
-    return run_tasks(n, n_threads, run, should_stop);
+    return run_tasks(tuples.n, n_threads, run, should_stop);
 }
 
 /// out[b] += weight times the value of each b <= last of a row.
@@ -84,24 +84,23 @@ POLYSPARSE_INLINE void add_row(const Sparse& by_row, int64_t row, int64_t last, 
 
 bool count_built(const TupleTable& tuples, const Sparse& x, int64_t* counts, int64_t n_threads,
                  const StopRequest& should_stop) {
-    return for_tuples(tuples.n, n_threads, should_stop,
-                      [&](int64_t t, std::vector<int64_t>& places) {
-                          int64_t count = 0;
-                          Product(tuples, t, x).for_rows(places, [&](int32_t, double) { ++count; });
-                          counts[t] = count;
-                      });
+    return for_tuples(tuples, n_threads, should_stop, [&](int64_t t, std::vector<int64_t>& places) {
+        int64_t count = 0;
+        Product(tuples, t, x).for_rows(places, [&](int32_t, double) { ++count; });
+        counts[t] = count;
+    });
 }
 
 bool fill_built(const TupleTable& tuples, const Sparse& x, const int64_t* offsets, int32_t* rows,
                 double* values, int64_t n_threads, const StopRequest& should_stop) {
-    return for_tuples(tuples.n, n_threads, should_stop,
-                      [&](int64_t t, std::vector<int64_t>& places) {
-                          int64_t to = offsets[t];
-                          Product(tuples, t, x).for_rows(places, [&](int32_t row, double value) {
-                              rows[to] = row;
-                              values[to++] = value;
-                          });
-                      });
+    return for_tuples(tuples, n_threads, should_stop, [&](int64_t t, std::vector<int64_t>& places) {
+        int64_t to = offsets[t];
+        Product(tuples, t, x).for_rows(places, [&](int32_t row, double value) {
+            if (to >= offsets[t + 1]) return;
+            rows[to] = row;
+            values[to++] = value;
+        });
+    });
 }
 
 bool fill_column_gram(const Sparse& by_column, const Sparse& by_row, const double* weights,

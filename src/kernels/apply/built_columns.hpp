@@ -12,7 +12,6 @@ namespace polysparse {
 /// The same struct describes one by rows, with rows and columns exchanged.
 struct Sparse {
     int64_t n;  // columns
-    int64_t n_others;
     const int64_t* offsets;
     const int32_t* others;  // the row of each value
     const double* values;

@@ -145,7 +145,9 @@ std::unique_ptr<ScoreTest> make_test(const Basis& basis, In row_offsets, In colu
     const auto work = [&](const StopRequest& should_stop) {
         try {
             test = std::make_unique<ScoreTest>(basis, searched, rows, data_or_null(weights),
-                                               least_information, least, n_threads);
+                                               least_information, least, n_threads, should_stop);
+        } catch (const Stopped&) {
+            return Searched::stopped;
         } catch (const std::bad_alloc&) {
             return Searched::full;
         }

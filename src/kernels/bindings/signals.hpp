@@ -32,7 +32,8 @@ class Signals {
 };
 
 /// Returns work(should_stop), run without the GIL and on the current thread pool, or on the given
-/// one if there is none. If the result is `stopped`, raises what the signal handler raised.
+/// one if there is none. Raises what a signal handler raised, which is so if the result is
+/// `stopped`; a kernel may have ended otherwise after that, for example because memory ran out.
 template <class Result, class Work>
 Result run_without_gil(Result stopped, ThreadPool& pool, const Work& work,
                        const StopRequest& should_stop = Signals()) {
@@ -41,7 +42,7 @@ Result run_without_gil(Result stopped, ThreadPool& pool, const Work& work,
         const WithoutGil released;
         return work(should_stop);
     }();
-    if (result == stopped) throw nb::python_error();
+    if (result == stopped || PyErr_Occurred() != nullptr) throw nb::python_error();
     return result;
 }
 

@@ -1,4 +1,4 @@
-// Sums and derivatives of a loss of one score for each row. What the loss is, a function says:
+// Sums and derivatives of a loss of one score for each row. The loss is a function:
 // loss(r, margin) returns a RowLoss of row r, for a weight of 1.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace polysparse {
 
-/// The loss of a row and its derivatives. Two classes say whether the row is of the second one.
+/// The loss of a row and its derivatives. With two classes, also whether the row is of the second
+/// one.
 struct RowLoss {
     double value, residual, curvature;
     bool is_second = false;

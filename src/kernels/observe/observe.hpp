@@ -106,7 +106,7 @@ template <class Count, class Index>
 bool observe_monomials(const Basis& basis, const CsrPattern& rows, const Index* columns,
                        const Observing& how, std::vector<SlabArena>& arenas, Run<Count>& run) {
     const auto x = transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features,
-                             basis.groups.get(), how.n_threads);
+                             basis.groups.get(), how.n_threads, *how.should_stop);
     const auto count = [&]<class Followers>(Followers followers) {
         using Walk = CountingWalk<std::make_unsigned_t<Index>, Count, Followers>;
         Watch watch(how.most);
@@ -123,8 +123,8 @@ bool observe_terms(const Basis& basis, const CsrPattern& rows, const Index* colu
                    const Observing& how, std::vector<SlabArena>& arenas, Run<Count>& run) {
     using Column = std::make_unsigned_t<Index>;
     using Walk = CountingWalk<Column, Count, TermFollowers>;
-    const auto x =
-        transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features, nullptr, how.n_threads);
+    const auto x = transpose(rows.row_offsets, rows.n_rows, columns, basis.n_features, nullptr,
+                             how.n_threads, *how.should_stop);
     TermIndex<Column> index(basis, rows, x, how.n_threads);
     Watch watch(how.most);
     Basis of_term{basis.n_features, basis.highest, basis.highest, true, false, {}};
@@ -152,7 +152,8 @@ bool observe_terms(const Basis& basis, const CsrPattern& rows, const Index* colu
 /// can_be_observed; columns that int64 can number.
 template <class Count>
 bool observe(const Basis& basis, const CsrPattern& rows, int64_t least, int64_t most,
-             int64_t n_threads, int64_t wanted, const StopRequest& should_stop, Run<Count>& run) {
+             int64_t n_threads, int64_t wanted, const StopRequest& should_stop,
+             Run<Count>& run) try {
     const int64_t n_rows = rows.n_rows;
     if (basis.include_bias && n_rows >= least) run.push_back({{0}, {static_cast<Count>(n_rows)}});
     if (rows.row_offsets[n_rows] == rows.row_offsets[0] || basis.highest < basis.lowest)
@@ -163,6 +164,8 @@ bool observe(const Basis& basis, const CsrPattern& rows, int64_t least, int64_t 
         return basis.terms ? observe_terms(basis, rows, columns, how, arenas, run)
                            : observe_monomials(basis, rows, columns, how, arenas, run);
     });
+} catch (const Stopped&) {
+    return false;
 }
 
 enum class Observed { all, stopped, full };

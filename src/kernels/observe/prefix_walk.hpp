@@ -118,6 +118,18 @@ class PrefixWalk {
 
     Visitor& visitor() { return visitor_; }
 
+    /// Visits all monomials that begin with column number `first`. Adds `share` to `done`, of which
+    /// some with every report.
+    void visit_led_by(int64_t first, double share, std::atomic<double>& done) {
+        if (basis_->highest > 2) levels_[2].numbers.clear();
+        share_ = share;
+        added_ = 0;
+        done_ = &done;
+        visit_led_by(first);
+        add_share(1);
+        done_ = nullptr;
+    }
+
     /// Visits all monomials that begin with column number `first`.
     void visit_led_by(int64_t first) {
         const auto* const begin = &x_->tails[x_->first[first]];
@@ -152,6 +164,9 @@ class PrefixWalk {
     void report() {
         watch_->add(visitor_.n_found());
         n_steps_ = 0;
+        if (done_ != nullptr && basis_->highest > 2 && !levels_[2].numbers.empty())
+            add_share(static_cast<double>(levels_[2].next) /
+                      static_cast<double>(levels_[2].numbers.size() + 1));
         if (should_stop_ != nullptr && (*should_stop_)()) watch_->stop();
         if (watch_->is_over()) throw Over{};
     }
@@ -163,6 +178,12 @@ class PrefixWalk {
         std::vector<typename Visitor::Span> spans;  // by column
         size_t next = 0;                            // the first number that has not been extended
     };
+
+    /// Adds what is new of this part of the column's share: of the pairs that begin with it.
+    void add_share(double part) {
+        done_->fetch_add(share_ * part - added_, std::memory_order_relaxed);
+        added_ = share_ * part;
+    }
 
     /// Visits monomials of degree k that extend the prefix, of degree k - 1. A span begins with the
     /// prefix's last column. Returns whether a level was opened that says how to extend them.
@@ -295,7 +316,9 @@ class PrefixWalk {
     int64_t least_;
     Watch* watch_;
     const StopRequest* should_stop_;
-    int64_t n_steps_ = 0;             // since the last report
+    int64_t n_steps_ = 0;           // since the last report
+    double share_ = 0, added_ = 0;  // of all work: of the column that is visited, and of it done
+    std::atomic<double>* done_ = nullptr;
     std::vector<Count> n_rows_with_;  // [number]
     NumberSet seen_;                  // numbers whose counter is not zero
     std::vector<Level> levels_;

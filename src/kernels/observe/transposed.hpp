@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "matrix/csr_view.hpp"
 #include "matrix/own_columns.hpp"
 #include "platform/huge_array.hpp"
+#include "platform/stretches.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
@@ -35,10 +37,11 @@ class TailSorter {
 
     Tail<Column>* tails() { return tails_.data(); }
 
-    /// Needs: tails() were filled. Frees the second array.
-    HugeArray<Tail<Column>> sort(Column largest, int64_t n_threads) {
+    /// Needs: tails() were filled. Frees the second array. Throws Stopped.
+    HugeArray<Tail<Column>> sort(Column largest, int64_t n_threads,
+                                 const StopRequest& should_stop) {
         for (int shift = 0; shift < static_cast<int>(std::bit_width(largest)); shift += digit_bits)
-            sort_by_digit(shift, n_threads);
+            sort_by_digit(shift, n_threads, should_stop);
         other_ = HugeArray<Tail<Column>>(0);
         return std::move(tails_);
     }
@@ -47,27 +50,24 @@ class TailSorter {
     static constexpr int digit_bits = 11;
     using Places = std::array<uint32_t, 1 << digit_bits>;
 
-    void sort_by_digit(int shift, int64_t n_threads) {
+    void sort_by_digit(int shift, int64_t n_threads, const StopRequest& should_stop) {
         const auto digit = [&](const Tail<Column>& tail) {
             return static_cast<size_t>(tail.column >> shift) % (1 << digit_bits);
         };
-        std::vector<Places> places(n_threads);  // for each part
-        const auto begin = [&](int64_t part) { return n_ * part / n_threads; };
-        const auto count = [&](int64_t, int64_t part) {
-            Places& here = places[part];
+        const auto stretches = equal_stretches(n_, n_threads);
+        std::vector<Places> places(stretches.size());
+        stretches.run(should_stop, [&](int64_t stretch, int64_t begin, int64_t end) {
+            Places& here = places[stretch];
             here.fill(0);
-            for (int64_t i = begin(part); i < begin(part + 1); ++i) ++here[digit(tails_[i])];
-        };
-        run_tasks(n_threads, n_threads, count);
+            for (int64_t i = begin; i < end; ++i) ++here[digit(tails_[i])];
+        });
         uint32_t place = 0;
         for (size_t d = 0; d < places[0].size(); ++d)
             for (Places& here : places) place += std::exchange(here[d], place);
-        const auto move = [&](int64_t, int64_t part) {
-            Places& here = places[part];
-            for (int64_t i = begin(part); i < begin(part + 1); ++i)
-                other_[here[digit(tails_[i])]++] = tails_[i];
-        };
-        run_tasks(n_threads, n_threads, move);
+        stretches.run(should_stop, [&](int64_t stretch, int64_t begin, int64_t end) {
+            Places& here = places[stretch];
+            for (int64_t i = begin; i < end; ++i) other_[here[digit(tails_[i])]++] = tails_[i];
+        });
         std::swap(tails_, other_);
     }
 
@@ -95,48 +95,56 @@ struct Transposed {
     }
 };
 
+/// Rows in stretches. `row_offsets` must outlive them.
+inline auto stretches_of_rows(const Indices& row_offsets, int64_t n_rows, int64_t n_threads) {
+    return Stretches(n_rows, n_threads, [row_offsets](int64_t r) { return row_offsets[r]; });
+}
+
 /// Copies the columns of all stored values, and writes their tails in the same order. Returns the
-/// largest column.
+/// largest column. Throws Stopped.
 template <class Index, class Column>
 Column list_tails(const Indices& row_offsets, int64_t n_rows, const Index* columns,
-                  int64_t n_columns, int64_t n_threads, Column* own, Tail<Column>* tails) {
+                  int64_t n_columns, int64_t n_threads, const StopRequest& should_stop, Column* own,
+                  Tail<Column>* tails) {
     const int64_t first = row_offsets[0];
-    std::vector<Column> largest(n_threads, 0);
-    run_tasks(n_threads, n_threads, [&](int64_t, int64_t part) {
-        for (int64_t r = n_rows * part / n_threads; r < n_rows * (part + 1) / n_threads; ++r) {
+    const auto stretches = stretches_of_rows(row_offsets, n_rows, n_threads);
+    std::vector<Column> largest(stretches.size(), 0);
+    stretches.run(should_stop, [&](int64_t stretch, int64_t first_row, int64_t end_row) {
+        for (int64_t r = first_row; r < end_row; ++r) {
             const int64_t begin = row_offsets[r] - first, end = row_offsets[r + 1] - first;
             if (begin == end) continue;
             copy_increasing(columns + row_offsets[r], end - begin, n_columns, own + begin);
             for (int64_t t = begin; t < end; ++t)
                 tails[t] = {own[t], static_cast<uint32_t>(t), static_cast<uint32_t>(end)};
-            largest[part] = std::max(largest[part], own[end - 1]);
+            largest[stretch] = std::max(largest[stretch], own[end - 1]);
         }
     });
     return *std::max_element(largest.begin(), largest.end());
 }
 
-/// Numbers the columns of n sorted tails. Each thread numbers the columns whose first tail is in
-/// its part, once it is known how many are numbered before.
+/// Numbers the columns of n sorted tails. Those whose first tail is in a stretch are numbered
+/// together, once it is known how many are numbered before. Throws Stopped.
 template <class Column>
-void number_columns(Transposed<Column>& x, int64_t n, int64_t n_threads) {
-    const auto begin = [&](int64_t part) { return n * part / n_threads; };
+void number_columns(Transposed<Column>& x, int64_t n, int64_t n_threads,
+                    const StopRequest& should_stop) {
+    const auto stretches = equal_stretches(n, n_threads);
     const auto is_first = [&](int64_t i) {
         return i == 0 || x.tails[i].column != x.tails[i - 1].column;
     };
-    std::vector<int64_t> n_before(n_threads + 1);
-    run_tasks(n_threads, n_threads, [&](int64_t, int64_t part) {
+    std::vector<int64_t> n_before(stretches.size() + 1);
+    stretches.run(should_stop, [&](int64_t stretch, int64_t begin, int64_t end) {
         int64_t n_first = 0;
-        for (int64_t i = begin(part); i < begin(part + 1); ++i) n_first += is_first(i);
-        n_before[part + 1] = n_first;
+        for (int64_t i = begin; i < end; ++i) n_first += is_first(i);
+        n_before[stretch + 1] = n_first;
     });
-    for (int64_t part = 0; part < n_threads; ++part) n_before[part + 1] += n_before[part];
-    x.first.resize(n_before[n_threads] + 1);
-    x.names.resize(n_before[n_threads]);
+    std::partial_sum(n_before.begin(), n_before.end(), n_before.begin());
+    x.first.resize(n_before.back() + 1);
+    x.names.resize(n_before.back());
     x.numbers = HugeArray<uint32_t>(n);
     x.first.back() = static_cast<uint32_t>(n);
-    run_tasks(n_threads, n_threads, [&](int64_t, int64_t part) {
-        int64_t last = n_before[part] - 1;
-        for (int64_t i = begin(part); i < begin(part + 1); ++i) {
+    stretches.run(should_stop, [&](int64_t stretch, int64_t begin, int64_t end) {
+        int64_t last = n_before[stretch] - 1;
+        for (int64_t i = begin; i < end; ++i) {
             if (is_first(i)) {
                 x.first[++last] = static_cast<uint32_t>(i);
                 x.names[last] = x.tails[i].column;
@@ -147,14 +155,15 @@ void number_columns(Transposed<Column>& x, int64_t n, int64_t n_threads) {
 }
 
 /// Finds what may follow each stored value, in its row: itself if its group has powers, otherwise
-/// what begins with the next group.
+/// what begins with the next group. Throws Stopped.
 template <class Column, class Groups>
 void list_followers(Transposed<Column>& x, const Groups& groups, const Indices& row_offsets,
-                    int64_t n_rows, int64_t n_threads) {
+                    int64_t n_rows, int64_t n_threads, const StopRequest& should_stop) {
     const int64_t first = row_offsets[0];
     x.next = HugeArray<uint32_t>(row_offsets[n_rows] - first);
-    run_tasks(n_threads, n_threads, [&](int64_t, int64_t part) {
-        for (int64_t r = n_rows * part / n_threads; r < n_rows * (part + 1) / n_threads; ++r) {
+    const auto stretches = stretches_of_rows(row_offsets, n_rows, n_threads);
+    stretches.run(should_stop, [&](int64_t, int64_t first_row, int64_t end_row) {
+        for (int64_t r = first_row; r < end_row; ++r) {
             const int64_t begin = row_offsets[r] - first, end = row_offsets[r + 1] - first;
             find_next(groups, x.columns.data() + begin, end - begin, begin, x.next.data() + begin);
         }
@@ -163,19 +172,21 @@ void list_followers(Transposed<Column>& x, const Groups& groups, const Indices& 
 
 /// Needs: rows inspected and increasing, fewer than 2^32 stored values. Takes 28 bytes per stored
 /// value (40 for columns of 64 bits), of which it frees 8 (12); `next` of 4 is made after that, if
-/// groups are not null. Throws bad_alloc.
+/// groups are not null. Throws bad_alloc and Stopped.
 template <class Index, class Column = std::make_unsigned_t<Index>>
 Transposed<Column> transpose(const Indices& row_offsets, int64_t n_rows, const Index* columns,
-                             int64_t n_columns, const GroupTable* groups, int64_t n_threads) {
+                             int64_t n_columns, const GroupTable* groups, int64_t n_threads,
+                             const StopRequest& should_stop) {
     const int64_t n = row_offsets[n_rows] - row_offsets[0];
     TailSorter<Column> sorter(n);
     Transposed<Column> out;
     out.columns = HugeArray<Column>(n);
     const Column largest = list_tails(row_offsets, n_rows, columns, n_columns, n_threads,
-                                      out.columns.data(), sorter.tails());
-    out.tails = sorter.sort(largest, n_threads);
-    number_columns(out, n, n_threads);
-    if (groups != nullptr) list_followers(out, *groups, row_offsets, n_rows, n_threads);
+                                      should_stop, out.columns.data(), sorter.tails());
+    out.tails = sorter.sort(largest, n_threads, should_stop);
+    number_columns(out, n, n_threads, should_stop);
+    if (groups != nullptr)
+        list_followers(out, *groups, row_offsets, n_rows, n_threads, should_stop);
     return out;
 }
 

@@ -18,7 +18,7 @@ struct WeightedRows {
     const OrderedRows* x;
     const double* weights;
 
-    double weight(uint32_t row) const { return weights == nullptr ? 1.0 : weights[row]; }
+    double weight(uint32_t row) const { return weight_of(weights, row); }
     /// Of a stored value. `is_unit`: all are 1.
     template <bool is_unit>
     POLYSPARSE_INLINE double value(uint32_t t) const {
@@ -31,21 +31,28 @@ struct ColumnSums {
     double total = 0;  // of w
     std::vector<double> sums, squares;
 
+    /// Throws bad_alloc and Stopped.
     template <bool is_unit>
-    void add_up(const PreparedRows& prepared, const WeightedRows& rows) {
+    void add_up(const PreparedRows& prepared, const WeightedRows& rows, int64_t n_threads,
+                const StopRequest& should_stop) {
         const Transposed<uint32_t>& by_column = prepared.by_column;
-        for (int64_t r = 0; r < prepared.rows.n_rows(); ++r)
-            total += rows.weight(static_cast<uint32_t>(r));
+        const int64_t n_rows = prepared.rows.n_rows();
+        equal_stretches(n_rows, 1).run(should_stop, [&](int64_t, int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; ++r) total += rows.weight(static_cast<uint32_t>(r));
+        });
         sums.assign(by_column.n_columns(), 0);
         squares = sums;
-        for (int64_t number = 0; number < by_column.n_columns(); ++number)
-            for (int64_t s = by_column.first[number]; s < by_column.first[number + 1]; ++s) {
-                const uint32_t t = by_column.tails[s].begin;
-                const double value = rows.value<is_unit>(t);
-                const double product = rows.weight(prepared.rows.rows[t]) * value;
-                sums[number] += product;
-                squares[number] += product * value;
-            }
+        const auto add_columns = [&](int64_t, int64_t begin, int64_t end) {
+            for (int64_t number = begin; number < end; ++number)
+                for (int64_t s = by_column.first[number]; s < by_column.first[number + 1]; ++s) {
+                    const uint32_t t = by_column.tails[s].begin;
+                    const double value = rows.value<is_unit>(t);
+                    const double product = rows.weight(prepared.rows.rows[t]) * value;
+                    sums[number] += product;
+                    squares[number] += product * value;
+                }
+        };
+        stretches_of_columns(by_column, n_threads).run(should_stop, add_columns);
     }
 };
 
@@ -60,7 +67,7 @@ using PairSums = std::vector<std::vector<PairSum>>;
 
 /// Adds up those of pairs: a visitor of the walk. Needs: degree 2, and at least two rows of each.
 template <bool is_unit>
-class PairAdder {
+class PairAdder : public OnlyManyRows {
   public:
     using Span = Tail<uint32_t>;
 
@@ -100,12 +107,6 @@ class PairAdder {
     Results results(const Basis&, const Followers&, int64_t, int64_t) {
         return {this};
     }
-
-    void enter_row(int64_t, const Span&) {}
-    bool enters_row(int64_t, uint32_t) const { return false; }
-    template <class Followers>
-    void found_in_row(const Basis&, const Followers&, int64_t, uint32_t, uint32_t) {}
-    int64_t n_found() { return 0; }
 
   private:
     WeightedRows rows_;

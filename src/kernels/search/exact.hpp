@@ -32,15 +32,15 @@ class ExactScores {
 
     /// What one worker needs.
     struct Worker {
-        std::vector<int64_t> tuple, members, places;
+        std::vector<int64_t> tuple, members;
         std::vector<double> products;
         std::vector<uint32_t> rows;
     };
     /// For columns in at most so many rows. Throws bad_alloc.
     Worker worker(int64_t most_rows) const {
         Worker worker;
-        for (auto* each : {&worker.tuple, &worker.members, &worker.places})
-            each->resize(basis_->highest);
+        worker.tuple.resize(basis_->highest);
+        worker.members.resize(basis_->highest);
         worker.products.reserve(most_rows);
         worker.rows.reserve(most_rows);
         return worker;
@@ -91,9 +91,7 @@ class ExactScores {
         worker.rows.push_back(rows_->rows[tail.begin]);
     }
 
-    double weight(uint32_t row) const {
-        return targets_.weights == nullptr ? 1.0 : targets_.weights[row];
-    }
+    double weight(uint32_t row) const { return weight_of(targets_.weights, row); }
 
     /// Of a column in one row, only the sign of the product matters, unless the score is its sum.
     bool is_of_sign(const Worker& worker) const {

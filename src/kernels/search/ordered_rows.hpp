@@ -16,7 +16,9 @@
 #include "basis/basis.hpp"
 #include "matrix/csr_view.hpp"
 #include "matrix/own_columns.hpp"
+#include "observe/transposed.hpp"
 #include "platform/huge_array.hpp"
+#include "platform/stretches.hpp"
 #include "platform/threads.hpp"
 
 namespace polysparse {
@@ -41,6 +43,11 @@ struct ColumnGroups {
     bool has_powers(int64_t group) const { return powers[group]; }
 };
 
+/// Of a row; all weights are 1 if null.
+inline double weight_of(const double* weights, uint32_t row) {
+    return weights == nullptr ? 1.0 : weights[row];
+}
+
 struct OrderedRows {
     std::vector<int64_t> features;  // [number]: the feature, as the basis numbers them
     std::vector<uint8_t> is_among;  // [number]
@@ -54,14 +61,24 @@ struct OrderedRows {
 
     int64_t n_rows() const { return std::ssize(row_offsets) - 1; }
     int64_t n_columns() const { return std::ssize(features); }
+
+    /// The output column of a prefix of `size` column numbers and one more. `tuple` has room for
+    /// them.
+    int64_t rank(const Basis& basis, const std::vector<int64_t>& prefix, int64_t size,
+                 int64_t number, std::vector<int64_t>& tuple) const {
+        for (int64_t m = 0; m < size; ++m) tuple[m] = features[prefix[m]];
+        tuple[size] = features[number];
+        std::sort(tuple.begin(), tuple.begin() + size + 1);
+        return basis.rank(tuple.data(), size + 1);
+    }
 };
 
 /// Orders columns that may be used and are in at least `least` rows: rare groups first, rare
 /// columns first within a group. A group that has members `among` precedes the others. Returns the
-/// number of each column, or -1.
+/// number of each column, or -1. Throws Stopped.
 inline std::vector<int32_t> order_columns(const Basis& basis, const SearchedColumns& columns,
                                           const std::vector<uint32_t>& n_rows_with, int64_t least,
-                                          OrderedRows& out) {
+                                          const StopRequest& should_stop, OrderedRows& out) {
     const GroupTable* const groups = basis.groups.get();
     const auto group_of = [&](int64_t j) {
         return groups == nullptr ? j : groups->group_of(columns.features[j]);
@@ -82,7 +99,9 @@ inline std::vector<int32_t> order_columns(const Basis& basis, const SearchedColu
         group.n_stored += n_rows_with[j];
         group.n_columns += 1;
     }
+    uint32_t n_keys = 0;
     const auto key = [&](int32_t j) {
+        if (++n_keys % (1 << 20) == 0 && should_stop()) throw Stopped();
         const int64_t g = group_of(j);
         return std::tuple(of_group[g].has_none_among, of_group[g].mean(), g, n_rows_with[j], j);
     };
@@ -127,45 +146,53 @@ inline void order_row(const std::vector<int32_t>& number_of, const int32_t* colu
 
 /// Rows in the order of a search. `values` are null if all are 1. Takes at most 20 bytes per stored
 /// value besides 4 that it frees. Needs: rows inspected and increasing, fewer than 2^31 stored
-/// values and columns. Throws bad_alloc.
+/// values and columns. Throws bad_alloc and Stopped.
 inline OrderedRows order_rows(const Basis& basis, const SearchedColumns& columns, int64_t n_rows,
                               const Indices& row_offsets, const Indices& indices,
-                              const double* values, int64_t least, int64_t n_threads) {
+                              const double* values, int64_t least, int64_t n_threads,
+                              const StopRequest& should_stop) {
     OrderedRows out;
     const int64_t first = row_offsets[0], n_stored = row_offsets[n_rows] - first;
     // A copy, because the caller's arrays may change between two passes.
     HugeArray<int32_t> own(n_stored);
-    const auto begin_of = [&](int64_t part) { return n_rows * part / n_threads; };
-    run_tasks(n_threads, n_threads, [&](int64_t, int64_t part) {
+    const auto stretches = stretches_of_rows(row_offsets, n_rows, n_threads);
+    stretches.run(should_stop, [&](int64_t, int64_t begin, int64_t end) {
         indices.visit([&](const auto* from) {
-            for (int64_t r = begin_of(part); r < begin_of(part + 1); ++r)
+            for (int64_t r = begin; r < end; ++r)
                 copy_increasing(from + row_offsets[r], row_offsets[r + 1] - row_offsets[r],
                                 columns.n, own.data() + (row_offsets[r] - first));
         });
     });
     std::vector<uint32_t> n_rows_with(columns.n);
-    for (int64_t t = 0; t < n_stored; ++t) ++n_rows_with[own[t]];
-    const std::vector<int32_t> number_of = order_columns(basis, columns, n_rows_with, least, out);
+    equal_stretches(n_stored, 1).run(should_stop, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t t = begin; t < end; ++t) ++n_rows_with[own[t]];
+    });
+    const std::vector<int32_t> number_of =
+        order_columns(basis, columns, n_rows_with, least, should_stop, out);
     out.row_offsets.assign(n_rows + 1, 0);
-    for (int64_t r = 0, end = 0; r < n_rows; ++r) {
-        for (int64_t t = row_offsets[r] - first; t < row_offsets[r + 1] - first; ++t)
-            end += number_of[own[t]] >= 0;
-        out.row_offsets[r + 1] = end;
-    }
+    stretches.run(should_stop, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r)
+            for (int64_t t = row_offsets[r] - first; t < row_offsets[r + 1] - first; ++t)
+                out.row_offsets[r + 1] += number_of[own[t]] >= 0;
+    });
+    int64_t longest = 0;
+    equal_stretches(n_rows, 1).run(should_stop, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+            longest = std::max(longest, out.row_offsets[r + 1]);
+            out.row_offsets[r + 1] += out.row_offsets[r];
+        }
+    });
     out.numbers = HugeArray<int32_t>(out.row_offsets.back());
     out.rows = HugeArray<uint32_t>(out.row_offsets.back());
     if (values != nullptr) {
         out.values = HugeArray<double>(out.row_offsets.back());
         out.largest.resize(n_rows);
     }
-    int64_t longest = 0;
-    for (int64_t r = 0; r < n_rows; ++r)
-        longest = std::max(longest, out.row_offsets[r + 1] - out.row_offsets[r]);
-    std::vector<std::vector<std::pair<int32_t, double>>> of_part(n_threads);
-    for (auto& row : of_part) row.reserve(longest);  // a worker must not throw
-    run_tasks(n_threads, n_threads, [&](int64_t, int64_t part) {
-        auto& row = of_part[part];
-        for (int64_t r = begin_of(part); r < begin_of(part + 1); ++r) {
+    std::vector<std::vector<std::pair<int32_t, double>>> of_worker(n_threads);
+    for (auto& row : of_worker) row.reserve(longest);  // a worker must not throw
+    stretches.run(should_stop, [&](int64_t worker, int64_t, int64_t begin, int64_t end) {
+        auto& row = of_worker[worker];
+        for (int64_t r = begin; r < end; ++r) {
             const int64_t start = row_offsets[r] - first;
             order_row(number_of, own.data() + start,
                       values == nullptr ? nullptr : values + row_offsets[r],

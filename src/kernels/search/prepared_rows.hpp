@@ -6,6 +6,7 @@
 #include "basis/basis.hpp"
 #include "matrix/csr_view.hpp"
 #include "observe/transposed.hpp"
+#include "platform/threads.hpp"
 #include "search/ordered_rows.hpp"
 
 namespace polysparse {
@@ -24,16 +25,17 @@ struct PreparedRows {
     Transposed<uint32_t> by_column;
 
     /// Needs: rows inspected and increasing, fewer than 2^31 stored values and columns; no terms.
-    /// Throws bad_alloc.
+    /// Throws bad_alloc and Stopped.
     PreparedRows(const Basis& basis, const SearchedColumns& columns, const SearchedRows& x,
-                 int64_t least, int64_t n_threads)
-        : rows(order_rows(basis, columns, x.n, x.row_offsets, x.columns, x.values, least,
-                          n_threads)) {
+                 int64_t least, int64_t n_threads, const StopRequest& should_stop)
+        : rows(order_rows(basis, columns, x.n, x.row_offsets, x.columns, x.values, least, n_threads,
+                          should_stop)) {
         if (rows.row_offsets.back() == 0) return;
         const Indices row_offsets(rows.row_offsets.data());
         by_column = transpose<int32_t>(row_offsets, x.n, rows.numbers.data(), rows.n_columns(),
-                                       nullptr, n_threads);
-        if (basis.groups) list_followers(by_column, rows.groups, row_offsets, x.n, n_threads);
+                                       nullptr, n_threads, should_stop);
+        if (basis.groups)
+            list_followers(by_column, rows.groups, row_offsets, x.n, n_threads, should_stop);
     }
 };
 

@@ -23,6 +23,7 @@
 #include "search/best.hpp"
 #include "search/column_sums.hpp"
 #include "search/information.hpp"
+#include "search/visit.hpp"
 
 namespace polysparse {
 
@@ -81,7 +82,7 @@ class Maxima {
 
 /// `is_unit`: all stored values are 1.
 template <bool is_unit, class Sink>
-class ResidualScorer {
+class ResidualScorer : public OnlyManyRows {
   public:
     /// Values of the members of a prefix in a row; the last place is never needed.
     using Values = std::array<double, most_members - 1>;
@@ -185,14 +186,6 @@ class ResidualScorer {
         return {this, are_wanted};
     }
 
-    // A column is in more than one row.
-    template <class AnySpan>
-    void enter_row(int64_t, const AnySpan&) {}
-    bool enters_row(int64_t, uint32_t) const { return false; }
-    template <class Followers>
-    void found_in_row(const Basis&, const Followers&, int64_t, uint32_t, uint32_t) {}
-    int64_t n_found() const { return 0; }
-
   private:
     // Places among the moments: the sum of w z comes first.
     static constexpr int64_t square = 1, fourth = 2, support = 3, with_last = 4, with_prefix = 5;
@@ -204,8 +197,9 @@ class ResidualScorer {
     void report(uint32_t number, int64_t n_rows) {
         const double information = information_of(number);
         if (information > 0)
-            sink_.take(&sums_[number * residuals_.n], information, n_rows,
-                       [&] { return column_of(number); });
+            sink_.take(&sums_[number * residuals_.n], information, n_rows, [&] {
+                return rows_.x->rank(*basis_, prefix_, prefix_size_, number, tuple_);
+            });
         clear(number);
     }
 
@@ -233,14 +227,6 @@ class ResidualScorer {
     void clear(uint32_t number) {
         std::fill_n(&moments_[number * n_moments_], n_moments_, 0.0);
         std::fill_n(&sums_[number * residuals_.n], residuals_.n, 0.0);
-    }
-
-    int64_t column_of(uint32_t number) {
-        int64_t degree = 0;
-        for (; degree < prefix_size_; ++degree) tuple_[degree] = rows_.x->features[prefix_[degree]];
-        tuple_[degree++] = rows_.x->features[number];
-        std::sort(tuple_.begin(), tuple_.begin() + degree);
-        return basis_->rank(tuple_.data(), degree);
     }
 
     const Basis* basis_;

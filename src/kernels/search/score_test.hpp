@@ -24,19 +24,21 @@ namespace polysparse {
 class ScoreTest {
   public:
     /// Weights are those of the information, copied; null if all are 1. Needs: as PreparedRows, at
-    /// least two rows of each column, and at most `most_members` degrees. Throws bad_alloc.
+    /// least two rows of each column, and at most `most_members` degrees. Throws bad_alloc and
+    /// Stopped.
     ScoreTest(const Basis& basis, const SearchedColumns& columns, const SearchedRows& x,
-              const double* weights, double least_information, int64_t least, int64_t n_threads)
+              const double* weights, double least_information, int64_t least, int64_t n_threads,
+              const StopRequest& should_stop)
         : basis_(basis),
-          prepared_(basis, columns, x, least, n_threads),
+          prepared_(basis, columns, x, least, n_threads, should_stop),
           is_unit_(x.values == nullptr),
           least_(least),
           least_information_(least_information) {
         if (weights != nullptr) weights_.assign(weights, weights + x.n);
         if (is_unit_)
-            sums_.add_up<true>(prepared_, rows());
+            sums_.add_up<true>(prepared_, rows(), n_threads, should_stop);
         else
-            sums_.add_up<false>(prepared_, rows());
+            sums_.add_up<false>(prepared_, rows(), n_threads, should_stop);
     }
 
     /// Adds up products of pairs. Must be called once.

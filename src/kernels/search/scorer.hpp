@@ -11,21 +11,20 @@
 // - dot: |z_qi| <= |z_pi| M_i. So |<z_q, g>| is at most the sum over S of |z_pi g_i| M_i. If no
 //   value of X is negative, rows with g_i > 0 only raise the sum and others only lower it: the
 //   larger of both parts is a bound.
-// - normalized: by Cauchy and Schwarz, |sum over S of (sqrt(w_i) z_qi) (g_i / sqrt(w_i))| <= norm
-// of
-//   z_q times sqrt(sum over S of g_i^2 / w_i). If no value is negative, again the larger part: the
-//   sum over rows with g_i > 0 is at most norm times the root of that part alone.
-// - correlation: targets are centred and have sum of g_i^2 / w_i = 1. The sum of w_i (z_qi -
-// mean)^2
-//   is Q - (sum of w_i z_qi)^2 / W for Q = sum of w_i z_qi^2 and the sum W of all weights. By
-//   Cauchy and Schwarz (sum of w_i z_qi)^2 <= W_S Q, with the weight W_S of S, so it is at least Q
-//   (1 - W_S / W): the bound of `normalized` divided by sqrt(1 - W_S / W); and at most 1.
+// - normalized: by Cauchy and Schwarz, the sum over S of (sqrt(w_i) z_qi) (g_i / sqrt(w_i)) is at
+//   most the norm of z_q times sqrt(sum over S of g_i^2 / w_i). If no value is negative, again the
+//   larger part: the sum over rows with g_i > 0 is at most norm times the root of that part alone.
+// - correlation: targets are centred and have sum of g_i^2 / w_i = 1. With the mean m of z_q, the
+//   sum of w_i (z_qi - m)^2 is Q - (sum of w_i z_qi)^2 / W for Q = sum of w_i z_qi^2 and the sum W
+//   of all weights. By Cauchy and Schwarz (sum of w_i z_qi)^2 <= W_S Q, with the weight W_S of S.
+//   So it is at least Q (1 - W_S / W), and the bound is that of `normalized` divided by
+//   sqrt(1 - W_S / W); and at most 1.
 // All are sums of numbers that are not negative, so rounding changes them by a factor of at most
 // 1 + n epsilon; they are made larger by more than that.
 //
 // If all stored values are 1, a sum has the same bits whatever the order of features is: it goes
 // through the rows in their order. Otherwise the last bits of a score depend on the order of its
-// products, and a candidate says by how much.
+// products, and a candidate has limits of its size.
 #pragma once
 
 #include <algorithm>
@@ -251,8 +250,12 @@ class Scorer {
 
     POLYSPARSE_INLINE Row row_with(uint32_t row, double product) const {
         const double* const targets = targets_.values + row * n_targets();
-        const double weight = targets_.weights == nullptr ? 1.0 : targets_.weights[row];
-        return {row, product, targets, *targets, weight, is_unit ? 1.0 : factor_of(row)};
+        return {row,
+                product,
+                targets,
+                *targets,
+                weight_of(targets_.weights, row),
+                is_unit ? 1.0 : factor_of(row)};
     }
 
     /// What the size of a target, or its square, is multiplied by for a bound.
@@ -322,12 +325,8 @@ class Scorer {
         if (needs_among_ && !has_among_[prefix_size_] && !x_->is_among[number]) return;
         const Scored scored = score(sums, n_rows);
         if (!(scored.high >= least)) return;
-        int64_t degree = 0;
-        for (; degree < prefix_size_; ++degree) tuple_[degree] = x_->features[prefix_[degree]];
-        tuple_[degree++] = x_->features[number];
-        std::sort(tuple_.begin(), tuple_.begin() + degree);
-        best_->offer({basis_->rank(tuple_.data(), degree), n_rows, scored.target, scored.score,
-                      scored.low, scored.high});
+        best_->offer({x_->rank(*basis_, prefix_, prefix_size_, number, tuple_), n_rows,
+                      scored.target, scored.score, scored.low, scored.high});
     }
 
     Scored score(const double* sums, int64_t n_rows) const {

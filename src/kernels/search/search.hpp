@@ -11,6 +11,7 @@
 
 #include "basis/basis.hpp"
 #include "observe/transposed.hpp"
+#include "platform/stretches.hpp"
 #include "platform/threads.hpp"
 #include "search/best.hpp"
 #include "search/exact.hpp"
@@ -63,7 +64,8 @@ inline Searched search(const Basis& basis, const SearchedColumns& columns, const
                        const ScoredTargets& targets, const Searching& how,
                        std::vector<Candidate>& found) try {
     const int64_t n_threads = how.visiting.n_threads;
-    const PreparedRows prepared(basis, columns, x, how.visiting.least, n_threads);
+    const PreparedRows prepared(basis, columns, x, how.visiting.least, n_threads,
+                                *how.visiting.should_stop);
     if (prepared.by_column.n_columns() == 0 || basis.highest < basis.lowest) return Searched::all;
     const OrderedRows& rows = prepared.rows;
     const Transposed<uint32_t>& transposed = prepared.by_column;
@@ -88,6 +90,8 @@ inline Searched search(const Basis& basis, const SearchedColumns& columns, const
     keep_best(how.k, candidates);
     found = std::move(candidates);
     return Searched::all;
+} catch (const Stopped&) {
+    return Searched::stopped;
 } catch (const std::bad_alloc&) {
     return Searched::full;
 }

@@ -47,10 +47,13 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         Which columns of a table are categorical, as in `PolynomialFeatures`.
     estimator : estimator, optional
         A first model on the features themselves, such as a linear model. A copy of it is fitted,
-        and interactions are scored against its residuals.
+        and interactions are scored against its residuals. If y has classes, it needs
+        `predict_proba`.
     target : {"auto", "numbers", "classes"}, default="auto"
         Whether y consists of numbers, or of classes, each of which is scored against its
-        indicator. "auto": classes if `estimator` is a classifier, or y is not numeric.
+        indicator. "auto": classes if `estimator` is a classifier, or y has strings or booleans.
+        Integers may be counts, and are numbers: use "classes" if they are codes of classes, such as
+        0, 1 and 2.
     sparse_output : bool, default=True
         If True, the output is a CSR matrix. If False, it is a dense array.
     n_jobs : int, optional
@@ -179,9 +182,11 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         """Return the numbers to score against."""
         self.__dict__.pop("estimator_", None)
         has_classes = self.target == "classes" or (
-            self.target == "auto"
-            and (y.dtype.kind not in "iuf" or (self.estimator and is_classifier(self.estimator)))
+            self.target == "auto" and (y.dtype.kind not in "iuf" or self._has_classifier())
         )
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        self._require_predictions(has_classes)
         targets: NDArray[Any] = class_indicators(y)[1] if has_classes else y.astype(np.float64)
         if self.estimator is None:
             return targets
@@ -192,6 +197,25 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         else:
             targets -= self.estimator_.predict(rows)
         return targets
+
+    def _has_classifier(self) -> bool:
+        return self.estimator is not None and is_classifier(self.estimator)
+
+    def _require_predictions(self, of_classes: bool) -> None:
+        """Raise ValueError unless the first model has what residuals are computed from."""
+        method = "predict_proba" if of_classes else "predict"
+        if self.estimator is None or hasattr(self.estimator, method):
+            return
+        advice = (
+            "a classifier that has it, such as LogisticRegression(), or numbers as y with "
+            'target="numbers"'
+            if of_classes
+            else "a regressor"
+        )
+        raise ValueError(
+            f"estimator={self.estimator!r} has no {method}, which the residuals of "
+            f"{'classes' if of_classes else 'numbers'} need: give {advice}."
+        )
 
     def column_space(self, n_features: int) -> ChosenColumns:
         """Return the columns of the output, in the form that polysparse's functions use.

@@ -82,7 +82,7 @@ class BuiltColumns:
             )
         self.columns, self.x, self.n_jobs = columns, x, n_jobs
         # X may change while it is read, and a number must stay within the matrix.
-        indices = np.minimum(x.indices, x.indices.dtype.type(max(x.shape[1] - 1, 0)))
+        indices = np.clip(x.indices, 0, max(x.shape[1] - 1, 0), dtype=x.indices.dtype)
         own = sparse.csr_matrix((x.data, indices, x.indptr), shape=x.shape)
         self._features = SparseArrays.of(own.tocsc())
         self.numbers = np.empty(0, np.int64)
@@ -122,10 +122,10 @@ class BuiltColumns:
             return self._build_hashed(numbers)
         ranks = self.columns.ranks[numbers] if isinstance(self.columns, ChosenColumns) else numbers
         tuples = np.ascontiguousarray(self.columns.basis.unrank(ranks))
-        x, n_rows = self._features, self.x.shape[0]
+        x = self._features
         n_threads = threads_for(self.n_jobs, len(x.values))
         offsets = np.zeros(len(numbers) + 1, np.int64)
-        arrays = tuples, x.offsets, x.others, x.values, n_rows
+        arrays = tuples, x.offsets, x.others, x.values
         cpu.count_built(*arrays, offsets[1:], n_threads)
         np.cumsum(offsets, out=offsets)
         n = int(offsets[-1])

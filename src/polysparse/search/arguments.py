@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.basis.degrees import Degree, as_degree_range
+from polysparse.basis.groups import FeatureGroups
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical
 from polysparse.tables.encoding import TableEncoding
@@ -18,6 +19,7 @@ from polysparse.tables.reading import is_table, open_table
 
 SCORES = ("dot", "normalized", "correlation")
 HIERARCHIES = (None, "weak", "strong")
+LEAST_SQUARE = 1e-290  # smaller squares lose digits, or are 0
 NO_USE, ANY_USE, AMONG = range(3)  # what the kernels may use a feature for
 
 
@@ -43,7 +45,7 @@ def as_count(number: Any, name: str) -> int:
 
 def as_choice(value: Any, name: str, choices: Sequence[Any]) -> Any:
     """Read one of a few values."""
-    if not any(value is choice or value == choice for choice in choices):
+    if value not in choices if isinstance(value, str) else all(value is not c for c in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
     return value
 
@@ -136,6 +138,11 @@ def as_targets(target: Any, sample_weight: Any, n_rows: int, score: str) -> Targ
             )
         if not weights.any() and n_rows > 0:
             raise ValueError("sample_weight is zero for every row: at least one must be positive.")
+        if not np.isfinite(_sum(weights)):
+            raise ValueError(
+                f"sample_weight has values up to {weights.max():g}, whose sum is infinite: divide "
+                "it by its maximum."
+            )
         if not weights.all():
             kept = np.flatnonzero(weights)
             weights, values = weights[kept], values[kept]
@@ -167,6 +174,11 @@ def as_numbers(
     return array
 
 
+def _sum(values: NDArray[np.float64]) -> float:
+    with np.errstate(over="ignore"):
+        return float(values.sum())
+
+
 def _standardized(values: NDArray[np.float64], weights: NDArray[np.float64]) -> Any:
     """Return targets less their weighted means, with unit weighted norm."""
     if len(values) == 0:
@@ -187,16 +199,31 @@ def _standardized(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
     return values / norms
 
 
-def require_products(largest: float, targets: Targets, degree: int) -> None:
-    """Raise ValueError if a score could overflow; `largest` is the largest size of a value."""
-    with np.errstate(over="ignore"):
+def require_products(
+    smallest: float, largest: float, targets: Targets, degree: int, score: str
+) -> None:
+    """Raise ValueError if a score could overflow, or squares that it is divided by vanish.
+
+    `smallest` and `largest` are sizes of values.
+    """
+    weights = targets.weights if len(targets.weights) else np.ones(1)
+    with np.errstate(over="ignore", invalid="ignore"):
         product = np.float64(max(largest, 1.0)) ** degree
         total = product * np.abs(targets.values).sum()
-        is_finite = np.isfinite(total) and np.isfinite(product * product * len(targets.values))
-    if not is_finite:
+        squares = product * product * targets.total_and_largest[0]
+    if not (np.isfinite(total) and np.isfinite(squares)):
         raise ValueError(
-            f"X has values up to {largest:g}, whose interactions of degree {degree} "
-            "cannot be summed: scale X, for example with MaxAbsScaler."
+            f"X has values up to {largest:g}, whose interactions of degree {degree} cannot be "
+            "summed: scale X, for example with MaxAbsScaler, or target and sample_weight."
+        )
+    if score == "dot":
+        return
+    least = np.float64(min(smallest, 1.0)) ** (2 * degree) * weights.min(initial=1.0)
+    if least < LEAST_SQUARE:
+        raise ValueError(
+            f"X has values as small as {smallest:g}, and the squares of their interactions of "
+            f"degree {degree}, times sample_weight, underflow: scale X, for example with "
+            'MaxAbsScaler; replace tiny values with 0; or use score="dot".'
         )
 
 
@@ -239,24 +266,46 @@ def as_restriction(
         )
     if among is None:
         return Restriction()
-    chosen = _as_features(among, basis.n_features, names)
     groups = basis.groups
+    chosen = _as_features(among, basis.n_features, names, groups)
     if basis._is_grouped and groups is not None and groups.order is not None:
         chosen = groups.places[chosen]
     return Restriction(chosen, hierarchy)
 
 
-def _as_features(among: Any, n_features: int, names: Sequence[str] | None) -> NDArray[np.int64]:
-    """Read features, each a number or a name."""
+def _as_features(
+    among: Any, n_features: int, names: Sequence[str] | None, groups: FeatureGroups | None
+) -> NDArray[np.int64]:
+    """Read features, each a number or a name; the name of a group stands for its features."""
     if isinstance(among, str) or not isinstance(among, Iterable):
         raise ValueError(f"among must be a list of features; got {among!r}.")
-    places = {name: j for j, name in enumerate(names or ())}
-    found = []
+    places = _places_of_names(names, groups)
+    found: list[int] = []
     for feature in among:
-        is_number = isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_)
-        j = int(feature) if is_number else places.get(feature, -1)
-        if not 0 <= j < n_features:
+        if isinstance(feature, str):
+            these = places.get(feature, [])
+        else:
+            is_number = isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_)
+            these = [int(feature)] if is_number and 0 <= int(feature) < n_features else []
+        if not these:
             known = f"numbers in [0, {n_features:,})" + " or names of features" * bool(places)
             raise ValueError(f"among has {feature!r}, which is not a feature: pass {known}.")
-        found.append(j)
-    return np.array(found, dtype=np.int64)
+        found += these
+    if not found:
+        raise ValueError("among has no feature, so no interaction is allowed: pass at least one.")
+    return np.unique(np.array(found, dtype=np.int64))
+
+
+def _places_of_names(
+    names: Sequence[str] | None, groups: FeatureGroups | None
+) -> dict[str, list[int]]:
+    """Return the features of each name: all that share it, or those of the group of that name."""
+    places: dict[str, list[int]] = {}
+    for j, name in enumerate(names or ()):
+        places.setdefault(name, []).append(j)
+    if groups is None or groups.are_unlabeled:
+        return places
+    for group, label in enumerate(groups.labels):
+        if label is not None and label not in places:
+            places[label] = groups.members(group).tolist()
+    return places

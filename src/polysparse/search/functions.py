@@ -86,7 +86,8 @@ def top_interactions(
         `among`. This is a heuristic: an interaction may matter although none of its features does
         alone.
     among : sequence of int or str, optional
-        Numbers or names of the features that `hierarchy` applies to.
+        Numbers or names of the features that `hierarchy` applies to. The name of a group, such as
+        a categorical column of a table, stands for all its features.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of rows. Rows of weight 0 are left out.
     feature_names : sequence of str, optional
@@ -205,7 +206,8 @@ def search_rows(
     names = as_feature_names(feature_names, n_features)
     targets = as_targets(target, sample_weight, n_rows, score)
     restriction = as_restriction(basis, among, hierarchy, names)
-    require_products(rows.value_range().largest_size, targets, max(basis.highest, 1))
+    sizes = rows.value_range()
+    require_products(sizes.smallest_size, sizes.largest_size, targets, max(basis.highest, 1), score)
     k, min_count = as_count(k, "k"), as_count(min_count, "min_count")
     found = rows.best(Question(basis, targets, k, score, min_count, restriction))
     has_several = targets.values.shape[1] > 1

@@ -15,6 +15,7 @@ from polysparse.basis.names import members_of_tuples, names_of_tuples
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.display.plotting import draw_matrix, draw_terms
 from polysparse.display.tables import TermTable, as_table
+from polysparse.search.arguments import as_count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,8 +23,8 @@ class TopInteractions:
     """Interactions with the largest scores, the largest first.
 
     It prints as a table. To use only these interactions, pass it as `columns` to `expand`,
-    `iter_expand`, `PolynomialOperator`, `PolynomialFeatures` or a model. Columns are then in the
-    order of the expansion, not of the scores.
+    `iter_expand`, `plan`, `PolynomialOperator` or a model. Columns are then in the order of the
+    expansion, not of the scores.
 
     Attributes
     ----------
@@ -181,6 +182,7 @@ class TopInteractions:
         return self._draw(n, kind, ax)
 
     def _draw(self, n: int, kind: str, ax: Any = None, make_figure: Any = None) -> Any:
+        n = as_count(n, "n")
         if kind == "bars":
             table = {name: column[:n] for name, column in self._printed().items()}
             return draw_terms(table, ax, make_figure, value="score", label=self._label())

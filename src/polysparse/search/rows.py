@@ -32,18 +32,28 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class ValueRange:
-    """The range of the values that are stored; both are 0 if there are none."""
+    """The range of the values that are stored, and the smallest of their sizes.
+
+    If there are none, the range is 0 and the size infinite.
+    """
 
     least: float
     largest: float
+    smallest_size: float
 
     @classmethod
     def of(cls, data: Any) -> ValueRange:
         """Return the range of an array."""
-        return cls(float(data.min()), float(data.max())) if len(data) else cls(0.0, 0.0)
+        if len(data) == 0:
+            return cls(0.0, 0.0, float("inf"))
+        return cls(float(data.min()), float(data.max()), float(abs(data).min()))
 
     def __add__(self, other: ValueRange) -> ValueRange:
-        return ValueRange(min(self.least, other.least), max(self.largest, other.largest))
+        return ValueRange(
+            min(self.least, other.least),
+            max(self.largest, other.largest),
+            min(self.smallest_size, other.smallest_size),
+        )
 
     @property
     def largest_size(self) -> float:

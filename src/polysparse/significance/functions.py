@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ MOST_DEGREES = 5
 MOST_DRAWS, FEWEST_DRAWS = 64, 16  # side by side
 BYTES_OF_SUMS = 2**18  # of a thread, for draws side by side
 BYTES_PER_VALUE, VECTORS_PER_DRAW = 64, 4  # of working memory
+BYTES_PER_PAIR = 32  # 16 in lists that double as they grow
+FAR = 4.0  # largest size over range of a feature whose mean is subtracted
 
 
 def interaction_test(
@@ -72,7 +75,8 @@ def interaction_test(
     degree : int or tuple (min_degree, max_degree), default=2
         How many features are multiplied, from 2 to 5. An int tests from 2 up to it.
     n_null : int, default=199
-        How many targets are simulated. Adjusted p-values are multiples of ``1 / (n_null + 1)``.
+        How many targets are simulated. Adjusted p-values are multiples of ``1 / (n_null + 1)``. If
+        0, none is, and p-values are Bonferroni's: a quick first answer, which finds less.
     model : {"auto", "linear", "logistic", "poisson"}, default="auto"
         The model of main effects: normal errors of equal variance, two classes, or counts. "auto"
         is "logistic" if y has two values or is not numeric, and otherwise "linear".
@@ -84,7 +88,7 @@ def interaction_test(
         Groups of features of which an interaction uses at most one, as in `MonomialBasis`.
     feature_names : sequence of str, optional
         Names of the features; by default those of the columns of X, or "x0", "x1", ...
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState or Generator instance, or None, default=None
         Seed of the simulated targets, for reproducible results.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
@@ -112,7 +116,8 @@ def interaction_test(
     v is the residual sum of squares of a regression of z on its own features, weighted by w: the
     minimum of ``sum(w * (z - a0 - a1 * x1 - a2 * x2)**2)``. For classes and counts, interactions
     with too few events are left out: those of z in {0, 1} with v < 3, and others with
-    ``sum(w * z**2)**2 < 3 * sum(w * z**4)``.
+    ``sum(w * z**2)**2 < 3 * sum(w * z**4)``. If only pairs are tested, the means of features that
+    are far from 0 in every row are subtracted first, which does not change the null hypothesis.
 
     Examples
     --------
@@ -165,7 +170,7 @@ def compute_test(
     progress: Callable[[float], object] | None = None,
 ) -> TestedInteractions:
     """Do what `interaction_test` does; `progress` is called with the share that is done."""
-    k, n_null = as_count(k, "k"), as_count(n_null, "n_null")
+    k, n_null = as_count(k, "k"), _as_n_null(n_null)
     min_count = _as_min_count(min_count)
     as_choice(model, "model", MODELS)
     degrees = _as_degrees(degree)
@@ -176,8 +181,8 @@ def compute_test(
     basis.require_indexable()
     names = as_feature_names(feature_names, basis.n_features)
     y, model = as_target(y, x.shape[0], model)
-    rng = check_random_state(random_state)
-    x, features, main = _scaled(x)
+    entropy = _entropy_of(random_state)
+    x, features, main = _scaled(x, basis.highest)
     effects = fit_main_effects(main, y, model, n_jobs)
     projection = Projection(main, effects.weights, n_jobs)
     report = LongSearch(progress)
@@ -189,7 +194,10 @@ def compute_test(
     scores = exact.of(residuals)[:, 0]
     best = _largest(scores, k)
     columns, scores = columns[best], scores[best]
-    simulated, others = search.simulate(columns, exact.take(best), n_null, rng)
+    p_values = single = bonferroni(scores, n_tested)
+    simulated, others = search.simulate(columns, exact.take(best), n_null, entropy)
+    if n_null > 0:
+        p_values = step_down(np.abs(scores), simulated, others)
     return TestedInteractions(
         basis,
         columns,
@@ -198,8 +206,8 @@ def compute_test(
         None,
         "statistic",
         names,
-        bonferroni(scores, n_tested),
-        step_down(np.abs(scores), simulated, others),
+        single,
+        p_values,
         np.maximum(others, simulated.max(axis=0)),
         n_tested,
         model,
@@ -229,6 +237,23 @@ def _as_degrees(degree: Degree) -> tuple[int, int]:
     return low, high
 
 
+def _as_n_null(n_null: Any) -> int:
+    """Read the number of simulated targets, which may be 0."""
+    if isinstance(n_null, Integral) and n_null == 0:
+        return 0
+    return as_count(n_null, "n_null")
+
+
+def _entropy_of(random_state: Any) -> list[int]:
+    """Return seeds that are drawn from a random state."""
+    if isinstance(random_state, np.random.Generator):
+        drawn = random_state.integers(0, 2**31, size=4)
+    else:
+        drawn = check_random_state(random_state).randint(0, 2**31, size=4)
+    found: list[int] = drawn.tolist()
+    return found
+
+
 def _as_min_count(min_count: Any) -> int:
     least: int = as_count(min_count, "min_count")
     if least < 2:
@@ -239,20 +264,41 @@ def _as_min_count(min_count: Any) -> int:
     return least
 
 
-def _scaled(x: CanonicalCsr) -> tuple[CanonicalCsr, NDArray[np.int64], csr_array]:
+def _scaled(x: CanonicalCsr, degree: int) -> tuple[CanonicalCsr, NDArray[np.int64], csr_array]:
     """Return the features divided by their largest sizes, which changes no statistic.
+
+    Nor does it change those of pairs if a constant is subtracted from a feature, as pairs are
+    adjusted for the effects of their features. So of features that are far from 0 in every row the
+    mean is subtracted first: otherwise rounding would be all that is left of their pairs.
 
     The second matrix has only some of them, which are returned, too: all that are ever stored.
     """
     features, indices = stored_features(x)
     shape = x.shape[0], len(features)
-    sizes = csc_array(csr_array((np.abs(x.data), indices, x.indptr), shape=shape))
-    is_stored = np.diff(sizes.indptr) > 0
+    values = csc_array(csr_array((x.data, indices, x.indptr), shape=shape))
+    data = x.data
+    if degree == 2:
+        means = _means_of_far(values)
+        data = data - means[indices]
+        values.data -= np.repeat(means, np.diff(values.indptr))
+    is_stored = np.diff(values.indptr) > 0
     largest = np.ones(len(features))
-    largest[is_stored] = np.maximum.reduceat(sizes.data, sizes.indptr[:-1][is_stored])
-    data = x.data / largest[indices]
+    sizes = np.abs(values.data)
+    largest[is_stored] = np.maximum.reduceat(sizes, values.indptr[:-1][is_stored])
+    data = data / largest[indices]
     main = csr_array((data, indices, x.indptr), shape=shape)
     return CanonicalCsr(x.shape, x.indptr, x.indices, data, is_array=True), features, main
+
+
+def _means_of_far(x: csc_array) -> NDArray[np.float64]:
+    """Return means of features whose spread is far less; 0 for others, and those with zeros."""
+    means = np.zeros(x.shape[1])
+    for j in np.flatnonzero(np.diff(x.indptr) == x.shape[0]):
+        values = x.data[x.indptr[j] : x.indptr[j + 1]]
+        low, high = values.min(), values.max()
+        if (low > 0) == (high > 0) and 0 < high - low <= max(abs(low), abs(high)) / FAR:
+            means[j] = low + (high - low) * np.mean((values - low) / (high - low))
+    return means
 
 
 # ---------------------------------------------------------------------------------------- search
@@ -284,7 +330,8 @@ class _Search:
         require_memory(
             len(x.data) * BYTES_PER_VALUE
             + n_threads * len(features) * 8 * (self.n_draws + basis.highest + 8)
-            + self.n_draws * 8 * VECTORS_PER_DRAW * (x.shape[0] + len(features)),
+            + self.n_draws * 8 * VECTORS_PER_DRAW * (x.shape[0] + len(features))
+            + _bytes_of_pairs(x, len(features), basis.highest, min_count),
             "the test",
             "Drop rare features, use fewer rows, or fewer threads.",
         )
@@ -325,27 +372,27 @@ class _Search:
         if n_tested == 0:
             raise ValueError(
                 "There is no interaction to test: none occurs in min_count rows that tell its "
-                "effect from those of its features. Use more rows; lower min_count; or take "
-                "logarithms of features that few rows dominate."
+                "effect from those of its features. Use more rows; lower min_count; take "
+                "logarithms of features that few rows dominate; or subtract the means of features "
+                "that are far from 0."
             )
         order = np.argsort(columns)
         return n_tested, columns[order], counts[order]
 
     def simulate(
-        self, columns: NDArray[np.int64], exact: ExactStatistics, n_null: int, rng: Any
+        self, columns: NDArray[np.int64], exact: ExactStatistics, n_null: int, entropy: list[int]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return, of each simulated target, statistics of some columns, and the largest other."""
         excluded = np.sort(columns)
         simulated, others = np.empty((len(columns), n_null)), np.empty(n_null)
-        for walk, (draws, residuals) in enumerate(self._draw(n_null, rng), 1):
+        for walk, (draws, residuals) in enumerate(self._draw(n_null, entropy), 1):
             simulated[:, draws] = np.abs(exact.of(residuals))
             maxima = self.test.find_maxima(residuals, excluded, self.progress(walk))
             others[draws] = np.sqrt(maxima)
         return simulated, others
 
-    def _draw(self, n_null: int, rng: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def _draw(self, n_null: int, entropy: list[int]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield residuals of simulated targets, some at a time; each has a seed of its own."""
-        entropy = rng.randint(0, 2**31, size=4).tolist()
         for begin in range(0, n_null, self.n_draws):
             draws = range(begin, min(begin + self.n_draws, n_null))
             seeds = (np.random.SeedSequence(entropy, spawn_key=(draw,)) for draw in draws)
@@ -354,3 +401,12 @@ class _Search:
                 slice(draws.start, draws.stop),
                 self.prepare(np.ascontiguousarray(np.array(rows).T)),
             )
+
+
+def _bytes_of_pairs(x: CanonicalCsr, n_features: int, degree: int, min_count: int) -> int:
+    """Return the memory for sums of pairs, at most, which triples and higher degrees need."""
+    if degree < 3:
+        return 0
+    lengths = np.diff(x.indptr).astype(np.int64)
+    in_rows = int((lengths * (lengths + 1) // 2).sum()) // min_count
+    return BYTES_PER_PAIR * min(in_rows, n_features * (n_features + 1) // 2)

@@ -46,6 +46,7 @@ class Linear:
 
     def __init__(self, X: Any, y: Vector, n_jobs: int | None) -> None:
         self.weights = np.empty(0)
+        y = np.ldexp(y, -int(np.frexp(np.abs(y).max(initial=0.0))[1]))  # sums do not overflow
         self.residuals = y - y.mean()
         largest = np.abs(self.residuals).max(initial=0.0)
         if largest <= 1e-14 * np.abs(y).max(initial=0.0):

@@ -40,7 +40,8 @@ class TestedInteractions(TopInteractions):
     p_values : ndarray of shape (n,)
         Adjusted p-values. For data without interactions, the smallest of them is at most p with a
         probability of at most p, however many interactions are tested. They never decrease from one
-        interaction to the next, and are multiples of `resolution`.
+        interaction to the next, and are multiples of `resolution`. Without simulated targets, they
+        are `bonferroni`.
     null_maxima : ndarray of shape (n_null,)
         The size of the largest statistic of each simulated target.
     n_tested : int
@@ -74,8 +75,9 @@ class TestedInteractions(TopInteractions):
 
     @property
     def resolution(self) -> float:
-        """The smallest possible adjusted p-value for this number of simulated targets."""
-        return 1 / (len(self.null_maxima) + 1)
+        """The smallest adjusted p-value of this number of simulated targets; 0 without any."""
+        n_null = len(self.null_maxima)
+        return 1 / (n_null + 1) if n_null else 0.0
 
     def significant(self, level: float = 0.05) -> TestedInteractions:
         """Return the interactions whose adjusted p-value is at most `level`.
@@ -118,14 +120,16 @@ class TestedInteractions(TopInteractions):
 
     def _note(self) -> str:
         """Return what the p-values are from."""
-        return (
-            f"{self.n_tested:,} interactions tested, {self.model} main effects; p is adjusted for "
-            f"all of them, in steps of {self.resolution:.3g}"
-        )
+        tested = f"{self.n_tested:,} interactions tested, {self.model} main effects; "
+        if len(self.null_maxima) == 0:
+            return f"{tested}no simulated targets"
+        return f"{tested}p is adjusted for all of them, in steps of {self.resolution:.3g}"
 
     def _printed(self) -> dict[str, list[Any]]:
-        more = {"bonferroni": self.bonferroni.tolist(), "p": self.p_values.tolist()}
-        return super()._printed() | more
+        table = super()._printed() | {"bonferroni": self.bonferroni.tolist()}
+        if len(self.null_maxima):
+            table["p"] = self.p_values.tolist()
+        return table
 
     def to_table(self) -> Any:
         """Return a table of the interactions.
@@ -139,7 +143,7 @@ class TestedInteractions(TopInteractions):
             - `score`, the statistic, with its sign;
             - `rows`, in how many rows it occurs;
             - `bonferroni`, the p-value by Bonferroni's bound;
-            - `p`, the adjusted p-value;
+            - `p`, the adjusted p-value, if targets were simulated;
             - `features`, the names of its features as a tuple;
             - `column`, its column in the expansion.
         """
