@@ -176,6 +176,23 @@ def test_offsets_that_no_intercept_makes_finite_are_refused(fit_intercept):
         model.fit(X, targets(1.5), offset=offset)
 
 
+@pytest.mark.parametrize("largest", [1e6, 1e9, 1e12])
+def test_exposures_of_many_sizes_without_a_penalty(largest):
+    """The curvature is that of the largest exposures, and so was the tiny penalty."""
+    rng = np.random.default_rng(0)
+    own = rng.standard_normal((500, 4))
+    exposures = largest ** rng.uniform(0, 1, 500)
+    y = rng.poisson(exposures * np.exp(0.3 * own[:, 0] - 1))
+    model = PolynomialPoissonRegressor(0).fit(own, y, offset=np.log(exposures))
+    assert model.gap_ <= 1e-6 * model.objective_
+    A = as_built(model, csr_array(own)).toarray()
+    means = np.exp(A @ model.coef_ + model.intercept_ + np.log(exposures))
+    B = np.column_stack([A, np.ones(len(A))])
+    gradient = B.T @ (means - y) / len(y)
+    step = np.linalg.solve(B.T @ (means[:, np.newaxis] * B) / len(y), gradient)
+    assert gradient @ step / 2 <= 1e-9 * model.objective_
+
+
 @every_power
 def test_nasty_columns(power):
     """Empty, equal and constant columns, and a feature that only rows with the least y have."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.models.losses.interface import LossSums
+from polysparse.models.solution import EPS
 
 Evaluate = Callable[[Any], LossSums]  # sums over rows with an intercept
 
@@ -24,9 +25,9 @@ _TOLERANCE = 1e-13
 _MAX_STEPS = 60
 _MOST_HALVINGS = 2_200  # of an interval of float64, until no number is left within it
 
-# A search ends where Newton's method promises a decrease of at most this fraction of the value. A
-# smaller one would follow the rounding errors of the gradient.
-_LEAST_DECREASE = 1e-27
+# The gradient has rounding errors of about this fraction of its terms, and of the scores times the
+# curvatures. A step that is as small would follow them.
+_ROUNDING = 4 * EPS
 _FIRST_RADIUS, _LEAST_RADIUS = 5.0, 1e-30  # of log odds
 _RESOLVED = 1e-14  # a difference of sums is known up to this fraction of them
 
@@ -70,7 +71,7 @@ class ScalarIntercept:
         width, sums = self.first_width, at(_as_given(b))
         for _ in range(_MOST_HALVINGS):
             gradient = np.asarray(sums.intercept_gradient)
-            is_done = self._is_done(gradient, sums)
+            is_done = self._is_done(b, gradient, sums)
             if np.all(is_done):
                 break
             low, high = np.where(gradient < 0, b, low), np.where(gradient > 0, b, high)
@@ -81,21 +82,26 @@ class ScalarIntercept:
             guess = np.where(is_bracketed, guess, b - np.copysign(width, gradient))
             guess = np.where(is_done, b, guess)
             width = width if is_bracketed.all() else 4 * width
-            scale = np.maximum(np.abs(b), max(abs(sums.min_score), abs(sums.max_score)))
-            if np.all(np.abs(guess - b) <= np.finfo(np.float64).eps * scale):
+            if np.all(np.abs(guess - b) <= EPS * self._scale(b, sums)):
                 break
             b = guess
             sums = at(_as_given(b))
         return _as_given(b), sums
 
-    def _is_done(self, gradient: NDArray[np.float64], sums: LossSums) -> NDArray[np.bool_]:
+    def _is_done(
+        self, b: NDArray[np.float64], gradient: NDArray[np.float64], sums: LossSums
+    ) -> NDArray[np.bool_]:
         """Return which intercepts are optimal as far as the gradient is known, or have none."""
-        hessian, least = np.asarray(sums.intercept_hessian), 2 * _LEAST_DECREASE * sums.value
-        # The square of the gradient might overflow.
-        bound = np.sqrt(np.maximum(hessian, 0)) * math.sqrt(max(least, 0))
-        is_known = np.isfinite(bound) & np.isfinite(gradient)
-        is_least = (gradient == 0) | (is_known & (np.abs(gradient) <= bound))
+        hessian = np.maximum(sums.intercept_hessian, 0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            of_losses = np.sqrt(hessian) * math.sqrt(max(2 * sums.value, 0))
+            bound = _ROUNDING * (of_losses + hessian * self._scale(b, sums))
+        is_least = (gradient == 0) | ((bound < np.inf) & (np.abs(gradient) <= bound))
         return is_least | np.isnan(gradient)
+
+    def _scale(self, b: NDArray[np.float64], sums: LossSums) -> NDArray[np.float64]:
+        """Return the size of the largest number that scores are added up from."""
+        return np.maximum(np.abs(b), max(abs(sums.min_score), abs(sums.max_score)))
 
     def _guess(self, intercept: NDArray[np.float64], sums: LossSums) -> Any:
         """Return the next intercept by Newton's method; NaN if it does not say."""

@@ -333,7 +333,7 @@ class Iterate:
             step = self._step_without_tiny(gradient.copy())
             if self.losses.power_of_scores(step.coefficients) > MOVED**8:
                 return most, "unbounded"
-        decrease = added - self._step_without_tiny(self.residual.reshape(-1) + gradient).slope / 2
+        decrease = -self._step_without_tiny(self.residual.reshape(-1) + gradient).slope / 2
         if decrease > max(self.tol, EXACT) * full:
             return most, "rounding"
         return min(gap + 2 * decrease, most), "converged"
