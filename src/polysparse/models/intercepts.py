@@ -97,7 +97,8 @@ class ScalarIntercept:
             of_losses = np.sqrt(hessian) * math.sqrt(max(2 * sums.value, 0))
             bound = _ROUNDING * (of_losses + hessian * self._scale(b, sums))
         is_least = (gradient == 0) | ((bound < np.inf) & (np.abs(gradient) <= bound))
-        return is_least | np.isnan(gradient)
+        done: NDArray[np.bool_] = is_least | np.isnan(gradient)
+        return done
 
     def _scale(self, b: NDArray[np.float64], sums: LossSums) -> NDArray[np.float64]:
         """Return the size of the largest number that scores are added up from."""
