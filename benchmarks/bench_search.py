@@ -154,7 +154,9 @@ def main() -> None:
         f"The {K} largest |A' r|, against expanding (scikit-learn's PolynomialFeatures for K=2, "
         f"polysparse.expand above), A' r and argpartition. Target: {TARGET:.0f}x.\n"
     )
-    print(measure.format_table(header, [as_cells(row) for row in rows], options.markdown), end="\n\n")
+    print(
+        measure.format_table(header, [as_cells(row) for row in rows], options.markdown), end="\n\n"
+    )
     print(time_large(options.markdown))
 
 
