@@ -140,6 +140,31 @@ def ridge(
     return found
 
 
+def peaks(sides: dict[str, Callable[[], Any]]) -> dict[str, int]:
+    """Bytes by which the memory rises during a call of each side, after one that is not measured.
+
+    Empty where the system cannot measure it.
+    """
+    if not measure.can_measure_peaks():
+        return {}
+    found = {side: (call(), measure.peak_growth(call))[1] for side, call in sides.items()}
+    measure.allocate_fresh(False)
+    for side, n_bytes in found.items():
+        say(f"peak: {side}: {n_bytes / 2**20:,.0f} MiB")
+    return found
+
+
+def sides_in_memory(search: Any, plain: Any, X: Any, y: NDArray[Any], split: Split) -> Any:
+    """A search, the fit of one penalty to its training rows, and the copy of these rows."""
+    training = split[0]
+    slice_of_rows, targets = X[training], y[training]
+    return {
+        OURS: partial(run, search, X, y),
+        "one fit": partial(plain.fit, slice_of_rows, targets),
+        "a copy of the training rows": partial(X.__getitem__, training),
+    }
+
+
 def reached(name: str, times: dict[str, float], targets: dict[str, float]) -> Iterator[Reached]:
     """Ratios to the sides, the fastest of scikit-learn's solvers for one that is named so."""
     for side, target in targets.items():
@@ -164,6 +189,7 @@ def main() -> None:
     options = parser.parse_args()
     report, measures = Report(options.markdown), []
     all_times: dict[str, dict[str, float]] = {}
+    all_peaks: dict[str, dict[str, int]] = {}
     n_rows, n_Cs, n_alphas = (3_000, 4, 4) if options.quick else (100_000, 10, 20)
     if (options.data / "a9a").exists():
         X, y = read(options.data / "a9a")
@@ -172,9 +198,15 @@ def main() -> None:
         name = f"logistic, a9a, {n_Cs} penalties"
         all_times[name] = logistic(X, y, np.logspace(-4, 0.5, n_Cs), split)
         measures += reached(name, all_times[name], {GRID: 2.0, "scikit-learn": 15.0})
+        how = {"cv": [split], "scoring": "neg_log_loss", "refit": False}
+        search = PolynomialLogisticRegressionCV(np.logspace(-4, 0.5, n_Cs), **how)
+        plain = PolynomialLogisticRegression(10**0.5)
+        all_peaks[name] = peaks(sides_in_memory(search, plain, X, y, split))
         name = f"ridge, a9a, {n_alphas} penalties"
         all_times[name] = ridge("a9a", X, y, np.logspace(-1, 3, n_alphas), split, 4)
         measures += reached(name, all_times[name], {CG: 7.0, "scikit-learn": 30.0})
+        search = PolynomialRidgeCV(np.logspace(-1, 3, n_alphas), cv=[split], refit=False)
+        all_peaks[name] = peaks(sides_in_memory(search, PolynomialRidge(0.1), X, y, split))
     else:
         say(f"a9a is left out: there is no {options.data / 'a9a'}; name its folder with --data")
     X, y = clicks(n_rows, 1_000 if not options.quick else 50, 20)
@@ -182,6 +214,8 @@ def main() -> None:
     name = f"ridge, {n_rows:,} rows of 20, {n_alphas} penalties"
     all_times[name] = ridge("rows of 20", X, y, np.logspace(-1, 3, n_alphas), split, 4)
     measures += reached(name, all_times[name], {CG: 15.0, "scikit-learn": 30.0})
+    search = PolynomialRidgeCV(np.logspace(-1, 3, n_alphas), cv=[split], refit=False)
+    all_peaks[name] = peaks(sides_in_memory(search, PolynomialRidge(0.1), X, y, split))
     print(measure.describe_machine(threads_for(None, 10**9)))
     report.heading("Choose the penalty: fits and scores of one of five splits, degree 2")
     lines = [
@@ -190,6 +224,13 @@ def main() -> None:
         for side, seconds in times.items()
     ]
     report.table("search | seconds | relative to polysparse", lines)
+    report.heading("The same: peak memory above what was in use")
+    lines = [
+        [f"{name}: {side}", f"{n_bytes / 2**20:,.0f}"]
+        for name, found in all_peaks.items()
+        for side, n_bytes in found.items()
+    ]
+    report.table("search | MiB", lines)
     report.reached(measures)
 
 

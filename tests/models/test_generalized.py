@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
 from sklearn.metrics import mean_tweedie_deviance
 
@@ -127,6 +128,69 @@ def test_huge_exposures(power, size):
     own = np.log(y) - offset - A @ model.coef_ - model.intercept_
     largest = np.argmax(offset) if power < 2 else slice(None)  # on which everything depends
     assert np.abs(own[largest]).max() < 1.5
+
+
+@every_power
+@pytest.mark.parametrize("shift", [-1e5, -3e4, 3e4, 1e5, 1e8])
+def test_a_constant_offset_only_moves_the_intercept(power, shift):
+    """However far: exponentials overflow, and Newton's method does not say how far to go."""
+    y = targets(power)
+    plain = ours(power, alpha=1e-3).fit(X, y, WEIGHTS)
+    far = ours(power, alpha=1e-3).fit(X, y, WEIGHTS, offset=shift)
+    assert far.objective_ == pytest.approx(plain.objective_, rel=2e-6)
+    assert far.intercept_ + shift == pytest.approx(plain.intercept_, abs=1e-3)
+    np.testing.assert_allclose(far.coef_, plain.coef_, atol=1e-3)
+
+
+def test_a_constant_offset_beyond_rounding_is_warned_about():
+    y = targets(1.0)
+    with pytest.warns(ConvergenceWarning, match="rounding errors"):
+        PolynomialPoissonRegressor(1e-3).fit(X, y, offset=1e12)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+@pytest.mark.parametrize("alpha", [1.0, 1e-3])
+@pytest.mark.parametrize("kind", ["uniform", "two", "one"])
+def test_offsets_far_apart(power, alpha, kind):
+    """The gradient is that of the objective, and the bound of the gap is that of the gradient."""
+    rng, y = np.random.default_rng(1), targets(power)
+    offset = rng.uniform(-1e4, 1e4, 150)
+    if kind != "uniform":
+        offset = np.where(np.arange(150) % 2 if kind == "two" else np.arange(150) == 3, 1e5, -1e5)
+    model = ours(power, alpha=alpha, max_iter=1_000).fit(X, y, offset=offset)
+    A = as_built(model, X).toarray().astype(np.longdouble)
+    own = A @ model.coef_ + np.longdouble(model.intercept_) + offset
+    gradient = (np.exp(own) - y if power == 1 else 1 - y * np.exp(-own)) / len(y)
+    assert abs(gradient.sum()) <= 1e-9
+    of_coefficients = A.T @ gradient + alpha * model.coef_
+    bound = float(of_coefficients @ of_coefficients) / (2 * alpha)
+    assert bound <= 1e-6 * model.objective_
+    assert bound <= model.gap_ <= 2 * bound + 1e-9 * model.objective_
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_offsets_that_no_intercept_makes_finite_are_refused(fit_intercept):
+    offset = np.where(np.arange(150) % 2, 1e4, -1e4)
+    model = PolynomialTweedieRegressor(power=1.5, fit_intercept=fit_intercept)
+    with pytest.raises(ValueError, match=r"not finite\. Bring offsets"):
+        model.fit(X, targets(1.5), offset=offset)
+
+
+@pytest.mark.parametrize("largest", [1e6, 1e9, 1e12])
+def test_exposures_of_many_sizes_without_a_penalty(largest):
+    """The curvature is that of the largest exposures, and so was the tiny penalty."""
+    rng = np.random.default_rng(0)
+    own = rng.standard_normal((500, 4))
+    exposures = largest ** rng.uniform(0, 1, 500)
+    y = rng.poisson(exposures * np.exp(0.3 * own[:, 0] - 1))
+    model = PolynomialPoissonRegressor(0).fit(own, y, offset=np.log(exposures))
+    assert model.gap_ <= 1e-6 * model.objective_
+    A = as_built(model, csr_array(own)).toarray()
+    means = np.exp(A @ model.coef_ + model.intercept_ + np.log(exposures))
+    B = np.column_stack([A, np.ones(len(A))])
+    gradient = B.T @ (means - y) / len(y)
+    step = np.linalg.solve(B.T @ (means[:, np.newaxis] * B) / len(y), gradient)
+    assert gradient @ step / 2 <= 1e-9 * model.objective_
 
 
 @every_power

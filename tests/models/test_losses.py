@@ -453,3 +453,37 @@ def test_intercepts_of_compiled_losses(kind):
     best, sums = search.best(at, start)
     np.testing.assert_allclose(sums.intercept_gradient, zero, atol=1e-10)
     assert all(at(best + d).value >= sums.value for d in (1e-3, -1e-3))
+
+
+@pytest.mark.parametrize("kind", ["hinge", "tube", "poisson"])
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_a_search_of_the_intercept_ends_where_rounding_begins(kind, penalty, scale):
+    """Bisection of a gradient that is all rounding took 50 evaluations, most of some fits."""
+    rng = np.random.default_rng(0)
+    scores, weights = scale * rng.standard_normal(2000), rng.uniform(0, 2, 2000)
+    if kind == "hinge":
+        loss = SquaredHingeLoss(np.arange(2), 1.0, np.ones(2), penalty)
+        targets = np.where(scores + scale * rng.standard_normal(2000) > 0, 1.0, -1.0)
+    elif kind == "tube":
+        loss = SquaredTubeLoss(0.1, 1.0, penalty)
+        targets = scores + rng.standard_normal(2000)
+    else:
+        scores /= scale
+        loss, penalty = LogLinkLoss(1.0, scale), 0.0
+        targets, weights = loss.encode(rng.poisson(np.exp(scores)), weights)
+    rows, evaluations = loss.of_rows(targets, weights, 1), []
+
+    def at(intercept):
+        evaluations.append(intercept)
+        sums, own = rows.sums(scores, intercept), penalty * intercept
+        more = LossSums(own * intercept / 2, own, penalty, 0.0, np.inf, -np.inf)
+        return sums + more if penalty else sums
+
+    search = loss.intercept(None, is_free=True)
+    best, sums = search.best(at, 0.0)
+    assert len(evaluations) <= 9
+    assert sums.intercept_gradient**2 / (2 * sums.intercept_hessian) <= 1e-25 * sums.value
+    again, _ = search.best(at, best)
+    assert again == pytest.approx(best, rel=1e-12)
+    assert len(evaluations) <= 12

@@ -45,7 +45,10 @@ REFUSED = [
     ({"sample_weight": [1, -1, 1, 1]}, r"sample_weight\[1\] is -1"),
     ({"sample_weight": [0, 0, 0, 0]}, "sample_weight is zero for every row"),
     ({"sample_weight": [1e308] * 4}, r"up to 1e\+308, whose sum is infinite: divide it by its max"),
-    ({"X": X * 1e-80, "score": "normalized"}, "squares of their interactions of degree 2.* underflow"),
+    (
+        {"X": X * 1e-80, "score": "normalized"},
+        "squares of their interactions of degree 2.* underflow",
+    ),
     ({"X": X * 1e-80, "score": "correlation"}, r"values as small as 1e-80.*replace tiny"),
     ({"among": [], "hierarchy": "weak"}, "among has no feature"),
     ({"among": [True], "hierarchy": "weak"}, "among has True, which is not a feature"),

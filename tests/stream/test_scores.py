@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import (
+    d2_tweedie_score,
+    log_loss,
+    mean_poisson_deviance,
+    mean_tweedie_deviance,
+    roc_auc_score,
+)
 
 from polysparse import PolynomialLogisticRegression, load_model
 from polysparse.models.calibration import CalibrationBins
-from polysparse.stream.scores import Ranking
+from polysparse.stream.scores import Deviance, Ranking
 from sample_files import X, run
 
 RNG = np.random.default_rng(0)
@@ -93,6 +100,42 @@ def test_a_report_of_margins_and_of_numbers(tmp_path, capsys):
     values = dict(line for line in report(capsys, *options, "--model", "ridge"))
     assert set(values) == {"R2", "RMSE", "RMSE of the mean"}
     assert float(values["RMSE of the mean"]) == pytest.approx(np.std(LABELS), rel=1e-5)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("has_offset", [False, True])
+def test_deviances(power, has_offset):
+    rng = np.random.default_rng(0)
+    offset = rng.normal(0, 3, 200) if has_offset else None
+    exposures = np.exp(offset) if has_offset else np.ones(200)
+    means = exposures * np.exp(rng.normal(0, 1, 200))
+    labels = rng.poisson(means) + (power == 2)
+    deviance = Deviance(power)
+    for part in (slice(0, 50), slice(50, 200)):
+        deviance.add(labels[part], means[part], None if offset is None else offset[part])
+    expected = mean_tweedie_deviance(labels, means, power=power)
+    assert deviance.mean == pytest.approx(expected, rel=1e-12)
+
+    def of_rate(log_rate):
+        return mean_tweedie_deviance(labels, np.exp(log_rate) * exposures, power=power)
+
+    best = minimize_scalar(of_rate, (-5, 5), tol=1e-12).fun
+    assert deviance.mean_of_constant == pytest.approx(best, rel=1e-9)
+    if not has_offset:
+        explained = 1 - deviance.mean / deviance.mean_of_constant
+        assert explained == pytest.approx(d2_tweedie_score(labels, means, power=power))
+
+
+def test_a_report_of_counts(tmp_path, capsys):
+    data = written(tmp_path / "in.svm", LABELS)
+    options = data, "-o", tmp_path / "m.npz", "--test", data
+    values = dict(line for line in report(capsys, *options, "--model", "poisson"))
+    of_deviance = ["mean deviance", "mean deviance of a constant rate", "D2"]
+    assert list(values) == [*of_deviance, "R2", "RMSE", "RMSE of the mean"]
+    model = load_model(tmp_path / "m.npz")
+    assert float(values["D2"]) == pytest.approx(model.score(X, LABELS), rel=1e-5)
+    expected = mean_poisson_deviance(LABELS, model.predict(X))
+    assert float(values["mean deviance"]) == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_summary_says_which_class_is_positive(tmp_path, capsys):

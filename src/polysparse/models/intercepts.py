@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polysparse.models.losses.interface import LossSums
+from polysparse.models.solution import EPS
 
 Evaluate = Callable[[Any], LossSums]  # sums over rows with an intercept
 
@@ -22,6 +23,11 @@ Evaluate = Callable[[Any], LossSums]  # sums over rows with an intercept
 # gradient of features that are far from 0 is many times as large.
 _TOLERANCE = 1e-13
 _MAX_STEPS = 60
+_MOST_HALVINGS = 2_200  # of an interval of float64, until no number is left within it
+
+# The gradient has rounding errors of about this fraction of its terms, and of the scores times the
+# curvatures. A step that is as small would follow them.
+_ROUNDING = 4 * EPS
 _FIRST_RADIUS, _LEAST_RADIUS = 5.0, 1e-30  # of log odds
 _RESOLVED = 1e-14  # a difference of sums is known up to this fraction of them
 
@@ -53,6 +59,7 @@ class ScalarIntercept:
     """
 
     is_free = True
+    first_width = 1.0  # of a step where Newton's method does not say how far to go
 
     def __init__(self, penalty: float = 0.0) -> None:
         self.penalty = penalty
@@ -60,24 +67,42 @@ class ScalarIntercept:
     def best(self, at: Evaluate, start: Any) -> tuple[Any, LossSums]:
         """Return the optimal intercept, searched from `start`, and the sums there."""
         b = np.asarray(start, dtype=np.float64)
-        low, high, width = np.full(b.shape, -np.inf), np.full(b.shape, np.inf), 1.0
-        sums = at(_as_given(b))
-        for _ in range(_MAX_STEPS):
+        low, high = np.full(b.shape, -np.inf), np.full(b.shape, np.inf)
+        width, sums = self.first_width, at(_as_given(b))
+        for _ in range(_MOST_HALVINGS):
             gradient = np.asarray(sums.intercept_gradient)
+            is_done = self._is_done(b, gradient, sums)
+            if np.all(is_done):
+                break
             low, high = np.where(gradient < 0, b, low), np.where(gradient > 0, b, high)
             guess = self._guess(b, sums)
             with np.errstate(invalid="ignore"):
                 guess = np.where((low < guess) & (guess < high), guess, (low + high) / 2)
             is_bracketed = np.isfinite(guess)
             guess = np.where(is_bracketed, guess, b - np.copysign(width, gradient))
-            guess = np.where(gradient == 0, b, guess)
+            guess = np.where(is_done, b, guess)
             width = width if is_bracketed.all() else 4 * width
-            scale = np.maximum(np.abs(b), max(abs(sums.min_score), abs(sums.max_score)))
-            if np.all(np.abs(guess - b) <= np.finfo(np.float64).eps * scale):
+            if np.all(np.abs(guess - b) <= EPS * self._scale(b, sums)):
                 break
             b = guess
             sums = at(_as_given(b))
         return _as_given(b), sums
+
+    def _is_done(
+        self, b: NDArray[np.float64], gradient: NDArray[np.float64], sums: LossSums
+    ) -> NDArray[np.bool_]:
+        """Return which intercepts are optimal as far as the gradient is known, or have none."""
+        hessian = np.maximum(sums.intercept_hessian, 0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            of_losses = np.sqrt(hessian) * math.sqrt(max(2 * sums.value, 0))
+            bound = _ROUNDING * (of_losses + hessian * self._scale(b, sums))
+        is_least = (gradient == 0) | ((bound < np.inf) & (np.abs(gradient) <= bound))
+        done: NDArray[np.bool_] = is_least | np.isnan(gradient)
+        return done
+
+    def _scale(self, b: NDArray[np.float64], sums: LossSums) -> NDArray[np.float64]:
+        """Return the size of the largest number that scores are added up from."""
+        return np.maximum(np.abs(b), max(abs(sums.min_score), abs(sums.max_score)))
 
     def _guess(self, intercept: NDArray[np.float64], sums: LossSums) -> Any:
         """Return the next intercept by Newton's method; NaN if it does not say."""
@@ -96,13 +121,17 @@ class LogLinkIntercept(ScalarIntercept):
     """The intercept of a deviance of means exp(score): one step, where Newton's take many.
 
     The gradient of the intercept is the sum of ``mean ** (2 - power)`` less that of
-    ``y * mean ** (1 - power)``. An intercept multiplies each of them by a number.
+    ``y * mean ** (1 - power)``. An intercept multiplies each of them by a number. Where rounding
+    hides one of them, or exponentials overflow, as with a huge offset, the way to the optimum is
+    long: steps become larger until it is passed, and then it is halved.
 
     Parameters
     ----------
     power : float
         The power of the mean that variances are proportional to, from 1 to 2.
     """
+
+    first_width = -math.log(_RESOLVED)
 
     def __init__(self, power: float) -> None:
         super().__init__()
@@ -114,9 +143,9 @@ class LogLinkIntercept(ScalarIntercept):
         falling = hessian + (self.power - 2) * gradient
         if not math.isfinite(rising + falling):
             return np.nan
-        least = _RESOLVED * max(rising, falling)  # the smaller one is a difference
-        rising, falling = max(rising, least), max(falling, least)
-        return intercept + math.log(falling / rising) if rising > 0 else np.nan
+        # The smaller one is a difference.
+        is_resolved = min(rising, falling) > _RESOLVED * max(rising, falling)
+        return intercept + math.log(falling / rising) if is_resolved else np.nan
 
 
 def _as_given(intercept: NDArray[np.float64]) -> Any:

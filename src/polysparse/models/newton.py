@@ -63,6 +63,7 @@ FLAT = 0.1  # the line search ends when the slope is this fraction of the initia
 
 NOTHING = 1e-14  # relative to the value at the start, what counts as no loss
 SMALLER = 1e-3  # the factor of a tiny penalty that is compared with it
+MOST_LOSS = 1e150  # of a loss like exponentials, whose derivatives are as large
 MOVED = 0.05  # scores that move by more, without their tiny penalty, are not bounded
 
 HIDDEN = 16 * EPS  # rounding may hide a decrease of this fraction of the value
@@ -132,6 +133,12 @@ class Iterate:
         self.n_steps = 0
         self.squares_before = self.squares_at_refresh = np.inf
         losses.start(coefficients, intercept)
+        if not (losses.loss.is_self_bounded or losses.value <= MOST_LOSS):
+            raise ValueError(
+                f"The loss is {losses.value:.3g} at the first coefficients, so large that its "
+                "derivatives are not finite. Bring offsets and the logarithms of y closer to each "
+                "other; or closer to 0, if fit_intercept=False."
+            )
         self.is_free = np.zeros(0, bool)  # which coefficients have no penalty
         if factors is not None:
             per_column = self.w.size // max(len(factors), 1)
@@ -326,7 +333,7 @@ class Iterate:
             step = self._step_without_tiny(gradient.copy())
             if self.losses.power_of_scores(step.coefficients) > MOVED**8:
                 return most, "unbounded"
-        decrease = added - self._step_without_tiny(self.residual.reshape(-1) + gradient).slope / 2
+        decrease = -self._step_without_tiny(self.residual.reshape(-1) + gradient).slope / 2
         if decrease > max(self.tol, EXACT) * full:
             return most, "rounding"
         return min(gap + 2 * decrease, most), "converged"

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
 from polysparse.files.source import Source
 from polysparse.models.calibration import CalibrationBins
-from polysparse.stream.predict import iter_predictions, with_offsets
+from polysparse.stream.predict import iter_predictions
 from polysparse.stream.resources import Resources
 
 SHIFT = 12  # bits of a float32 that are dropped: scores that share the others count as equal
@@ -48,16 +49,90 @@ class Ranking:
         return wins / pairs if pairs else math.nan
 
 
+class Deviance:
+    """The deviance of predicted means, and that of the best constant rate times the exposures.
+
+    Parameters
+    ----------
+    power : float
+        The power of the mean that variances are proportional to, from 1 to 2.
+    """
+
+    def __init__(self, power: float) -> None:
+        self.power = power
+        self.total = self.of_labels = self.falling = self.rising = 0.0
+        self.n_rows = 0
+
+    def add(
+        self,
+        labels: NDArray[np.float64],
+        means: NDArray[np.float64],
+        offset: NDArray[np.float64] | None,
+    ) -> None:
+        """Add some rows. The deviance of a label and a mean is a sum of three terms."""
+        p, e = self.power, np.zeros(len(labels)) if offset is None else offset
+        with np.errstate(all="ignore"):
+            # Logarithms of exposures, which do not overflow, stand for these.
+            if p == 1:
+                own = xlogy(labels, labels) - labels
+                self.total += float(np.sum(own - xlogy(labels, means) + means))
+                own = own - labels * e
+            elif p == 2:
+                own = -np.log(labels) - 1
+                self.total += float(np.sum(own + np.log(means) + labels / means))
+                own = own + e
+            else:
+                own = labels ** (2 - p) / ((1 - p) * (2 - p))
+                here = means ** (2 - p) / (2 - p) - labels * means ** (1 - p) / (1 - p)
+                self.total += float(np.sum(own + here))
+            self.of_labels += float(np.sum(own))
+            self.falling += float(np.sum(labels * np.exp((1 - p) * e)))
+            self.rising += float(np.sum(np.exp((2 - p) * e)))
+        self.n_rows += len(labels)
+
+    @property
+    def mean(self) -> float:
+        """The mean deviance of the predictions."""
+        return 2 * self.total / self.n_rows if self.n_rows else math.nan
+
+    @property
+    def mean_of_constant(self) -> float:
+        """That of the rate for which it is least."""
+        p, a, b, n = self.power, self.falling, self.rising, self.n_rows
+        if not (n and a > 0 and b > 0):
+            return math.nan
+        log_rate = math.log(a) - math.log(b)
+        if p == 1:
+            rest = -a * log_rate + math.exp(log_rate) * b
+        elif p == 2:
+            rest = n * log_rate + a * math.exp(-log_rate)
+        else:
+            rest = b * math.exp((2 - p) * log_rate) / (2 - p)
+            rest -= a * math.exp((1 - p) * log_rate) / (1 - p)
+        return 2 * (self.of_labels + rest) / n
+
+
 def score_regression(
     source: Source, model: Any, resources: Resources, file: ModelFile, offsets: Any = None
 ) -> dict[str, Any]:
     """Return R2 and the root of the mean squared error on the labels of a file.
 
-    That of the mean of the labels is returned, too.
+    That of the mean of the labels is returned, too. For counts and amounts, the mean deviance, that
+    of a constant rate times the exposures, and D2 are the first.
     """
     errors, n_rows, mean, spread = 0.0, 0, 0.0, 0.0
-    predict = model.predict if offsets is None else with_offsets(model, offsets)
+    has_deviance = getattr(model, "_link", None) == "log"
+    deviance, own = Deviance(float(model._power) if has_deviance else 1.0), None
+
+    def predict(X: Any) -> NDArray[Any]:
+        nonlocal own
+        own = None if offsets is None else offsets.take(X.shape[0])
+        found: NDArray[Any] = model.predict(X) if own is None else model.predict(X, offset=own)
+        return found
+
     for predicted, labels in iter_predictions(source, predict, resources, file):
+        if has_deviance:
+            deviance.add(labels, predicted, own)
         errors += float(np.sum((predicted - labels) ** 2))
         # Spreads of blocks about their own means are joined, so that nothing cancels.
         block_mean, n_block = float(labels.mean()), len(labels)
@@ -66,7 +141,13 @@ def score_regression(
         mean += (block_mean - mean) * n_block / (n_rows + n_block)
         n_rows += n_block
     rows = n_rows or math.nan
-    return {
+    out: dict[str, Any] = {}
+    if has_deviance:
+        constant = deviance.mean_of_constant
+        out["mean deviance"] = deviance.mean
+        out["mean deviance of a constant rate"] = constant
+        out["D2"] = 1 - deviance.mean / constant if constant > 0 else math.nan
+    return out | {
         "R2": 1 - errors / spread if spread else math.nan,
         "RMSE": math.sqrt(errors / rows),
         "RMSE of the mean": math.sqrt(spread / rows),

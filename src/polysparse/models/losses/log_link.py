@@ -15,6 +15,8 @@ from polysparse.models.losses.interface import RowArray
 from polysparse.models.row_store import RowStore
 from polysparse.models.weights import TargetRange
 
+FAR = 1e30  # beyond all scores
+
 
 @dataclass(frozen=True)
 class LogLinkLoss(CompiledLoss):
@@ -50,14 +52,17 @@ class LogLinkLoss(CompiledLoss):
         Both are 0, less the offset, if y is 0. With ``x = score - targets[:, 0]``, a = 2 - power
         and b = power - 1, half the deviance is ``targets[:, 1] * (f(a * x) / a + f(-b * x) / b)``,
         where ``f(x) = exp(x) - 1 - x``, or ``exp(a * x) / a`` if y is 0. So nothing cancels where
-        the fit is good, and an offset, however large, is a shift of the score.
+        the fit is good, and an offset, however large, is a shift of the score. Rows without a
+        weight get a target that exponentials are 0 for: 0 times infinity is NaN.
         """
         y = np.ascontiguousarray(y, dtype=np.float64)
         is_zero = y == 0
         logs = logarithms(np.where(is_zero, 1.0, y))
         scales = y if self.power == 1 else exponentials((2 - self.power) * logs)
         shifted = logs if offset is None else logs - offset
-        return np.column_stack([shifted, np.where(is_zero, 0.0, scales)]), weights * self.factor
+        out = np.column_stack([shifted, np.where(is_zero, 0.0, scales)])
+        out[weights == 0] = (FAR, 0.0) if self.power < 2 else (-FAR, 1.0)
+        return out, weights * self.factor
 
     def require_valid(self, y: TargetRange, *, has_intercept: bool) -> None:
         """Raise ValueError if some y are not in the domain of the deviance."""
@@ -92,7 +97,7 @@ class LogLinkLoss(CompiledLoss):
             gradient = np.where(is_zero, up, factor * up_minus_1)
             curvature = np.where(is_zero, rising * up, factor * rising * up)
         if falling > 0:
-            down, down_minus_1, above_tangent = _exponential(-falling * x)
+            down, down_minus_1, above_tangent = _exponential(-falling * np.where(is_zero, 0.0, x))
             values = values + factor * (above_tangent / falling)
             gradient = gradient - factor * down_minus_1
             curvature = curvature + factor * falling * down
