@@ -10,7 +10,7 @@ from polysparse.models.docstrings import SHARED, Model
 OWN = {
     "parameters": f"""\
     learning_rate : "auto" or float, default="auto"
-        "auto": features are divided by their largest value, and three rates compete (see Notes). A
+        "auto": features are divided by their scales, and three rates compete (see Notes). A
         number is used as it is, and so is X.
     beta : float, default=1.0
         What is added to the root of the sum of squared gradients of a coefficient: the larger, the
@@ -69,11 +69,14 @@ OWN = {
     for any number of threads. They also have the same bits for any division of a stream into calls
     of `partial_fit`: a block that is not complete waits for the next rows. `fit` completes it.
 
-    With `learning_rate="auto"`, features are divided by their largest absolute value in the first
-    256 rows, or by the first one of features that occur later. Rates of 1, 4 and 16 times 2 / (mean
-    L1 norm of expanded rows) learn side by side from the first 2,048 rows, each of which is
-    predicted with the one whose sum of losses is lowest so far; then the best one learns alone. For
-    squared errors, rates are multiplied with the root mean square of the first targets.
+    With `learning_rate="auto"`, features are divided by scales. The scale of a feature is its
+    largest absolute value in the first 256 rows, or in the block in which it first occurs. Later,
+    it only grows if a value is more than twice as large, to half of that value. Scales change
+    between blocks and include the features of the block, but coefficients stay as they are. Rates
+    of 1, 4 and 16 times 2 / (mean L1 norm of expanded rows) learn side by side from the first 2,048
+    rows, each of which is predicted with the one whose sum of losses is lowest so far; then the
+    best one learns alone. For squared errors, rates are multiplied with the root mean square of
+    these rows' targets. Rows whose weight is 0 do not count.
 """,
 }
 

@@ -201,7 +201,9 @@ class Learner:
         """Learn from the rows of some blocks, and end the competition if it is time."""
         x, steps, sizes = rows.x, np.ones(len(ends)), np.ones(len(ends))
         if self.scaling is not None:
-            x, steps, sizes = self.scaling.learn(self.columns, x, rows.targets, ends)
+            x, steps, sizes = self.scaling.learn(
+                self.columns, x, rows.targets, rows.weights > 0, ends
+            )
         rates = np.multiply.outer(steps * sizes, self.rates).astype(np.float32)
         betas = (self.settings.beta * sizes).astype(np.float32)
         out = np.empty(len(rows)), np.empty((len(rows), self.settings.n_scores))
