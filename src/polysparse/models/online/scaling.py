@@ -38,16 +38,15 @@ class Scaling:
         Number of rows with weights above 0 that were seen, up to about `rate_rows`.
     norms : float
         Sum of the L1 norms of these rows, scaled and expanded.
-    squares : float
-        Sum of the squares of their targets, up to then.
+    targets : float
+        Sum of the squares of their targets; of counts, the sum of targets.
     """
 
     largest: NDArray[np.float64]
-    has_targets: bool  # whether rates follow the size of targets
+    loss: str
     n_rows: int = 0
     norms: float = 0.0
-    squares: float = 0.0
-    rate_rows: int = RATE_ROWS
+    targets: float = 0.0
     _changes: Changes = field(default_factory=list, repr=False, compare=False)
     _before: tuple[int, float, float] = (0, 0.0, 0.0)
 
@@ -68,10 +67,20 @@ class Scaling:
 
     @property
     def size(self) -> float:
-        """The root of the mean square of targets, if rates follow it."""
-        if not self.has_targets or self.squares == 0:
+        """The root of the mean square of targets, if the loss is squared."""
+        if self.loss != "squared" or self.targets == 0:
             return 1.0
-        return float(np.sqrt(self.squares / self.n_rows))
+        return float(np.sqrt(self.targets / self.n_rows))
+
+    @property
+    def mean(self) -> float:
+        """The mean of counts, which is above 0 whatever they are."""
+        return (self.targets + 0.5) / (self.n_rows + 1)
+
+    @property
+    def rate_rows(self) -> int:
+        """How many rows decide about rates."""
+        return FIRST_ROWS if self.loss == "poisson" else RATE_ROWS
 
     def learn(
         self,
@@ -85,7 +94,7 @@ class Scaling:
 
         Their values are float32. Rows that do not count have no weight.
         """
-        self._changes, self._before = [], (self.n_rows, self.norms, self.squares)
+        self._changes, self._before = [], (self.n_rows, self.norms, self.targets)
         scaled = replace(x, data=self._learn_scales(x, counts, ends))
         steps, sizes = np.empty(len(ends)), np.empty(len(ends))
         n_counted = np.cumsum(counts)[ends - 1]
@@ -103,7 +112,7 @@ class Scaling:
         """Go back to before the last call of `learn`."""
         for features, before in reversed(self._changes):
             self.largest[features] = before
-        self.n_rows, self.norms, self.squares = self._before
+        self.n_rows, self.norms, self.targets = self._before
         self._changes = []
 
     def _learn_scales(
@@ -153,14 +162,14 @@ class Scaling:
         sizes: NDArray[np.float64],
     ) -> None:
         """Learn from the first rows, given their norms; write `step` and `size` of their blocks."""
-        begin = 0
+        begin, power = 0, 2 if self.loss == "squared" else 1
         for b, end in enumerate(ends.tolist()):
             sizes[b] = self.size  # of earlier targets: these are yet to be predicted
             for r in range(begin, end):  # in order, so that sums do not depend on the division
                 if counts[r]:
                     self.n_rows += 1
                     self.norms += float(norms[r])
-                    self.squares += float(targets[r]) ** 2
+                    self.targets += float(targets[r]) ** power
             steps[b] = self.step
             begin = end
 
