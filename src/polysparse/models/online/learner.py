@@ -298,7 +298,7 @@ class Learner:
         return is_count and scaling is not None and scaling.n_rows < scaling.rate_rows
 
     def _set_intercepts(self, mean: float, step_before: float, step: float) -> None:
-        """Set intercepts to the logarithm of a mean at first; later, keep them as `step` changes."""
+        """Set intercepts to that of a mean at first; later, keep them as `step` changes."""
         assert self.scaling is not None
         for state, rate in zip(self.states, self.rates, strict=True):
             weight = np.log(mean)
