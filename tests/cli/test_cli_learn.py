@@ -136,6 +136,23 @@ def test_several_files_are_one_stream(folder):
     assert_same("m.npz", classifier().fit(X, Y))
 
 
+def test_later_files_may_have_fewer_features(folder, monkeypatch):
+    Path("a.svm").write_text(as_text(X[:300], Y[:300]))
+    Path("b.svm").write_text(as_text(X[300:, :6], Y[300:]))
+    rows = X.copy()
+    rows[300:, 6:] = 0
+    command = ["learn", "a.svm", "b.svm", "-o", "m.npz", *QUIET, "--classes=0,1", "--one-based"]
+    command += ["--every", "50"]
+    assert run(*command) == 0
+    assert_same("m.npz", classifier().fit(rows, Y))
+    with monkeypatch.context() as patch:
+        patch.setattr("polysparse.cli.learn.CHECKPOINT_SHARE", 0)
+        stop_after(patch, 8, KeyboardInterrupt)
+        assert run(*command, "--force") == 130
+    assert run(*command, "--resume", "--force") == 0
+    assert_same("m.npz", classifier().fit(rows, Y))
+
+
 def test_several_classes_and_their_labels(folder):
     y = np.where(X[:, 3] > 0, 7, Y)
     Path("in.svm").write_text(as_text(X, y))

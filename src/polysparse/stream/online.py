@@ -120,6 +120,8 @@ def _learn(model: Any, X: Any, y: Any, head: Head, *, skips: bool) -> int:
 
     if hasattr(model, "learner_") and X.shape[1] > model.n_features_in_:
         model._widen(X.shape[1])
+    elif hasattr(model, "learner_") and head.grows:  # earlier inputs had more features
+        X.resize((X.shape[0], model.n_features_in_))
     how = {} if head.classes is None else {"classes": head.classes}
     n_refused = 0
     while True:
