@@ -2,13 +2,15 @@
 
 Vowpal Wabbit reads its cache, which is its fastest input, and hashes to as many columns. Passes run
 in one process, in turn; the best of several times counts. It is left out where it is not installed:
-pip install vowpalwabbit. Losses are progressive: of each row before it was learnt from. Both sides
+pip install vowpalwabbit. Losses are progressive: of each row before it was learned from. Both sides
 use their defaults alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,11 +19,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_svmlight_file
 
 import measure
 from bench_core import DATA, Reached, Report, say
-from polysparse import PolynomialFTRLClassifier
+from polysparse import PolynomialFTRLClassifier, cli
 from polysparse.machine import threads_for
 
 BITS = 18
@@ -64,11 +66,11 @@ def write_vw(X: Any, y: Any, path: Path) -> None:
             file.write(f"{label} |f {' '.join(f'{j}:{v:g}' for j, v in pairs)}\n")
 
 
-def vw_pass(text: Path, how: str) -> float:
-    """Learn from a file, by way of its cache, and return the progressive loss."""
+def vw_pass(text: Path, how: str, *, is_cached: bool = True) -> float:
+    """Learn from a file, by way of its cache if there is one, and return the progressive loss."""
     from vowpalwabbit import pyvw
 
-    cache = f"--cache_file {text}{how.replace(' ', '')}.cache"
+    cache = f"--cache_file {text}{how.replace(' ', '')}.cache" if is_cached else ""
     options = f"--interactions ff -b {BITS} --loss_function logistic --quiet {how}"
     vw = pyvw.Workspace(f"-d {text} {cache} {options}")
     loss = vw.get_sum_loss() / vw.get_weighted_examples()
@@ -150,8 +152,76 @@ def main() -> None:
                 ratio = theirs_s / times[f"defaults, {n_jobs} thread(s)"]
                 what = f"a pass over a9a against VW's ftrl, {n_jobs} thread(s)"
                 reached.append(Reached(what, f"{least:g}x", f"{ratio:.2f}x", ratio >= least))
+            reached += from_text(report, *found["a9a"], folder, options.repeats)
+            reached += memory(report)
             widths(report, *found["a9a"], options.repeats)
     report.reached(reached)
+
+
+def from_text(report: Report, X: Any, y: Any, folder: Path | None, repeats: int) -> list[Reached]:
+    """Report the time from svmlight text to a model, against Vowpal Wabbit from its text."""
+    if folder is None:
+        return []
+    say("from text")
+    text, svmlight = folder / "a9a-plain.txt", folder / "a9a.svm"
+    write_vw(X, y, text)
+    signs = np.where(y == np.max(y), 1, -1).astype(np.float64)
+    dump_svmlight_file(X, signs, str(svmlight), zero_based=False)
+    command = ["learn", str(svmlight), "-o", str(folder / "model.npz"), "--force", "--quiet"]
+    command += ["--hashed", f"2^{BITS}", "--one-based", "--classes=-1,1", "--jobs", "1"]
+    times = measure.best_times(
+        {
+            "polysparse learn, 1 thread": partial(learn_text, command),
+            "VW, gd": partial(vw_pass, text, "", is_cached=False),
+        },
+        repeats=repeats,
+    )
+    ours, theirs = times.values()
+    report.heading("a9a from text to a model")
+    report.table("learner | ms", [[side, f"{1e3 * s:.1f}"] for side, s in times.items()])
+    what = "a9a from text to a model, 1 thread, against VW's gd from its text"
+    return [Reached(what, "2x", f"{theirs / ours:.2f}x", theirs / ours >= 2)]
+
+
+def learn_text(command: list[str]) -> None:
+    """Run the command `learn`."""
+    if cli.main(command) != 0:
+        raise SystemExit(f"{command} failed")
+
+
+PEAK = """
+import sys
+import numpy as np
+from scipy import sparse
+from polysparse import PolynomialFTRLClassifier
+rng = np.random.default_rng(0)
+X = sparse.random_array((200_000, 1000), density=0.02, rng=rng, format="csr")
+y = rng.integers(0, 2, X.shape[0])
+how = {"learning_rate": 0.02, "n_columns": 2 ** int(sys.argv[1])}
+PolynomialFTRLClassifier(n_columns=2, learning_rate=0.02).fit(X[:64], y[:64])
+def kib(name):
+    return next(int(s.split()[1]) for s in open("/proc/self/status") if s.startswith(name))
+open("/proc/self/clear_refs", "w").write("5")  # the peak begins here
+before = kib("VmRSS")
+PolynomialFTRLClassifier(**how).fit(X, y)
+print(1024 * (kib("VmHWM") - before))
+"""
+
+
+def memory(report: Report) -> list[Reached]:
+    """Report the peak memory of a fit beyond X, and how much of it is not z and n."""
+    say("memory")
+    lines, most = [], 0
+    for bits in (18, 22, 24):
+        command = [sys.executable, "-c", PEAK, str(bits)]
+        peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        most = max(most, peak - 8 * 2**bits)
+        lines.append([f"2^{bits}", f"{peak / 1e6:.0f}", f"{8 * 2**bits / 1e6:.0f}"])
+    report.heading("Peak memory of a fit in addition to X, MB (200,000 rows of 20 values)")
+    report.table("columns | peak | of which z and n", lines)
+    return [
+        Reached("memory beyond 8 bytes per column", "100 MB", f"{most / 1e6:.0f} MB", most < 1e8)
+    ]
 
 
 def widths(report: Report, X: Any, y: Any, repeats: int) -> None:

@@ -85,7 +85,7 @@ def assert_family_is_kept(poly, X):
 
 
 def columns_and_counts(poly):
-    """What an ObservedPolynomialFeatures has learnt, to be compared."""
+    """What an ObservedPolynomialFeatures has learned, to be compared."""
     return poly.columns_.tolist(), poly.counts_.tolist()
 
 

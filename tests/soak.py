@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
 import polysparse
 import solver_fuzz
@@ -195,6 +196,29 @@ def killed_run(rng: random.Random, folder: Path) -> str:
     return SAME if same_arrays(found, expected["new"]) else WRONG
 
 
+def killed_learner(rng: random.Random, folder: Path) -> str:
+    """Kill an online learner at any moments, and go on; the model is that of a run in peace."""
+    X = matrix(rng, n_rows=3000)
+    y = [rng.randrange(2) for _ in range(X.shape[0])]
+    dump_svmlight_file(X, y, str(folder / "in.svm"), zero_based=False)
+    program = [sys.executable, "-m", "polysparse", "learn", folder / "in.svm", "--quiet"]
+    program += ["--hashed", "2^12", "--every", "20", "--passes", "20", "-o"]
+    begin = time.perf_counter()
+    subprocess.run([*program, folder / "whole.npz"], check=True)
+    took = time.perf_counter() - begin
+    out = folder / "out.npz"
+    for _ in range(4):
+        run = subprocess.Popen([*program, out, "--resume"], stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.0, took))
+        run.kill()
+        run.wait()
+    subprocess.run([*program, out, "--resume"], check=True)
+    with np.load(folder / "whole.npz") as a, np.load(out) as b:
+        names = set(a.files) - {"description"}  # it has how long the run took
+        are_same = a.files == b.files and all(np.array_equal(a[n], b[n]) for n in names)
+    return SAME if are_same else WRONG
+
+
 def threads_and_forks(rng: random.Random, folder: Path) -> str:
     """Several threads learn at once, and the process forks while they do."""
     batches = [matrix(rng) for _ in range(12)]
@@ -238,6 +262,7 @@ KINDS: dict[str, tuple[Trial, int]] = {  # and how many trials a process makes
     "damaged vocabulary": (damaged_vocabulary, 100),
     "damaged model": (damaged_model, 100),
     "killed run": (killed_run, 2),
+    "killed learner": (killed_learner, 2),
     "threads and forks": (threads_and_forks, 10),
     "hard numbers": (hard_numbers, 50),
 }

@@ -47,7 +47,8 @@ PAGES = [
 
 @pytest.mark.no_sanitizer  # they take too long with one
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
-def test_examples_in_the_pages_run(page):
+def test_examples_in_the_pages_run(page, monkeypatch):
+    monkeypatch.chdir(ROOT)
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert tried > 0
     assert failed == 0

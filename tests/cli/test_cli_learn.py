@@ -56,7 +56,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def assert_same(path, model):
-    """Everything that a model has learnt, including the rows that wait."""
+    """Everything that a model has learned, including the rows that wait."""
     found = load_model(path)
     np.testing.assert_array_equal(found.coef_, model.coef_)
     np.testing.assert_array_equal(found.intercept_, model.intercept_)
@@ -79,7 +79,7 @@ def classifier(**parameters):
     return PolynomialFTRLClassifier(**{"n_columns": N_COLUMNS} | parameters)
 
 
-# ------------------------------------------------------------------------------ what is learnt
+# ------------------------------------------------------------------------------ what is learned
 
 
 @pytest.mark.parametrize(
@@ -134,6 +134,23 @@ def test_several_files_are_one_stream(folder):
     Path("c.svm.gz").write_bytes(gzip.compress(as_text(X[5:], Y[5:]).encode()))
     assert run("learn", "a.svm", "b.svm", "c.svm.gz", "-o", "m.npz", *QUIET) == 0
     assert_same("m.npz", classifier().fit(X, Y))
+
+
+def test_later_files_may_have_fewer_features(folder, monkeypatch):
+    Path("a.svm").write_text(as_text(X[:300], Y[:300]))
+    Path("b.svm").write_text(as_text(X[300:, :6], Y[300:]))
+    rows = X.copy()
+    rows[300:, 6:] = 0
+    command = ["learn", "a.svm", "b.svm", "-o", "m.npz", *QUIET, "--classes=0,1", "--one-based"]
+    command += ["--every", "50"]
+    assert run(*command) == 0
+    assert_same("m.npz", classifier().fit(rows, Y))
+    with monkeypatch.context() as patch:
+        patch.setattr("polysparse.cli.learn.CHECKPOINT_SHARE", 0)
+        stop_after(patch, 8, KeyboardInterrupt)
+        assert run(*command, "--force") == 130
+    assert run(*command, "--resume", "--force") == 0
+    assert_same("m.npz", classifier().fit(rows, Y))
 
 
 def test_several_classes_and_their_labels(folder):
@@ -271,6 +288,7 @@ def test_lines_of_progress(folder, capsys):
     assert run("learn", "in.svm", "-o", "m.npz", *HASHED, "--one-based", "--every", "200") == 0
     lines = capsys.readouterr().err.splitlines()
     starts = [f"polysparse: {n} rows, log loss 0." for n in (200, 400, 600)]
+    assert all(", calibration " in line and " rows/s" in line for line in lines[:3])
     assert [line[: len(starts[0])] for line in lines[:3]] == starts
     assert lines[3].startswith("polysparse: m.npz: logistic regression, positive class 1, 700 rows")
 
@@ -302,6 +320,36 @@ def test_a_bad_line_is_refused_or_skipped(bad, folder, capsys):
     assert_same("m.npz", classifier().fit(X, Y))
 
 
+def test_a_hostile_index_is_a_bad_line(folder, capsys):
+    """A model has 8 bytes for each feature."""
+    lines = as_text(X, Y).splitlines(keepends=True)
+    bad = ["1 2000000000:1\n", f"1 {9 * 10**18}:1\n"]
+    Path("in.svm").write_text("".join([*lines[:300], *bad, *lines[300:]]))
+    for given in (["--classes", "0,1", "--one-based"], []):
+        command = ["learn", "in.svm", "-o", "m.npz", *HASHED, "--force", *given]
+        message = "line 301: index 2000000000 occurs, but a stream whose number of features is not "
+        error = refused(capsys, 1, *command, "--quiet")
+        assert f"{message}given may have 1,048,576: give --n-features" in error
+        assert run(*command, "--skip-bad-lines") == 0
+        assert "note: 2 lines were skipped." in capsys.readouterr().err
+        model = load_model("m.npz")
+        assert Path("m.npz").stat().st_size < 2**24
+        assert model.progressive_loss_ == classifier().fit(X, Y).progressive_loss_
+
+
+@pytest.mark.parametrize("options", [[], ["--learning-rate", "0.1"]])
+def test_a_huge_value_is_a_bad_line(options, folder, capsys):
+    lines = as_text(X, Y).splitlines(keepends=True)
+    Path("in.svm").write_text("".join([*lines[:300], "1 1:1e20\n", *lines[300:]]))
+    command = ["learn", "in.svm", "-o", "m.npz", *HASHED, *options]
+    message = "in.svm: row 300 of those after the first 0 cannot be learned from: "
+    assert message in refused(capsys, 1, *command, "--quiet")
+    assert run(*command, "--skip-bad-lines", "--passes", "2") == 0
+    assert "note: 1 lines were skipped." in capsys.readouterr().err
+    rate = {"learning_rate": 0.1} if options else {}
+    assert_same("m.npz", classifier(n_passes=2, **rate).fit(X, Y))
+
+
 def test_many_bad_lines_are_skipped(folder, capsys):
     lines, rng = as_text(X, Y).splitlines(keepends=True), np.random.default_rng(0)
     n_bad, mixed = 0, []
@@ -328,7 +376,7 @@ def test_many_bad_lines_are_skipped(folder, capsys):
         ("-1 1:1\n1 2:1\n", ["--loss=poisson"], "line 1: label -1 is negative, but --loss poisson"),
     ],
 )
-def test_what_cannot_be_learnt_from(text, options, message, folder, capsys):
+def test_what_cannot_be_learned_from(text, options, message, folder, capsys):
     Path("in.svm").write_text(text)
     assert message in refused(capsys, 1, "learn", "in.svm", "-o", "m.npz", *QUIET, *options)
     assert names_in(folder) == ["in.svm"]
@@ -351,7 +399,7 @@ def test_misuse(options, message, folder, capsys):
     assert message in refused(capsys, 2, "learn", "in.svm", *options)
 
 
-def test_a_missing_file_is_found_before_anything_is_learnt(folder, capsys):
+def test_a_missing_file_is_found_before_anything_is_learned(folder, capsys):
     command = ["learn", "in.svm", "no.svm", "-o", "m.npz", "--classes=0,1", "--one-based", *HASHED]
     assert "no.svm: no such file" in refused(capsys, 1, *command)
 
@@ -364,7 +412,7 @@ GIVEN = ["--classes", "0,1", "--one-based", "--hashed", "2^10"]
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_growing_file_is_followed_until_a_signal(name, folder):
-    """A line that is not complete is not learnt from."""
+    """A line that is not complete is not learned from."""
     lines = as_text(X, Y).splitlines(keepends=True)
     Path("log.svm").write_text("".join(lines[:300]))
 
@@ -404,6 +452,17 @@ def test_following_goes_on_where_it_stopped(folder, monkeypatch):
     assert_same("m.npz", classifier().partial_fit(X, Y, classes=[0, 1]))
     Path("log.svm").write_text("1 1:1\n" * 1000)
     assert run(*command, "--resume") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_file_that_comes_twice_is_followed_the_second_time(folder, monkeypatch):
+    monkeypatch.setattr(
+        "polysparse.files.arriving.time.sleep", lambda s: os.kill(os.getpid(), signal.SIGTERM)
+    )
+    command = ["learn", "in.svm", "in.svm", "-o", "m.npz", "--follow", "--quiet", *GIVEN]
+    assert run(*command) == 0
+    model = load_model("m.npz")
+    assert model.n_samples_seen_ + model.n_samples_pending_ == 1400
 
 
 def test_what_cannot_be_followed(folder, capsys):
@@ -457,6 +516,10 @@ def test_an_interrupted_run_goes_on(n_checkpoints, folder, monkeypatch, capsys):
         (["--l1", "3"], "the earlier run had l1=0.0, this one has 3.0"),
         (["--degree", "3"], "the earlier run had degree=2, this one has 3"),
         (["--hashed", "2^9"], "the earlier run had n_columns=1024, this one has 512"),
+        (["--zero-based"], "the earlier run had indices from 1, this one has indices from 0"),
+        (["--classes", "0,1,2"], "the earlier run had the classes 0, 1, this one has 0, 1, 2"),
+        (["--n-features", "99"], "the earlier run had any number of features, this one has 99"),
+        (["--loss", "squared"], "the earlier run had logistic loss, this one has squared loss"),
         ("longer", "in.svm is not the file that the earlier run read, or has changed"),
         ("more", "the earlier run had 1 inputs, this one has 2"),
         ("damaged", "is damaged"),
@@ -518,7 +581,8 @@ def test_a_full_disk_leaves_the_last_checkpoint(folder, monkeypatch, capsys):
 KILLED = """
 import os, signal, sys
 import numpy as np
-import polysparse.cli
+import polysparse.cli, polysparse.cli.learn
+polysparse.cli.learn.CHECKPOINT_SHARE = 0
 n_left = int(sys.argv[1])
 plain = np.lib.format.write_array
 def write_array(*given, **options):
@@ -534,15 +598,37 @@ sys.exit(polysparse.cli.main(sys.argv[2:]))
 
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-@pytest.mark.parametrize("n_arrays", [3, 30])
-def test_a_killed_run_goes_on(n_arrays, folder):
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(n_arrays), *RESUMED], check=False, capture_output=True
-    )
-    assert done.returncode == -signal.SIGKILL
-    assert main([*RESUMED, "--resume"]) == 0
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_that_is_killed_again_and_again_goes_on(seed, folder):
+    rng = np.random.default_rng(seed)
+    command = [*RESUMED, "--resume"]
+    for n_arrays in [3, *rng.integers(1, 60, 3).tolist()]:
+        killed = [sys.executable, "-c", KILLED, str(n_arrays), *command]
+        done = subprocess.run(killed, check=False, capture_output=True)
+        assert done.returncode in (-signal.SIGKILL, 0)
+        if done.returncode == 0:
+            break
+    assert main(command) == 0
     assert_same("m.npz", classifier(n_passes=2).fit(X, Y))
     assert names_in(folder) == ["in.svm", "m.npz"]
+
+
+def test_checkpoints_take_a_small_part_of_the_time(folder, monkeypatch):
+    import polysparse.cli.learn as module
+    from polysparse.stream.online import Checkpoint
+
+    plain, n_written = Checkpoint.write, []
+
+    def write(self, path):
+        n_written.append(path)
+        time.sleep(0.05)
+        plain(self, path)
+
+    monkeypatch.setattr(Checkpoint, "write", write)
+    begin = time.perf_counter()
+    assert run("learn", "in.svm", "-o", "m.npz", *QUIET, "--every", "1") == 0
+    most = (time.perf_counter() - begin) / 0.05 / module.CHECKPOINT_SHARE + 2
+    assert 2 <= len(n_written) <= most
 
 
 def test_a_table_is_resumed(folder, monkeypatch):

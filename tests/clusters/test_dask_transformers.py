@@ -34,7 +34,7 @@ every_transformer = pytest.mark.parametrize("kind", TRANSFORMERS)
 
 
 def state(transformer):
-    """What a fitted transformer has learnt."""
+    """What a fitted transformer has learned."""
     names = ("n_features_in_", "n_output_features_", "columns_", "counts_", "basis_")
     return {name: np.array(getattr(transformer, name, None)).tolist() for name in names}
 
@@ -127,7 +127,7 @@ def test_other_columns_have_another_name():
     assert len(names) == len(TRANSFORMERS)
 
 
-def test_more_rows_can_be_learnt_later():
+def test_more_rows_can_be_learned_later():
     whole = ObservedPolynomialFeatures(3, min_count=5).fit(X)
     away = ObservedPolynomialFeatures(3, min_count=5)
     for rows in (lazily(X[:20], [7, 13]), X[20:30], lazily(X[30:], [30]), lazily(X[:0], [0])):

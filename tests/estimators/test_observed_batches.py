@@ -98,7 +98,7 @@ def test_fit_then_partial_fit_is_one_fit():
     )
 
 
-def test_fit_forgets_what_was_learnt_before():
+def test_fit_forgets_what_was_learned_before():
     X = random_csr()
     poly = ObservedPolynomialFeatures().fit(X[:20])
     assert columns_and_counts(poly.fit(X[20:])) == columns_and_counts(
@@ -126,7 +126,7 @@ def test_nothing_may_be_kept_between_batches():
 # -------------------------------------------------------------------------------------------- merge
 
 
-def test_merge_into_one_that_has_learnt_nothing():
+def test_merge_into_one_that_has_learned_nothing():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
     fitted = ObservedPolynomialFeatures(min_count=2).fit(frame)
@@ -206,7 +206,7 @@ def test_a_partial_fit_that_runs_out_of_memory_changes_nothing(monkeypatch, prep
     )
 
 
-def test_an_interruption_leaves_a_batch_learnt_not_at_all(monkeypatch):
+def test_an_interruption_leaves_a_batch_learned_not_at_all(monkeypatch):
     """Ctrl-C may arrive when everything is counted but nothing is kept yet."""
     first, second = random_csr(20, 8, 0.5, seed=1), random_csr(30, 8, 0.5, seed=2)
     poly = ObservedPolynomialFeatures().fit(first)
@@ -224,7 +224,7 @@ def test_an_interruption_leaves_a_batch_learnt_not_at_all(monkeypatch):
 @pytest.mark.alone
 @pytest.mark.no_sanitizer
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_ctrl_c_during_partial_fit_leaves_what_was_learnt():
+def test_ctrl_c_during_partial_fit_leaves_what_was_learned():
     done = run(
         """
         from polysparse import ObservedPolynomialFeatures

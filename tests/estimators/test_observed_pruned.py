@@ -119,7 +119,7 @@ def test_more_than_the_kernels_count_at_once_is_counted_whole(monkeypatch):
     assert outcome(pruned, X) == expected
 
 
-def test_nothing_is_learnt_afterwards():
+def test_nothing_is_learned_afterwards():
     X = random_csr(60, 8, 0.4)
     poly = ObservedPolynomialFeatures(min_count=2, remember_rejected=False).fit(X)
     gone = r"are gone, by .*remember_rejected=False.* Call fit to start over"

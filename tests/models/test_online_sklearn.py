@@ -17,7 +17,7 @@ ONE_AT_A_TIME = dict.fromkeys(
         "check_sample_weight_equivalence_on_dense_data",
         "check_sample_weight_equivalence_on_sparse_data",
     ),
-    "rows are learnt from one after the other",
+    "rows are learned from one after the other",
 )
 
 

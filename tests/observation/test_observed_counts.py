@@ -74,7 +74,7 @@ def test_where_nothing_was_rejected_nothing_is_forgotten():
     assert columns_and_counts(poly) == columns_and_counts(ObservedPolynomialFeatures().fit(X))
 
 
-def learnt(min_count, X):
+def learned(min_count, X):
     """What a first batch teaches."""
     basis = MonomialBasis(X.shape[1])
     tally = ColumnTally(basis)
@@ -84,7 +84,7 @@ def learnt(min_count, X):
 
 def test_columns_are_chosen_once():
     columns, counts = reference.observed(random_csr().toarray(), min_count=8)
-    kept = learnt(8, random_csr())
+    kept = learned(8, random_csr())
     chosen = kept.choose(None)
     np.testing.assert_array_equal(chosen[0].ranks, columns)
     np.testing.assert_array_equal(chosen[1], counts)
@@ -92,7 +92,7 @@ def test_columns_are_chosen_once():
 
 
 def test_counts_are_not_held_twice_where_all_columns_are_chosen():
-    some, every = learnt(8, random_csr()), learnt(1, random_csr())
+    some, every = learned(8, random_csr()), learned(1, random_csr())
     for kept in (some, every):
         kept.choose(None)
     assert some.tally is not None

@@ -1,4 +1,4 @@
-"""What is learnt is shared by copies, threads and forks, and changed by none of them."""
+"""What is learned is shared by copies, threads and forks, and changed by none of them."""
 
 import copy
 import os
@@ -20,7 +20,7 @@ def rows(seed, n_rows=40):
     return sparse.csr_array(random_dense(n_rows, 12, 0.3, seed=seed))
 
 
-def learnt_of(poly):
+def learned_of(poly):
     return poly.columns_.tolist(), poly.counts_.tolist()
 
 
@@ -29,21 +29,21 @@ def learnt_of(poly):
 @pytest.mark.parametrize("which", ["original", "copy"])
 def test_a_copy_and_its_original_learn_apart(which, min_count, ask_first):
     original = ObservedPolynomialFeatures(min_count=min_count).fit(rows(0))
-    alone = learnt_of(ObservedPolynomialFeatures(min_count=min_count).fit(rows(0)))
+    alone = learned_of(ObservedPolynomialFeatures(min_count=min_count).fit(rows(0)))
     both = ObservedPolynomialFeatures(min_count=min_count).fit(sparse.vstack([rows(0), rows(1)]))
     if ask_first:
-        assert learnt_of(original) == alone
+        assert learned_of(original) == alone
     shallow = copy.copy(original)
     learning, resting = (original, shallow) if which == "original" else (shallow, original)
     learning.partial_fit(rows(1))
-    assert learnt_of(learning) == learnt_of(both)
-    assert learnt_of(resting) == alone
+    assert learned_of(learning) == learned_of(both)
+    assert learned_of(resting) == alone
 
 
 def test_a_thread_may_go_on_with_what_it_has():
     poly = ObservedPolynomialFeatures(min_count=3).fit(rows(0))
     held = poly._observed
-    expected = learnt_of(ObservedPolynomialFeatures(min_count=3).fit(rows(0)))
+    expected = learned_of(ObservedPolynomialFeatures(min_count=3).fit(rows(0)))
     poly.partial_fit(rows(1)).partial_fit(rows(2))
     poly.columns_  # noqa: B018
     columns, counts = held.choose(None)
@@ -52,9 +52,9 @@ def test_a_thread_may_go_on_with_what_it_has():
 
 def test_merging_leaves_the_other_as_it_was():
     poly, other = (ObservedPolynomialFeatures(min_count=2).fit(rows(seed)) for seed in (0, 1))
-    before = learnt_of(ObservedPolynomialFeatures(min_count=2).fit(rows(1)))
+    before = learned_of(ObservedPolynomialFeatures(min_count=2).fit(rows(1)))
     poly.merge(other).merge(other)
-    assert learnt_of(other) == before
+    assert learned_of(other) == before
 
 
 @pytest.mark.parametrize("is_fitted", [False, True])
@@ -74,7 +74,7 @@ def test_no_batch_is_lost_when_threads_learn_at_once(is_fitted):
         list(pool.map(learn, range(n_threads)))
     parts = [rows(1 + i, n_rows=5) for i in range(n_threads * n_batches)]
     whole = sparse.vstack([rows(0)] * is_fitted + parts)
-    assert learnt_of(poly) == learnt_of(ObservedPolynomialFeatures(min_count=2).fit(whole))
+    assert learned_of(poly) == learned_of(ObservedPolynomialFeatures(min_count=2).fit(whole))
 
 
 def test_threads_with_other_features_are_refused():

@@ -59,7 +59,7 @@ struct Learners {
     double* losses;      // sums over rows so far, weighted: n of them
 };
 
-/// What the leader made of each row, before it was learnt from.
+/// What the leader made of each row, before it was learned from.
 struct Progress {
     double* losses;
     double* scores;   // k for each row

@@ -139,7 +139,7 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
     _print_other_vocabulary(options)
     with ProgressBar(options.quiet, n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
-        plan, learnt = plan_output(options, source, vocabulary, resources)
+        plan, learned = plan_output(options, source, vocabulary, resources)
     require_confirmation(options, plan)
     with ProgressBar(options.quiet, n_rows) as progress:
         resources = Resources(options.max_memory, options.jobs, progress)
@@ -149,7 +149,7 @@ def _expand(options: argparse.Namespace, source: Source, vocabulary: Vocabulary 
             options.output,
             plan,
             resources,
-            vocabulary=learnt,
+            vocabulary=learned,
             force=options.force,
             resume=options.resume,
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from polysparse.cli.guesses import require_npz
-from polysparse.cli.opening_streams import OpenedStream, open_stream
+from polysparse.cli.opening_streams import N_COLUMNS, OpenedStream, open_stream
 from polysparse.cli.options import (
     Misuse,
     add_basis,
@@ -38,7 +38,7 @@ from polysparse.stream.expand import RESUME_NOTE
 from polysparse.stream.online import Checkpoint, StreamState, learn_stream
 
 LOSSES = {"logistic": "log loss", "squared": "squared error", "poisson": "Poisson deviance"}
-N_COLUMNS = 2**22
+CHECKPOINT_SHARE = 10  # a checkpoint is written after ten times as long as the last one took
 WAY_OUT_OF_MEMORY = "Give --hashed N with a lower N, or a lower --degree."
 
 
@@ -98,7 +98,8 @@ def add_to(commands: Any) -> None:
         metavar="N",
         type=parse_count,
         default=100_000,
-        help="print progress, and write a checkpoint, after every N rows (default: 100,000)",
+        help="print progress after every N rows, and write a checkpoint unless the last one is "
+        "recent (default: 100,000)",
     )
     add(
         "--skip-bad-lines",
@@ -234,6 +235,7 @@ def _learn(options: argparse.Namespace, path: Path | None) -> None:
             model.n_jobs = options.jobs
         _require_room(options, stream)
         reporter = _Reporter(options, model, stream, state, path)
+        ending.before_waiting = reporter.write_if_due
         try:
             with warnings_as_notes(options):
                 learn_stream(
@@ -245,6 +247,7 @@ def _learn(options: argparse.Namespace, path: Path | None) -> None:
                     every=options.every,
                     report=reporter,
                     ending=ending,
+                    skips=options.skip_bad_lines,
                 )
         except BaseException as error:
             if path is not None and options.input != ["-"] and path.exists():
@@ -360,12 +363,20 @@ class _Reporter:
         self.options, self.model, self.path = options, model, path
         self.stream, self.state = stream, state
         self.n_rows, self.since = state.n_rows, time.perf_counter()
+        self.is_due, self.next_write = False, 0.0
+
+    def write_if_due(self) -> None:
+        """Write a checkpoint if one is due, and the last one was not too recent."""
+        begin = time.perf_counter()
+        if self.path is None or not self.is_due or begin < self.next_write:
+            return
+        Checkpoint.of(self.model, self.stream.inputs, self.stream.head, self.state).write(self.path)
+        end = time.perf_counter()
+        self.is_due, self.next_write = False, end + CHECKPOINT_SHARE * (end - begin)
 
     def __call__(self) -> None:
-        if self.path is not None:
-            Checkpoint.of(self.model, self.stream.inputs, self.stream.head, self.state).write(
-                self.path
-            )
+        self.is_due = True
+        self.write_if_due()
         if self.options.quiet:
             return
         state, progress, now = self.state, self.model.learner_.progress, time.perf_counter()
@@ -375,6 +386,7 @@ class _Reporter:
             f"{state.n_rows:,} rows",
             f"{LOSSES[self.options.loss]} {progress.mean_loss:.5f}",
             f"of the last 1,024 {progress.recent_loss:.5f}",
+            f"calibration {progress.calibration:.3f}",
             f"{speed:,.0f} rows/s",
         ]
         if self.options.passes > 1:
@@ -411,6 +423,7 @@ class _EndingOnSignals(Ending):
     """Ends a stream when a signal comes: at once while it waits for rows, else after a block."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.is_wanted, self._is_waiting = False, False
 
     def __call__(self, number: int, frame: Any) -> None:
@@ -422,6 +435,8 @@ class _EndingOnSignals(Ending):
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
+        if self.before_waiting is not None:
+            self.before_waiting()
         self._is_waiting = True
         try:
             if self.is_wanted:

@@ -17,14 +17,16 @@ from polysparse.cli.options import Misuse, basis_arguments, errors_as_misuse, ma
 from polysparse.cli.request import open_file, open_for, print_note, read_vocabulary
 from polysparse.cli.tables import given_options
 from polysparse.files.arriving import ArrivingText, Ending
-from polysparse.files.errors import FileFault
+from polysparse.files.errors import CannotResume, FileFault
 from polysparse.files.field_table import labels_of
 from polysparse.files.opening import ENOUGH_FOR_ALL, format_to_read, is_table
-from polysparse.files.source import Source
+from polysparse.files.source import MOST_FEATURES, Source
 from polysparse.files.svmlight import SvmlightSource
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.machine import threads_for
 from polysparse.stream.arriving_rows import (
+    GROWTH,
+    LEAST_GROWTH,
     ArrivingRows,
     Head,
     SourceRows,
@@ -39,6 +41,7 @@ from polysparse.stream.resources import MEMORY, Resources
 from polysparse.tables.encoding import TableEncoding
 
 BLOCK_BYTES = 2**22  # of text that is read at a time
+N_COLUMNS = 2**22  # that are hashed, by default
 
 
 @dataclass
@@ -79,7 +82,35 @@ def open_stream(
     ):
         if is_given:
             raise Misuse(f"{flag} only applies to svmlight and libffm text.")
-    return _open_sources(options)
+    stream = _open_sources(options)
+    if earlier is not None:
+        try:
+            _require_same_labels(options, earlier.head)
+            if stream.head.n_features != earlier.head.n_features:
+                before = f"{earlier.head.n_features} features"
+                raise _other_run(before, f"{stream.head.n_features}")
+        except BaseException:
+            stream.close()
+            raise
+    return stream
+
+
+def _require_same_labels(options: argparse.Namespace, head: Head) -> None:
+    """Raise CannotResume if the loss or the classes given are not those of an earlier run."""
+    before = "poisson" if head.is_count else "squared" if head.classes is None else "logistic"
+    if options.loss != before:
+        raise _other_run(f"{before} loss", f"{options.loss} loss")
+    if options.classes is not None and head.classes is not None:
+        given = np.array(options.classes).astype(np.int64)
+        if not np.array_equal(head.classes, given):
+            before, now = (", ".join(map(str, each.tolist())) for each in (head.classes, given))
+            raise _other_run(f"the classes {before}", now)
+
+
+def _other_run(before: str, now: str) -> CannotResume:
+    return CannotResume(
+        f"the earlier run had {before}, this one has {now}. Give resume=False to start over."
+    )
 
 
 def _is_text(path: str) -> bool:
@@ -125,14 +156,16 @@ class _TextOpening:
         )
         self._require_no_table_options()
         n_bytes = bytes_to_read(options.max_memory or MEMORY)
-        self.texts = [self._text(path, n_bytes, ending) for path in options.input]
+        self.texts = [
+            self._text(path, n_bytes, ending, is_last=i == len(options.input) - 1)
+            for i, path in enumerate(options.input)
+        ]
         self.is_piped = any(text.is_pipe for text in self.texts)
 
-    def _text(self, path: str, n_bytes: int, ending: Ending) -> ArrivingText:
+    def _text(self, path: str, n_bytes: int, ending: Ending, *, is_last: bool) -> ArrivingText:
         if path != "-" and not Path(path).exists():
             raise FileNotFoundError(f"{path}: no such file or directory.")
         is_pipe = path == "-" or not Path(path).is_file()
-        is_last = path == self.options.input[-1]
         text = ArrivingText(
             Path("standard input" if path == "-" else path),
             is_standard_input=path == "-",
@@ -164,7 +197,7 @@ class _TextOpening:
 
     def open(self) -> OpenedStream:
         options = self.options
-        head = self._head() if self.earlier is None else self.earlier.head
+        head = self._head() if self.earlier is None else self._earlier_head(self.earlier.head)
         if options.feature_names is not None:
             self.names = read_names(options.feature_names, head.n_features)
         if options.observed:
@@ -183,6 +216,18 @@ class _TextOpening:
             n_columns = found.n_columns - found.include_bias if options.all else 0
         rows: list[ArrivingRows] = [TextRows(text, head) for text in self.texts]
         return OpenedStream(rows, head, basis, n_columns, self.names, vocabulary=self.vocabulary)
+
+    def _earlier_head(self, head: Head) -> Head:
+        """Return what an earlier run knew; raise CannotResume if other things are given now."""
+        base = self._given_base()
+        if base is not None and base != head.base:
+            raise _other_run(f"indices from {head.base}", f"indices from {base}")
+        given = self._given_features()
+        if given is not None and (head.grows or given != head.n_features):
+            before = "any number of features" if head.grows else f"{head.n_features} features"
+            raise _other_run(before, f"{given}")
+        _require_same_labels(self.options, head)
+        return head
 
     def _head(self) -> Head:
         """Return what must be known; it is given, or found in a first pass."""
@@ -211,6 +256,9 @@ class _TextOpening:
         if n_features is None:
             n_features = 0 if survey is None else max(0, survey.highest + 1 - base)
         grows = given is None and not self._has_fixed_width and not needs["--groups"]
+        most_features = max(LEAST_GROWTH, GROWTH * (options.hashed or N_COLUMNS))
+        if grows:  # more are bad lines
+            n_features = min(n_features, most_features)
         groups = None
         if survey is not None and survey.fields is not None and options.groups is None:
             groups = labels_of(survey.fields.fields, base, n_features)
@@ -221,6 +269,7 @@ class _TextOpening:
             classes=self._classes(survey),
             is_count=options.loss == "poisson",
             groups=groups,
+            most_features=most_features if grows else MOST_FEATURES,
         )
 
     @property
@@ -244,8 +293,8 @@ class _TextOpening:
     def _given_base(self) -> int | None:
         if self.options.zero_based is not None:
             return int(not self.options.zero_based)
-        learnt = None if self.vocabulary is None else self.vocabulary.zero_based
-        return None if learnt is None else int(not learnt)
+        learned = None if self.vocabulary is None else self.vocabulary.zero_based
+        return None if learned is None else int(not learned)
 
     def _base(self, survey: Survey | None) -> int:
         given = self._given_base()

@@ -65,14 +65,14 @@ def open_for(
     path: str,
     options: argparse.Namespace,
     owner: Path,
-    learnt: Vocabulary | ModelFile | OnlineFile,
+    learned: Vocabulary | ModelFile | OnlineFile,
     noun: str,
 ) -> Source:
     """Open a file for a vocabulary or a model, with its columns and its first svmlight index."""
-    basis = learnt.columns.basis
-    fields = earlier_fields(basis.groups, learnt.more.get(FIELDS))
-    like = path, options, owner, basis.n_features, learnt.zero_based, noun
-    return open_like(*like, fields, encoding_of(learnt))
+    basis = learned.columns.basis
+    fields = earlier_fields(basis.groups, learned.more.get(FIELDS))
+    like = path, options, owner, basis.n_features, learned.zero_based, noun
+    return open_like(*like, fields, encoding_of(learned))
 
 
 def open_like(
@@ -241,8 +241,8 @@ def plan_output(
     if not options.observed:
         return plan_file(source, AllColumns(basis), dtype), None
     limits = {"min_count": options.min_count or 1, "max_columns": options.max_columns}
-    learnt = learn_vocabulary(source, basis, dtype, resources=resources, **limits)
-    return plan_own_rows(learnt, plan_file(source, learnt.columns, dtype)), learnt
+    learned = learn_vocabulary(source, basis, dtype, resources=resources, **limits)
+    return plan_own_rows(learned, plan_file(source, learned.columns, dtype)), learned
 
 
 def print_notes(source: Source, options: argparse.Namespace) -> None:

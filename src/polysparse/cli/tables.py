@@ -93,14 +93,14 @@ def table_reading(options: argparse.Namespace) -> TableReading:
     return how
 
 
-def encoding_of(learnt: Vocabulary | ModelFile | OnlineFile) -> TableEncoding | None:
+def encoding_of(learned: Vocabulary | ModelFile | OnlineFile) -> TableEncoding | None:
     """Return the encoding in a file; None if its training data had no names of columns.
 
     A table of numbers alone that was fitted in Python has names and needs no encoding.
     """
-    if learnt.table is not None:
-        return learnt.table
-    names: Any = learnt.more.get("feature_names_in")
+    if learned.table is not None:
+        return learned.table
+    names: Any = learned.more.get("feature_names_in")
     if names is None:
         return None
     return TableEncoding(tuple(map(NumericVariable, names)), are_named=True)

@@ -67,6 +67,9 @@ class Ending:
 
     is_wanted = False
 
+    def __init__(self) -> None:
+        self.before_waiting: Callable[[], None] | None = None  # what is done between two reads
+
     def waiting(self) -> AbstractContextManager[Any]:
         """Return a context in which nothing is done but to wait, so that it may raise `Ended`."""
         return nullcontext()

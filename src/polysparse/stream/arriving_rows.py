@@ -21,6 +21,8 @@ from polysparse.stream.memory import bytes_to_read
 
 LOOKED_AT = 2**16  # bytes of a text that are compared before it is read on
 SHOWN_CLASSES = 10
+LEAST_GROWTH = 2**20  # features that a stream may have if their number was not given ...
+GROWTH = 4  # ... or so many for each hashed column
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Head:
         Whether labels are counts, which are not negative.
     groups : list of (str or None), or None
         Label of the group of each feature, of libffm text.
+    most_features : int
+        How many features there may be, if `grows`: a model has a scale of 8 bytes for each.
     """
 
     n_features: int
@@ -49,6 +53,7 @@ class Head:
     classes: NDArray[Any] | None = None
     is_count: bool = False
     groups: list[str | None] | None = None
+    most_features: int = MOST_FEATURES
 
 
 class ArrivingRows(Protocol):
@@ -126,7 +131,7 @@ class TextRows:
             is_bad |= ~np.isin(block.labels, head.classes)
         if head.is_count:
             is_bad |= block.labels < 0
-        most = MOST_FEATURES if head.grows else head.n_features
+        most = head.most_features if head.grows else head.n_features
         is_out = (block.indices < head.base) | (block.indices - head.base >= most)
         is_out |= ~np.isfinite(block.data)
         where = np.flatnonzero(is_out)
@@ -155,8 +160,13 @@ class TextRows:
                 return "index 0 occurs, but indices are 1-based: pass zero_based=True."
             if not np.isfinite(value):
                 return f"value {value} of index {index} is not finite."
-            if not head.grows and index - (head.base or 0) >= head.n_features:
+            if index - (head.base or 0) >= (head.most_features if head.grows else head.n_features):
                 break
+        if head.grows:
+            return (
+                f"index {index} occurs, but a stream whose number of features is not given may "
+                f"have {head.most_features:,}: give n_features= a number that is large enough."
+            )
         return (
             f"index {index} occurs, but there are n_features={head.n_features}: pass n_features="
             "a number that is large enough."

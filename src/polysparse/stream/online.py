@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ class StreamState:
         Number of rows that arrived, in all passes.
     n_skipped : int
         Number of lines that were skipped, in the inputs of the first pass that were read.
+    n_refused : int
+        Number of rows that the model refused, in the first pass.
     """
 
     n_passes: int = 0
@@ -40,16 +43,20 @@ class StreamState:
     place: dict[str, Any] | None = None
     n_rows: int = 0
     n_skipped: int = 0
+    n_refused: int = 0
 
     @property
     def n_skipped_so_far(self) -> int:
         """Number of lines that were skipped, in the first pass."""
-        here = 0 if self.n_passes or self.place is None else self.place.get("n_skipped", 0)
-        return int(self.n_skipped + here)
+        return int(self.n_skipped + self._n_skipped_here + self.n_refused)
+
+    @property
+    def _n_skipped_here(self) -> int:
+        return 0 if self.n_passes or self.place is None else self.place.get("n_skipped", 0)
 
     def end_input(self) -> None:
         """Go on to the next input."""
-        self.n_skipped = self.n_skipped_so_far
+        self.n_skipped += self._n_skipped_here
         self.n_inputs, self.place = self.n_inputs + 1, None
 
 
@@ -63,11 +70,13 @@ def learn_stream(
     every: int,
     report: Callable[[], None],
     ending: Ending,
+    skips: bool = False,
 ) -> None:
     """Let a model learn from the rows of all inputs, `n_passes` times, from where `state` is.
 
-    `report()` is called whenever so many more rows were learned from. The result is that of `fit`
-    for all rows or, if `ending` ends the stream earlier, that of `partial_fit`.
+    `report()` is called after every `every` rows that were learned from. The result is that of
+    `fit` for all rows or, if `ending` ends the stream earlier, that of `partial_fit`. Rows that the
+    model refuses are left out and counted, if it `skips` them.
     """
     while state.n_passes < n_passes:
         model._is_first_pass = state.n_passes == 0
@@ -75,7 +84,9 @@ def learn_stream(
             rows = inputs[state.n_inputs]
             for X, y, place in rows.blocks(state.place, lambda: every - state.n_rows % every):
                 if X.shape[0]:
-                    _learn(model, X, y, head)
+                    with _placed(rows.path, state.n_rows):
+                        n_refused = _learn(model, X, y, head, skips=skips)
+                    state.n_refused += n_refused * (state.n_passes == 0)
                 state.place, state.n_rows = place, state.n_rows + X.shape[0]
                 if X.shape[0] and state.n_rows % every == 0:
                     report()
@@ -90,13 +101,39 @@ def learn_stream(
         state.n_passes, state.n_inputs = state.n_passes + 1, 0
 
 
-def _learn(model: Any, X: Any, y: Any, head: Head) -> None:
+@contextmanager
+def _placed(path: Path, n_rows: int) -> Iterator[None]:
+    """Say where rows are that the model refuses: after `n_rows` rows of the stream."""
+    from polysparse.models.online.refusals import UnlearnableRows
+
+    try:
+        yield
+    except UnlearnableRows as error:
+        row = f"row {int(error.are_bad.argmax())}"
+        placed = f"{row} of those after the first {n_rows:,}"
+        raise FileFault(f"{path}: {str(error).replace(row, placed, 1)}") from None
+
+
+def _learn(model: Any, X: Any, y: Any, head: Head, *, skips: bool) -> int:
+    """Learn from rows; return how many of them the model refused."""
+    from polysparse.models.online.refusals import UnlearnableRows
+
     if hasattr(model, "learner_") and X.shape[1] > model.n_features_in_:
         model._widen(X.shape[1])
-    if head.classes is None:
-        model.partial_fit(X, y)
-    else:
-        model.partial_fit(X, y, classes=head.classes)
+    elif hasattr(model, "learner_") and head.grows:  # earlier inputs had more features
+        X.resize((X.shape[0], model.n_features_in_))
+    how = {} if head.classes is None else {"classes": head.classes}
+    n_refused = 0
+    while True:
+        try:
+            model.partial_fit(X, y, **how)
+        except UnlearnableRows as error:
+            if not skips:
+                raise
+            n_refused += int(error.are_bad.sum())
+            X, y = X[~error.are_bad], y[~error.are_bad]
+        else:
+            return n_refused
 
 
 def _require_rows(inputs: Sequence[ArrivingRows], state: StreamState) -> None:

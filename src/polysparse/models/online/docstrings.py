@@ -10,7 +10,7 @@ from polysparse.models.docstrings import SHARED, Model
 OWN = {
     "parameters": f"""\
     learning_rate : "auto" or float, default="auto"
-        "auto": features are divided by their largest value, and three rates compete (see Notes). A
+        "auto": features are divided by their scales, and three rates compete (see Notes). A
         number is used as it is, and so is X.
     beta : float, default=1.0
         Added to the root of the sum of squared gradients of a coefficient; larger values make the
@@ -71,12 +71,14 @@ OWN = {
     stream into calls of `partial_fit`, because the rows of an incomplete block wait for the next
     call. `fit` completes the last block.
 
-    With `learning_rate="auto"`, features are divided by their largest absolute value in the first
-    256 rows; features that occur later, by their first value. Three copies of the model learn from
-    the first 2,048 rows, with learning rates of 1, 4 and 16 times 2 / (mean L1 norm of expanded
-    rows). Each row is predicted by the copy with the lowest sum of losses so far. Then only the
-    best copy is kept. For squared errors, rates are multiplied by the root mean square of the first
-    targets.
+    With `learning_rate="auto"`, features are divided by scales. The scale of a feature is its
+    largest absolute value in the first 256 rows, or in the block in which it first occurs. If a
+    later value is more than twice as large, half of it becomes the scale. Scales change between
+    blocks, and coefficients stay as they are. Three copies of the model learn from the first 2,048
+    rows, with learning rates of 1, 4 and 16 times 2 / (mean L1 norm of expanded rows). Each row is
+    predicted by the copy with the lowest sum of losses so far. Then only the best copy is kept. For
+    squared errors, rates are multiplied by the root mean square of the targets of these rows. Rows
+    of weight 0 do not count.
 """,
 }
 

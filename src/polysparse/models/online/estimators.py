@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from polysparse.columns.arguments import require_columns
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, ColumnSpace, HashedColumns
 from polysparse.display.plotting import draw_progress
 from polysparse.display.tables import as_table
+from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.estimators.shared import IntegerRange, read_sparse
 from polysparse.estimators.tabular import require_known_levels
 from polysparse.matrix.canonical import CanonicalCsr
@@ -120,26 +121,37 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         columns = make_columns(self, rows)
         if isinstance(self.columns, str) and isinstance(columns, HashedColumns):
             columns = columns.with_n_columns(int(self.n_columns))
-        rate = None if self.learning_rate == "auto" else float(self.learning_rate)
-        self.learner_ = Learner(
-            columns,
-            Settings(
-                self._loss_name(n_scores),
-                n_scores,
-                rate,
-                float(self.beta),
-                float(self.l1),
-                float(self.l2),
-                bool(self.fit_intercept),
-            ),
-        )
+        self.learner_ = Learner(columns, self._settings(n_scores))
         self.column_space_ = columns
 
-    def _learn(self, x: CanonicalCsr, targets: Any, weights: Any, n_passes: int) -> None:
+    def _settings(self, n_scores: int) -> Settings:
+        """Return the parameters that a learner keeps."""
+        return Settings(
+            self._loss_name(n_scores),
+            n_scores,
+            None if self.learning_rate == "auto" else float(self.learning_rate),
+            float(self.beta),
+            float(self.l1),
+            float(self.l2),
+            bool(self.fit_intercept),
+        )
+
+    def _require_settings(self) -> None:
+        """Raise ValueError if a parameter was changed since the first call of `partial_fit`."""
+        before = self.learner_.settings
+        now = asdict(self._settings(before.n_scores))
+        for name, value in asdict(before).items():
+            if now[name] != value:
+                own = {"rate": "learning_rate"}.get(name, name)
+                raise ValueError(
+                    f"{own} was changed from {value!r} to {now[name]!r} since the first call of "
+                    "partial_fit, and a model keeps it. Change it back, or begin with a new model."
+                )
+
+    def _learn(self, rows: Rows, n_passes: int) -> None:
         """Learn from rows: that many times to the end, or, with 0 passes, as part of a stream."""
         learner = self.learner_
         report = Reporter(self) if self.verbose else None
-        rows = Rows(x, targets, weights)
         learner.progress.start()
         try:
             for number in range(max(1, n_passes)):
@@ -147,12 +159,24 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
                 learner.learn(rows, self.n_jobs, report)
                 if n_passes:
                     learner.close_block(self.n_jobs, report)
-            if report is not None and report.last < learner.n_rows:
+            if report is not None and n_passes and learner.n_reported < learner.n_rows:
                 report.print()
         finally:
             learner.keeps_progress = True
             learner.progress.stop()
             self._known_coef = None
+
+    def _waits_for_rows(self, x: CanonicalCsr) -> bool:
+        """Whether columns that are observed wait for the first row; if so, forget X's features."""
+        is_observed = (
+            self.columns == "observed"
+            if isinstance(self.columns, str)
+            else (isinstance(self.columns, ObservedPolynomialFeatures))
+        )
+        waits = x.shape[0] == 0 and is_observed
+        if waits:
+            self._forget()
+        return waits
 
     def _end_pass(self) -> None:
         """Learn from the rows that wait, as at the end of each pass of `fit`."""
@@ -195,15 +219,13 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------- reading rows
 
     def _read_rows(self, X: Any, **wanted: Any) -> Any:
-        """Validate X, and y if it is given, as `estimators.shared.read_sparse` does; as float64."""
-        found = read_sparse(self, X, **wanted)
-        x, *y = found if isinstance(found, tuple) else (found,)
-        x = replace(x, data=x.data.astype(np.float64, copy=False))
-        return (x, *y) if y else x
+        """Validate X, and y if it is given, as `estimators.shared.read_sparse` does."""
+        return read_sparse(self, X, **wanted)
 
     def _read(self, X: Any, **wanted: Any) -> Any:
         """Validate X, as `coef_` is multiplied with it: scaled, if columns are hashed."""
         x = self._read_rows(X, **wanted)
+        x = replace(x, data=x.data.astype(np.float64, copy=False))
         scaling = self.learner_.scaling
         return scaling.scale(x) if scaling is not None and self._is_hashed else x
 
@@ -293,8 +315,9 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def rows_per_second_(self) -> float:
-        """Number of rows that were learned from in a second."""
-        return self.learner_.progress.rows_per_second
+        """Number of rows that were learned from in a second, in all passes."""
+        seconds = self.learner_.progress.seconds
+        return self.learner_.n_rows / seconds if seconds else float("nan")
 
     def progress(self) -> Any:
         """Return how the loss changed.
@@ -479,7 +502,9 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
             self._set_classes(classes)
             weights = self._weights(sample_weight, x.shape[0], is_all=True)
             self._start(x, y, count_scores(len(classes)))
-            self._learn(x, numbers.astype(np.float64), weights, int(self.n_passes))
+            rows = Rows(x, numbers.astype(np.float64), weights)
+            self.learner_.require_learnable(rows)
+            self._learn(rows, int(self.n_passes))
         except BaseException:
             self._forget()
             raise
@@ -506,6 +531,8 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
         """
         self._require_parameters()
         is_first = not hasattr(self, "learner_")
+        if not is_first:
+            self._require_settings()
         try:
             found = np.unique(np.asarray(classes)) if classes is not None else None
             if is_first and found is None:
@@ -526,12 +553,16 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
             targets = self._read_targets(y)
             weights = self._weights(sample_weight, x.shape[0], is_all=False)
             if is_first:
+                if self._waits_for_rows(x):
+                    return self
                 self._start(x, y, count_scores(len(self.classes_)))
+            rows = Rows(x, targets, weights)
+            self.learner_.require_learnable(rows)
         except BaseException:
             if is_first:
                 self._forget()
             raise
-        self._learn(x, targets, weights, 0)
+        self._learn(rows, 0)
         return self
 
     def _set_classes(self, classes: Any) -> None:
@@ -777,21 +808,27 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
 
     def _learn_from(self, X: Any, y: Any, sample_weight: Any, n_passes: int) -> Any:
         is_first = not hasattr(self, "learner_")
+        if not is_first:
+            self._require_settings()
         how = {} if n_passes else {"ensure_min_samples": 0}
         try:
             x, y = self._read_rows(X, y=y, reset=is_first, y_numeric=True, **how)
             targets = self._read_targets(y)
             weights = self._weights(sample_weight, x.shape[0], is_all=n_passes > 0)
             if is_first:
+                if not n_passes and self._waits_for_rows(x):
+                    return self
                 self._start(x, y, 1)
+            rows = Rows(x, targets, weights)
+            self.learner_.require_learnable(rows)
             if n_passes:
-                self._learn(x, targets, weights, n_passes)
+                self._learn(rows, n_passes)
         except BaseException:
             if is_first:
                 self._forget()
             raise
         if not n_passes:
-            self._learn(x, targets, weights, 0)
+            self._learn(rows, 0)
         return self
 
     def _read_targets(self, y: Any) -> NDArray[np.float64]:
@@ -846,7 +883,10 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
         """
         if self.loss == "squared":
             return float(super().score(X, y, sample_weight))
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+        predicted, y = self.predict(X), np.asarray(y, dtype=np.float64)
+        if len(y) and np.all(y == y[0]):  # as R^2: 1 if there is nothing to explain, or 0
+            return float(np.all(predicted == y))
+        return float(d2_tweedie_score(y, predicted, sample_weight=sample_weight, power=1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,12 +14,14 @@ from polysparse.engine import cpu
 from polysparse.expansion.whole import expand_columns
 from polysparse.machine import require_memory, threads_for
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.models.online.blocks import block_ends
+from polysparse.models.online.blocks import block_ends, block_size
 from polysparse.models.online.progress import Progress
+from polysparse.models.online.refusals import require_learnable
 from polysparse.models.online.scaling import Scaling
 
 RATES = 1.0, 4.0, 16.0  # that compete, times `Scaling.step`
-COMPETITION_ROWS = 2048
+COMPETITION_ROWS = 2048  # with weights above 0
+MEAN_ROWS = 64  # after which the intercept of counts is learned
 AT_A_TIME = 2**22  # outputs of the rows that are learned from between two signals and reports
 
 
@@ -58,7 +60,7 @@ class Rows:
             (len(self) + len(other), a.shape[1]),
             indptr,
             np.concatenate([a.indices, b.indices]),
-            np.concatenate([a.data, b.data]),
+            np.concatenate([a.data, b.data], dtype=np.float64),
             is_array=a.is_array,
         )
         return Rows(
@@ -71,7 +73,7 @@ class Rows:
         """Return a copy that shares no memory."""
         x = self.x
         own = replace(
-            x, indptr=x.indptr.copy(), indices=x.indices.copy(), data=x.data.copy(),
+            x, indptr=x.indptr.copy(), indices=x.indices.copy(), data=x.data.astype(np.float64),
             sorted_for=None, has_distinct_groups=False, row_groups=(),
         )  # fmt: skip
         return Rows(own, self.targets.copy(), self.weights.copy())
@@ -93,6 +95,10 @@ class Learner:
         The sum of losses of each of them.
     n_rows : int
         Number of rows that were learned from.
+    n_counted : int
+        How many of them have weights above 0.
+    n_reported : int
+        Number of rows when a line was printed last.
     pending : Rows or None
         Rows that wait for the rest of their block.
     scaling : Scaling or None
@@ -101,20 +107,28 @@ class Learner:
         What was predicted of rows before they were learned from.
     """
 
-    def __init__(self, columns: ColumnSpace, settings: Settings) -> None:
+    def __init__(
+        self,
+        columns: ColumnSpace,
+        settings: Settings,
+        states: list[NDArray[np.float32]] | None = None,
+        rates: list[float] | None = None,
+    ) -> None:
         self.columns, self.settings = columns, settings
-        n_states = len(RATES) if settings.rate is None else 1
-        require_memory_for(columns, settings.n_scores, n_states)
-        shape = columns.n_columns + 1, settings.n_scores, 2
-        self.states = [np.zeros(shape, np.float32) for _ in range(n_states)]
-        self.rates = list(RATES) if settings.rate is None else [settings.rate]
-        self.losses = np.zeros(n_states)
-        self.n_rows = 0
+        if states is None or rates is None:
+            rates = list(RATES) if settings.rate is None else [settings.rate]
+            require_memory_for(columns, settings.n_scores, len(rates))
+            shape = columns.n_columns + 1, settings.n_scores, 2
+            states = [np.zeros(shape, np.float32) for _ in rates]
+        self.states, self.rates = states, rates
+        self.losses = np.zeros(len(rates))
+        self.n_rows = self.n_counted = 0
+        self.n_reported = 0
         self.pending: Rows | None = None
         self.scaling: Scaling | None = None
         if settings.rate is None:
             largest = np.zeros(columns.basis.n_features)
-            self.scaling = Scaling(largest, has_targets=settings.loss == "squared")
+            self.scaling = Scaling(largest, settings.loss)
         self.progress = Progress(settings.loss)
         self.keeps_progress = True
         self._native = self._make_native()
@@ -123,10 +137,6 @@ class Learner:
         s, columns = self.settings, self.columns
         how = s.fit_intercept, s.loss, s.l1, s.l2
         return cpu.OnlineLearner(columns, columns.n_columns, s.n_scores, how)
-
-    def restore(self, states: list[NDArray[np.float32]], rates: list[float]) -> None:
-        """Set the states and rates of a learner that was saved."""
-        self.states, self.rates = states, rates
 
     def widen(self, n_features: int) -> None:
         """Go on with more features, of hashed columns without groups or terms.
@@ -151,15 +161,41 @@ class Learner:
 
     # ---------------------------------------------------------------------------------- learning
 
+    def require_learnable(self, rows: Rows) -> None:
+        """Raise UnlearnableRows if the state could not hold what rows add to it."""
+        require_learnable(
+            rows.x,
+            rows.targets,
+            rows.weights,
+            degree=self.columns.basis.max_degree,
+            has_classes=self.settings.loss in ("two_classes", "classes"),
+            scaling=self.scaling,
+            earlier=None if self.pending is None else self.pending.x,
+        )
+
     def learn(self, rows: Rows, n_jobs: int | None, report: Any = None) -> None:
-        """Learn from rows; those of a block that is not complete wait for the next ones."""
+        """Learn from rows; those of a block that is not complete wait for the next ones.
+
+        If a signal or an error stops this, rows that waited before still do, unless they were
+        learned from; the rest of the given rows is dropped.
+        """
         if self.pending is not None:
-            rows = self.pending + rows
+            n_waiting = len(self.pending)
+            n_missing = max(0, block_size(self.n_rows) - n_waiting)
+            first = self.pending + rows[0 : min(n_missing, len(rows))]
+            n_outputs = np.diff(self._count(first.x))
+            ends = block_ends(self.n_rows, n_outputs)[:1]
+            if not len(ends):
+                self.pending = first
+                return
+            self._learn_blocks(first, ends, n_outputs, n_jobs, report)
+            rows = rows[int(ends[0]) - n_waiting : len(rows)]
+        if not len(rows):
+            return
         n_outputs = np.diff(self._count(rows.x))
         ends = block_ends(self.n_rows, n_outputs)
-        n_learnt = int(ends[-1]) if len(ends) else 0
-        left = rows[n_learnt : len(rows)].copy() if n_learnt < len(rows) else None
-        self.pending = None  # if a signal stops this, what was not learned from is dropped
+        n_learned = int(ends[-1]) if len(ends) else 0
+        left = rows[n_learned : len(rows)].copy() if n_learned < len(rows) else None
         self._learn_blocks(rows, ends, n_outputs, n_jobs, report)
         self.pending = left
 
@@ -167,8 +203,7 @@ class Learner:
         """Learn from the rows that wait, as a block."""
         if self.pending is None:
             return
-        rows, self.pending = self.pending, None
-        ends = np.array([len(rows)])
+        rows, ends = self.pending, np.array([len(self.pending)])
         self._learn_blocks(rows, ends, np.diff(self._count(rows.x)), n_jobs, report)
 
     def _count(self, x: CanonicalCsr) -> NDArray[np.int64]:
@@ -186,8 +221,12 @@ class Learner:
             last = int(np.searchsorted(before[ends], before[begin] + AT_A_TIME, side="right"))
             last = max(last, first + 1)
             if len(self.states) > 1:  # until the competition ends
-                ending = int(np.searchsorted(ends, COMPETITION_ROWS - self.n_rows + begin))
-                last = min(last, ending + 1)
+                n_missing = COMPETITION_ROWS - self.n_counted
+                n_counted = np.cumsum(rows.weights[begin : int(ends[last - 1])] > 0)
+                counted = n_counted[ends[first:last] - begin - 1]
+                last = min(last, first + int(np.searchsorted(counted, n_missing)) + 1)
+            if self._follows_mean:
+                last = first + 1
             end = int(ends[last - 1])
             part, own_ends = rows[begin:end], ends[first:last] - begin
             self._learn_part(part, own_ends, int(before[end] - before[begin]), n_jobs)
@@ -199,16 +238,23 @@ class Learner:
         self, rows: Rows, ends: NDArray[np.int64], n_outputs: int, n_jobs: int | None
     ) -> None:
         """Learn from the rows of some blocks, and end the competition if it is time."""
-        x, steps, sizes = rows.x, np.ones(len(ends)), np.ones(len(ends))
+        x = replace(rows.x, data=rows.x.data.astype(np.float64, copy=False))
+        steps, sizes, counts = np.ones(len(ends)), np.ones(len(ends)), rows.weights > 0
+        intercepts = [state[-1].copy() for state in self.states]
         if self.scaling is not None:
-            x, steps, sizes = self.scaling.learn(self.columns, x, rows.targets, ends)
+            follows_mean, mean, step = self._follows_mean, self.scaling.mean, self.scaling.step
+            scaled, steps, sizes = self.scaling.learn(self.columns, x, rows.targets, counts, ends)
+            if follows_mean:
+                self._set_intercepts(mean, step, float(steps[0]))
+        else:
+            scaled = x
         rates = np.multiply.outer(steps * sizes, self.rates).astype(np.float32)
         betas = (self.settings.beta * sizes).astype(np.float32)
         out = np.empty(len(rows)), np.empty((len(rows), self.settings.n_scores))
         n_done = np.zeros(1, np.int64)
         try:
             self._native.learn(
-                self._listed(x, n_jobs),
+                self._listed(scaled, n_jobs),
                 (rows.targets, rows.weights),
                 (ends, rates, betas),
                 (self.states, self.losses),
@@ -217,13 +263,48 @@ class Learner:
             )
         finally:
             n = int(ends[n_done[0] - 1]) if n_done[0] else 0
+            if n < len(rows):
+                self._undo_scaling(x, rows.targets, counts, ends[: n_done[0]], intercepts)
             self.n_rows += n
+            self.n_counted += int(np.count_nonzero(counts[:n]))
+            if n:
+                self.pending = None  # rows that waited are in the first block
             if self.keeps_progress:
                 self.progress.add(*(each[:n] for each in (*out, rows.targets, rows.weights)))
         if not np.isfinite(self.losses).any():
             self._refuse_diverged()
-        if self.n_rows >= COMPETITION_ROWS:
+        if self.n_counted >= COMPETITION_ROWS:
             self._drop_losers()
+
+    def _undo_scaling(
+        self, x: CanonicalCsr, targets: Any, counts: Any, ends: Any, intercepts: list[Any]
+    ) -> None:
+        """Forget blocks that were not learned from: those after the last of `ends`."""
+        if self.scaling is None:
+            return
+        self.scaling.undo()
+        if len(ends):
+            n = int(ends[-1])
+            self.scaling.learn(self.columns, x.rows(slice(0, n)), targets[:n], counts[:n], ends)
+        else:
+            for state, intercept in zip(self.states, intercepts, strict=True):
+                state[-1] = intercept
+
+    @property
+    def _follows_mean(self) -> bool:
+        """Whether the intercept is that of the mean of counts, before the next block."""
+        scaling, s = self.scaling, self.settings
+        is_count = s.loss == "poisson" and s.fit_intercept
+        return is_count and scaling is not None and scaling.n_rows < scaling.rate_rows
+
+    def _set_intercepts(self, mean: float, step_before: float, step: float) -> None:
+        """Set intercepts to that of a mean at first; later, keep them as `step` changes."""
+        assert self.scaling is not None
+        for state, rate in zip(self.states, self.rates, strict=True):
+            weight = np.log(mean)
+            if self.n_counted >= MEAN_ROWS:
+                weight = weights_of(state[-1], rate * step_before, self._beta, 0.0, 0.0)
+            state[-1, :, 0] = -weight * (self._beta + np.sqrt(state[-1, :, 1])) / (rate * step)
 
     def _drop_losers(self) -> None:
         leader = self._leader

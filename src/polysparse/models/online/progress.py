@@ -110,9 +110,10 @@ class Progress:
         return _ratio(self.sums[2], self.sums[3])
 
     @property
-    def rows_per_second(self) -> float:
-        """Speed of learning, with the time between calls left out."""
-        return _ratio(self.n_rows, self.seconds)
+    def seconds_until_now(self) -> float:
+        """Time of learning, without the time between calls."""
+        now = 0.0 if self._started is None else time.perf_counter() - self._started
+        return self.seconds + now
 
     def table(self) -> dict[str, list[float]]:
         """Return the columns of a table: for each stretch its last row, its loss and the mean."""

@@ -6,23 +6,24 @@ from typing import Any
 
 
 class Reporter:
-    """Prints a line whenever the number of rows has doubled."""
+    """Prints a line whenever the number of rows has doubled, in however many calls."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.last = model.n_samples_seen_
 
     def __call__(self) -> None:
         """Print a line if it is time."""
-        if self.model.n_samples_seen_ >= 2 * self.last:
+        learner = self.model.learner_
+        if learner.n_rows >= max(1, 2 * learner.n_reported):
             self.print()
 
     def print(self) -> None:
         """Print a line."""
-        model = self.model
-        self.last = model.n_samples_seen_
-        progress = model.learner_.progress
+        model, learner = self.model, self.model.learner_
+        learner.n_reported, progress = learner.n_rows, learner.progress
+        speed = learner.n_rows / max(progress.seconds_until_now, 1e-9)
         print(
-            f"{type(model).__name__}  rows {self.last:,}  mean loss {progress.mean_loss:.5f}  "
-            f"recent loss {progress.recent_loss:.5f}  calibration {progress.calibration:.3f}"
+            f"{type(model).__name__}  rows {learner.n_rows:,}  "
+            f"mean loss {progress.mean_loss:.5f}  recent loss {progress.recent_loss:.5f}  "
+            f"calibration {progress.calibration:.3f}  {speed:,.0f} rows/s"
         )

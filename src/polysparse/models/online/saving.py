@@ -17,7 +17,9 @@ from polysparse.estimators.tabular import (
 from polysparse.files.archive import encoding_in
 from polysparse.files.online_file import OnlineFile
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.models.online.blocks import LARGEST
 from polysparse.models.online.learner import RATES, Learner, Rows, Settings
+from polysparse.models.online.progress import MOST_POINTS, WINDOW, Progress
 from polysparse.models.online.scaling import Scaling
 from polysparse.models.saving import as_plain, estimator_with, from_plain, parameters_of
 
@@ -31,6 +33,8 @@ def as_online_file(model: Any, **more: Any) -> OnlineFile:
         "parameters": parameters_of(model),
         "settings": asdict(learner.settings),
         "n_rows": learner.n_rows,
+        "n_counted": learner.n_counted,
+        "n_reported": learner.n_reported,
         "progress": [progress.n_rows, progress.every, progress.seconds],
     }
     if hasattr(model, "classes_"):
@@ -46,7 +50,7 @@ def as_online_file(model: Any, **more: Any) -> OnlineFile:
     }
     if scaling is not None:
         arrays["largest"] = scaling.largest
-        more["scaling"] = [scaling.n_rows, scaling.norms, scaling.squares]
+        more["scaling"] = [scaling.n_rows, scaling.norms, scaling.targets]
     if learner.pending is not None:
         x = learner.pending.x
         arrays |= {
@@ -102,31 +106,66 @@ def _learner_of(file: OnlineFile, settings: Settings) -> Learner:
             raise ValueError(f"{name} is not finite everywhere")
     if np.any(arrays["state"][..., 1] < 0) or np.any(arrays["rates"] <= 0):
         raise ValueError("a sum of squares or a rate is negative")
-    learner = Learner(file.columns, settings)
-    learner.restore(list(arrays["state"]), arrays["rates"].tolist())
+    if np.isnan(arrays["losses"]).any():
+        raise ValueError("losses are not numbers")
+    _require_settings(settings)
+    learner = Learner(file.columns, settings, list(arrays["state"]), arrays["rates"].tolist())
     learner.losses, learner.n_rows = arrays["losses"].copy(), _count(more["n_rows"])
+    learner.n_counted = _count(more.get("n_counted", learner.n_rows))
+    learner.n_reported = _count(more.get("n_reported", learner.n_rows))
+    if max(learner.n_counted, learner.n_reported) > learner.n_rows:
+        raise ValueError("its numbers of rows are not consistent")
     learner.scaling = _scaling_of(file, settings)
     learner.pending = _pending_of(file, learner)
-    progress = learner.progress
-    n_rows, every, seconds = more["progress"]
+    _restore_progress(learner.progress, arrays, more["progress"])
+    return learner
+
+
+def _require_settings(settings: Settings) -> None:
+    """Raise ValueError for settings that no model has."""
+    penalties = settings.beta, settings.l1, settings.l2
+    rate = 1.0 if settings.rate is None else settings.rate
+    are_numbers = all(type(each) in (int, float) for each in (*penalties, rate))
+    if not are_numbers or not all(0 <= each < np.inf for each in penalties):
+        raise ValueError(f"beta, l1 or l2 is not a finite number from 0: {penalties}")
+    if not 0 < rate < np.inf or type(settings.fit_intercept) is not bool:
+        raise ValueError(f"its settings are malformed: {settings}")
+
+
+def _restore_progress(progress: Progress, arrays: dict[str, Any], counts: Any) -> None:
+    """Set the progress to what was saved."""
+    n_rows, every, seconds = counts
     progress.n_rows, progress.every = _count(n_rows), _count(every)
     progress.seconds = float(seconds)
-    if arrays["sums"].shape != (4,) or arrays["history"].shape[1:] != (3,) or progress.every < 1:
+    sums, history, last = (arrays[name] for name in ("sums", "history", "last"))
+    is_shaped = sums.shape == (4,) and history.shape[1] == 3 and last.shape[1] == 2
+    if not is_shaped or progress.every < 1 or not 0 <= progress.seconds < np.inf:
         raise ValueError("its progress is malformed")
-    progress.sums, progress.last = arrays["sums"].copy(), arrays["last"].reshape(-1, 2)
-    progress.history = [(int(n), w, loss) for n, w, loss in arrays["history"].tolist()]
-    return learner
+    n_whole, n_more = divmod(progress.n_rows, progress.every)
+    wanted = [progress.every] * n_whole + [n_more] * bool(n_more)
+    is_consistent = len(history) == len(wanted) and np.array_equal(history[:, 0], wanted)
+    if not is_consistent or n_whole > MOST_POINTS or len(last) != min(WINDOW, progress.n_rows):
+        raise ValueError("its progress is malformed")
+    progress.sums, progress.last = sums.copy(), last.copy()
+    progress.history = [(int(n), w, loss) for n, w, loss in history.tolist()]
 
 
 def _scaling_of(file: OnlineFile, settings: Settings) -> Scaling | None:
     if settings.rate is not None:
         return None
     largest = file.arrays["largest"].copy()
-    n_rows, norms, squares = file.more["scaling"]
-    if largest.shape != (file.columns.basis.n_features,) or not np.all(largest >= 0):
-        raise ValueError("largest must be a nonnegative number for each feature")
-    has_targets = settings.loss == "squared"
-    return Scaling(largest, has_targets, _count(n_rows), float(norms), float(squares))
+    n_rows, norms, targets = file.more["scaling"]
+    if largest.shape != (file.columns.basis.n_features,) or not np.all(
+        (largest >= 0) & np.isfinite(largest)
+    ):
+        raise ValueError("largest must be a finite nonnegative number for each feature")
+    norms, targets = float(norms), float(targets)
+    if not (0 <= norms < np.inf and 0 <= targets < np.inf):
+        raise ValueError("its norms and targets must be finite and nonnegative")
+    n_rows = _count(n_rows)
+    if n_rows == 0 and (norms or targets):
+        raise ValueError("its norms are those of no rows")
+    return Scaling(largest, settings.loss, n_rows, norms, targets)
 
 
 def _pending_of(file: OnlineFile, learner: Learner) -> Rows | None:
@@ -142,6 +181,21 @@ def _pending_of(file: OnlineFile, learner: Learner) -> Rows | None:
         raise ValueError("its rows that wait are malformed")
     if np.any(np.diff(indptr) < 0) or np.any(indices < 0) or np.any(indices >= n_features):
         raise ValueError("its rows that wait are malformed")
+    is_row_end = np.zeros(len(indices) + 1, bool)
+    is_row_end[indptr] = True
+    is_sorted = np.all((np.diff(indices) > 0) | is_row_end[1:-1])
+    if not is_sorted or not np.isfinite(data).all() or n_rows >= LARGEST:
+        raise ValueError("its rows that wait are malformed")
+    s = learner.settings
+    has_classes = s.loss in ("two_classes", "classes")
+    n_classes = max(2, s.n_scores) if has_classes else np.inf
+    are_targets = np.isfinite(targets)
+    if has_classes:
+        are_targets &= (targets >= 0) & (targets < n_classes) & (targets == np.round(targets))
+    if s.loss == "poisson":
+        are_targets &= targets >= 0
+    if not are_targets.all() or not np.all((weights >= 0) & np.isfinite(weights)):
+        raise ValueError("its rows that wait have invalid targets or weights")
     x = CanonicalCsr((n_rows, n_features), indptr, indices, data, is_array=True)
     return Rows(x, targets, weights)
 

@@ -1,8 +1,8 @@
-"""Scales of features and rates of learning, which the first rows of a stream decide."""
+"""Scales of features and rates of learning, which follow the rows of a stream."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,34 +12,43 @@ from polysparse.engine import cpu
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.operator.products import Products
 
-FIRST_ROWS = 256  # that decide
+FIRST_ROWS = 256  # whose largest values are the scales
+RATE_ROWS = 2048  # that decide about rates
+LARGEST_SCALED = 2.0  # of the size of a scaled value, after the first rows
 NORM_FACTOR = 2.0  # a rate is a multiple of it, divided by the mean norm of expanded rows
+
+# What to undo if rows are not learned from: features, and what their scales were.
+Changes = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 
 @dataclass
 class Scaling:
     """What features are divided by, and what rates are multiplied with.
 
-    Both follow the first rows: before each block, they are those of all rows up to its end. Later,
-    they stay, but for features that occur for the first time.
+    Before each block, both include the rows of this block, whose features are known before their
+    targets. A scale never decreases. It is the largest value in the first rows; later, a scale
+    grows if a value is more than twice as large, to half of this value. A feature that occurs
+    later for the first time begins with its largest value in that block.
 
     Attributes
     ----------
     largest : ndarray of float64 of shape (n_features,)
-        The largest absolute value of each feature, 0 before the feature occurs.
+        The scale of each feature, 0 before the feature occurs.
     n_rows : int
-        Number of rows that were seen, up to `FIRST_ROWS`.
+        Number of rows with weights above 0 that were seen, up to about `rate_rows`.
     norms : float
         Sum of the L1 norms of these rows, scaled and expanded.
-    squares : float
-        Sum of the squares of their targets.
+    targets : float
+        Sum of the squares of their targets; of counts, the sum of targets.
     """
 
     largest: NDArray[np.float64]
-    has_targets: bool  # whether rates follow the size of targets
+    loss: str
     n_rows: int = 0
     norms: float = 0.0
-    squares: float = 0.0
+    targets: float = 0.0
+    _changes: Changes = field(default_factory=list, repr=False, compare=False)
+    _before: tuple[int, float, float] = (0, 0.0, 0.0)
 
     def scale(self, x: CanonicalCsr) -> CanonicalCsr:
         """Return rows with scaled values. Features that have not occurred stay as they are."""
@@ -58,56 +67,109 @@ class Scaling:
 
     @property
     def size(self) -> float:
-        """The root of the mean square of targets, if rates follow it."""
-        if not self.has_targets or self.squares == 0:
+        """The root of the mean square of targets, if the loss is squared."""
+        if self.loss != "squared" or self.targets == 0:
             return 1.0
-        return float(np.sqrt(self.squares / self.n_rows))
+        return float(np.sqrt(self.targets / self.n_rows))
+
+    @property
+    def mean(self) -> float:
+        """The mean of counts, which is above 0 whatever they are."""
+        return (self.targets + 0.5) / (self.n_rows + 1)
+
+    @property
+    def rate_rows(self) -> int:
+        """How many rows decide about rates."""
+        return FIRST_ROWS if self.loss == "poisson" else RATE_ROWS
 
     def learn(
         self,
         columns: ColumnSpace,
         x: CanonicalCsr,
         targets: NDArray[np.float64],
+        counts: NDArray[np.bool_],
         ends: NDArray[np.int64],
     ) -> tuple[CanonicalCsr, NDArray[np.float64], NDArray[np.float64]]:
         """Learn from blocks of rows; return `step` and `size` for each block, and scaled rows.
 
-        Their values are float32.
+        Their values are float32. Rows that do not count have no weight.
         """
+        self._changes, self._before = [], (self.n_rows, self.norms, self.targets)
+        scaled = replace(x, data=self._learn_scales(x, counts, ends))
         steps, sizes = np.empty(len(ends)), np.empty(len(ends))
-        n_first, begin = 0, 0
-        data = np.empty(len(x.data), np.float32)
-        while n_first < len(ends) and self.n_rows + begin < FIRST_ROWS:
-            stored = slice(int(x.indptr[begin]), int(x.indptr[ends[n_first]]))
-            indices, values = x.indices[stored], x.data[stored]
-            np.maximum.at(self.largest, indices, np.abs(values))
-            data[stored] = values / self.largest[indices]
-            begin = int(ends[n_first])
-            n_first += 1
-        first = replace(x, data=data).rows(slice(0, begin))
-        norms = l1_norms(columns, first) if n_first else np.empty(0)
-        self._learn_rates(norms, targets, ends[:n_first], steps, sizes)
-        later = slice(int(x.indptr[begin]), int(x.indptr[ends[-1]]))
-        cpu.scale_values(x.indices[later], x.data[later], self.largest, data[later])
+        n_counted = np.cumsum(counts)[ends - 1]
+        n_first = 0
+        if self.n_rows < self.rate_rows:
+            n_first = int(np.searchsorted(n_counted, self.rate_rows - self.n_rows)) + 1
+            n_first = min(n_first, len(ends))
+            end = int(ends[n_first - 1])
+            norms = l1_norms(columns, scaled.rows(slice(0, end)))
+            self._learn_rates(norms, targets, counts, ends[:n_first], steps, sizes)
         steps[n_first:], sizes[n_first:] = self.step, self.size
-        return replace(x, data=data), steps, sizes
+        return scaled, steps, sizes
+
+    def undo(self) -> None:
+        """Go back to before the last call of `learn`."""
+        for features, before in reversed(self._changes):
+            self.largest[features] = before
+        self.n_rows, self.norms, self.targets = self._before
+        self._changes = []
+
+    def _learn_scales(
+        self, x: CanonicalCsr, counts: NDArray[np.bool_], ends: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Learn the scales of the features of each block, and return scaled values."""
+        data = np.empty(len(x.data), np.float32)
+        starts = np.concatenate([[0], ends])
+        at = x.indptr[starts]  # where the values of a block begin
+        n_before = np.concatenate([[0], np.cumsum(counts)])[starts[:-1]] + self.n_rows
+        n_first = int(np.searchsorted(n_before, FIRST_ROWS))  # blocks of the first rows
+        sizes = np.abs(x.data)
+        begin = 0
+        for first, last, limit in ((0, n_first, 1.0), (n_first, len(ends), LARGEST_SCALED)):
+            values = slice(int(at[first]), int(at[last]))
+            is_beyond = sizes[values] > limit * self.largest[x.indices[values]]
+            beyond = np.flatnonzero(is_beyond) + values.start
+            blocks = np.unique(np.searchsorted(at, beyond, side="right") - 1)
+            for b in blocks.tolist():  # whose values may change a scale
+                own = slice(int(at[b]), int(at[b + 1]))
+                is_beyond = sizes[own] > limit * self.largest[x.indices[own]]
+                if is_beyond.any():
+                    before = slice(begin, own.start)
+                    cpu.scale_values(x.indices[before], x.data[before], self.largest, data[before])
+                    begin = own.start
+                    self._grow(x.indices[own][is_beyond], sizes[own][is_beyond], limit)
+        rest = slice(begin, int(at[-1]))
+        cpu.scale_values(x.indices[rest], x.data[rest], self.largest, data[rest])
+        return data
+
+    def _grow(self, indices: NDArray[np.int64], sizes: NDArray[np.float64], limit: float) -> None:
+        """Let the scales of features grow, given their values that are too large for them."""
+        features = np.unique(indices).astype(np.int64)
+        before = self.largest[features]
+        self._changes.append((features, before))
+        largest = np.zeros(len(features))
+        np.maximum.at(largest, np.searchsorted(features, indices), sizes)
+        self.largest[features] = np.where(before > 0, largest / limit, largest)
 
     def _learn_rates(
         self,
         norms: NDArray[np.float64],
         targets: NDArray[np.float64],
+        counts: NDArray[np.bool_],
         ends: NDArray[np.int64],
         steps: NDArray[np.float64],
         sizes: NDArray[np.float64],
     ) -> None:
         """Learn from the first rows, given their norms; write `step` and `size` of their blocks."""
-        begin = 0
+        begin, power = 0, 2 if self.loss == "squared" else 1
         for b, end in enumerate(ends.tolist()):
             sizes[b] = self.size  # of earlier targets: these are yet to be predicted
             for r in range(begin, end):  # in order, so that sums do not depend on the division
-                self.norms += float(norms[r])
-                self.squares += float(targets[r]) ** 2
-            self.n_rows += end - begin
+                if counts[r]:
+                    self.n_rows += 1
+                    self.norms += float(norms[r])
+                    self.targets += float(targets[r]) ** power
             steps[b] = self.step
             begin = end
 
