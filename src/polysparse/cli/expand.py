@@ -126,7 +126,7 @@ def _require_no_unfinished(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse for options that contradict each other."""
     require_one_kind_of_columns(options)
-    require_input_first(options, "expand")
+    require_input_first(options)
     if options.resume and options.input == "-":
         raise Misuse("--resume needs an input that can be read again: - cannot.")
     format = format_to_write(options.output)  # raises for an unknown ending

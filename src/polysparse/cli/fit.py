@@ -205,7 +205,7 @@ def run(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse or UnwritableTarget for invalid options, before anything is read."""
     require_one_kind_of_columns(options)
-    require_input_first(options, "fit", "-o")
+    require_input_first(options)
     for flag, name, models in OWN_OPTIONS:
         if getattr(options, name) is not None and options.model not in models:
             raise Misuse(f"{flag} only applies with --model {' or '.join(models)}.")
@@ -223,9 +223,12 @@ def _require_sensible(options: argparse.Namespace) -> None:
 
 def _draw(path: Path, file: ModelFile, model: Any) -> None:
     """Draw the interactions of groups, if the model knows their variances, or the largest terms."""
+    from polysparse.models.readable import positive_class
+
     by_group = file.variances is not None
     names = model.importance() if by_group else model.top_terms(20)
-    draw({name: list(names[name]) for name in names}, path, by_group=by_group)
+    table = {name: list(names[name]) for name in names}
+    draw(table, path, by_group=by_group, positive=positive_class(model))
 
 
 def _open_test(options: argparse.Namespace, source: Source) -> Source:

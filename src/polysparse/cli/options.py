@@ -101,12 +101,13 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
 
 def add_strict(parser: argparse.ArgumentParser, owner: str) -> None:
     """Add the option for features that were not in the training data."""
-    parser.add_argument(
-        "--strict",
+    unseen = parser.add_mutually_exclusive_group()
+    unseen.add_argument(
+        "--drop-unseen",
         action="store_true",
-        help=f"fail if a file has columns beyond those of {owner}, or a table has other levels "
-        "(default: drop them)",
+        help=f"drop columns beyond those of {owner}, and unknown levels of tables (default)",
     )
+    unseen.add_argument("--strict", action="store_true", help="... fail if there are any")
 
 
 def add_dtype(parser: argparse.ArgumentParser) -> None:

@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    options = make_parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         with _stopping_cleanly():
             options.run(options)

@@ -64,7 +64,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print, draw and write the terms of a model, or its combinations of groups."""
     from polysparse.models.loading import read_model
-    from polysparse.models.readable import terms_of
+    from polysparse.models.readable import positive_class, terms_of
 
     _require_sensible(options)
     _require_writable(options)
@@ -75,22 +75,24 @@ def run(options: argparse.Namespace) -> None:
         names = read_names(options.feature_names, file.columns.basis.n_features)
     terms = terms_of(model, names)
     vars(model).pop("feature_names_in_", None)  # files have no names to compare them with
-    data = _data(options, file)
-    if options.by == "group":
+    data, positive, is_by_group = _data(options, file), positive_class(model), options.by == "group"
+    if is_by_group:
         table = model._importance(data, terms.features)
     else:
         sep = " " if options.sep is None else options.sep
         table = model._top(options.n, data, terms.features, options.within, sep)
     if options.plot is not None:
-        draw(table, options.plot, by_group=options.by == "group")
+        draw(table, options.plot, by_group=is_by_group, positive=positive)
     if options.text is not None:
         terms.write(options.text)
     table = {name: values[: options.n] for name, values in table.items()}
     if options.json:
         print(json.dumps(table))
     else:
-        bar = "share" if options.by == "group" else "weight"
+        bar = "share" if is_by_group else "weight"
         print_table(_without_tuples(table), bar)
+    if positive is not None and not is_by_group:
+        print_note(f"weights are for class {positive}.", options)
     if file.zero_based is False and terms.features is None:
         print_note("x0 is column 1 of the svmlight text that the model was fitted on.", options)
 

@@ -68,7 +68,7 @@ class ReadableMixin:
 
             - `class` (or `target`), only if there are several;
             - `name`, of the term;
-            - `weight`, its coefficient;
+            - `weight`, its coefficient; with two classes, for the class `classes_[1]`;
             - `rows`, the number of rows of the training data in which it is not zero;
             - `features`, the features of the term as a tuple; not for hashed columns, unless X is
               given;
@@ -122,10 +122,8 @@ class ReadableMixin:
         matplotlib.axes.Axes
             The axes.
         """
-        classes: Any = getattr(self, "classes_", ())
-        positive = classes[1] if len(classes) == 2 else None
         table = self._top(n, X, feature_names, bootstrap=bootstrap, level=level)
-        return draw_terms(table, ax, positive=positive)
+        return draw_terms(table, ax, positive=positive_class(self))
 
     def importance(self, X: Any = None, *, by: str = "group", feature_names: Any = None) -> Any:
         """Return the importance of each group and interaction of groups.
@@ -363,6 +361,12 @@ class ReadableMixin:
                 'use columns="all" or columns="observed".'
             )
         return GroupTuples.of(columns)
+
+
+def positive_class(model: Any) -> Any:
+    """Return the class that positive weights of a model are for; None unless it has two."""
+    classes = getattr(model, "classes_", ())
+    return classes[1] if len(classes) == 2 else None
 
 
 def terms_of(model: Any, feature_names: Any = None) -> Terms:
