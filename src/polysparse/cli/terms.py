@@ -42,7 +42,7 @@ def add_to(commands: Any) -> None:
     add(
         "--within",
         metavar="GROUPS",
-        help="only the terms of these groups, like age:hours, as --by group names them",
+        help="only the terms of these groups, such as age:hours or age^2, as --by group names them",
     )
     add("--sep", metavar="TEXT", help="what separates the columns of a term (default: a space)")
     add(

@@ -50,8 +50,8 @@ class ReadableMixin:
             Only for hashed columns, which have no names: data in which to look for the terms that
             are hashed to a column. Without X, columns are listed by number.
         within : str or tuple of str, optional
-            Only the terms of these groups: their labels, or labels joined by colons as
-            `importance` names them, such as "age:hours".
+            Only the terms of these groups: their labels, or their name in `importance`, such as
+            "age:hours" or "age^2".
         feature_names : sequence of str, optional
             Names of the input features; by default those that the model knows.
         sep : str, default=" "
@@ -149,8 +149,8 @@ class ReadableMixin:
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
             A row for each combination of groups, the most important first. Its columns:
 
-            - `name`, the labels of the groups, joined by colons;
-            - `groups`, the same as a tuple;
+            - `name`, the labels of the groups, joined by colons; a square is "age^2";
+            - `groups`, the labels as a tuple; that of a square is repeated;
             - `variance`, of the contribution; if there are several classes, summed over them;
             - `share`, of the sum of all variances.
 
@@ -365,7 +365,7 @@ class ReadableMixin:
 
 def positive_class(model: Any) -> Any:
     """Return the class that positive weights of a model are for; None unless it has two."""
-    classes = getattr(model, "classes_", ())
+    classes: Any = getattr(model, "classes_", ())
     return classes[1] if len(classes) == 2 else None
 
 
