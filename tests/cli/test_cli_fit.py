@@ -229,6 +229,17 @@ def test_further_columns_of_a_test_are_dropped_or_refused_before_anything_takes_
     assert "not allowed with argument" in capsys.readouterr().err
 
 
+def test_what_comes_next_is_noted_on_a_terminal(data, model, capsys, monkeypatch):
+    run("fit", data, "-o", model)
+    assert "lists the largest" not in capsys.readouterr().err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    run("fit", data, "-o", model, "--force")
+    note = f"polysparse: note: polysparse terms {model} -n 5 lists the largest terms."
+    assert note in capsys.readouterr().err.splitlines()
+    run("fit", data, "-o", model, "--force", "--quiet")
+    assert "lists the largest" not in capsys.readouterr().err
+
+
 def test_a_vocabulary_is_read_once(data, model, tmp_path, monkeypatch):
     run("expand", data, tmp_path / "out", "--observed", "--quiet")
     seen = []

@@ -79,7 +79,11 @@ def test_as_json(model, capsys):
 def test_hashed_columns_are_named_by_data(data, tmp_path, capsys):
     hashed = tmp_path / "hashed.npz"
     run("fit", data, "-o", hashed, "--quiet", "--model", "ridge", "--hashed", "2^12")
-    assert "column " in printed(capsys, hashed, "-n", "3")
+    capsys.readouterr()
+    run("terms", hashed, "-n", "3")
+    plain = capsys.readouterr()
+    assert "column " in plain.out
+    assert "note: columns are hashed: --data IN finds the names of their terms in IN." in plain.err
     found = json.loads(printed(capsys, hashed, "-n", "3", "--json", "--data", data))
     assert found == columns_of(load_model(hashed).top_terms(3, X))
 

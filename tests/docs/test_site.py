@@ -174,7 +174,7 @@ const faint = new Set();
 for (const element of document.querySelectorAll("article *, .bd-sidebar *, header *")) {
   const isText = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
   if (!isText || !element.checkVisibility({opacityProperty: true, visibilityProperty: true})
-      || element.matches(".headerlink, svg *, math *") || !element.getClientRects().length) continue;
+      || element.matches(".headerlink, svg *, math *")) continue;
   const back = behind(element);
   const two = [over(rgba(getComputedStyle(element).color), back), back].map(luminance);
   const contrast = (Math.max(...two) + 0.05) / (Math.min(...two) + 0.05);

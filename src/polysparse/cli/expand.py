@@ -71,7 +71,7 @@ def add_to(commands: Any) -> None:
     add("output", metavar="OUT", type=Path, help="file or directory to write")
     add_basis(parser)
     add_columns(parser)
-    add_strict(parser, "--vocabulary")
+    add_strict(parser, "that --vocabulary does not have")
     add_dtype(parser)
     add_memory(parser, MEMORY)
     add_jobs(parser)

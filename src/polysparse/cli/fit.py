@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
@@ -43,6 +44,7 @@ from polysparse.cli.request import (
     open_input,
     open_like,
     print_dropped,
+    print_note,
     print_notes,
     read_vocabulary,
     require_labels,
@@ -133,8 +135,8 @@ def add_to(commands: Any) -> None:
         "--power",
         metavar="P",
         type=parse_weight,
-        help="for tweedie: the power of the mean that variances are proportional to, from 1 to 2, "
-        "or 0 (default: 1.5)",
+        help="for tweedie: the variance is proportional to the mean to the power P, which is from "
+        "1 to 2, or 0 (default: 1.5)",
     )
     add(
         "--epsilon",
@@ -153,14 +155,14 @@ def add_to(commands: Any) -> None:
     )
     add_basis(parser, has_bias=False)
     add_columns(parser, "")
-    add_strict(parser, "--vocabulary or, in --test, of IN")
-    add("--test", metavar="FILE", help="data with labels, to score the model on")
+    add_strict(parser, "of --test that IN does not have, or of IN that --vocabulary does not have")
+    add("--test", metavar="FILE", help="data with labels; print how well they are predicted")
     add(
         "--plot",
         metavar="FILE",
         type=Path,
-        help="draw the importance of variables or --groups and their pairs, otherwise the largest "
-        "terms: .png, .svg or .pdf",
+        help="draw a .png, .svg or .pdf: the importance of variables, or of --groups, and their "
+        "pairs; if there are neither, the largest terms",
     )
     add(
         "--tol",
@@ -418,6 +420,9 @@ def _print_summary(options: argparse.Namespace, source: Source, model: Any) -> N
         format_bytes(options.output.stat().st_size),
     ]
     print(f"polysparse: {options.output}: {', '.join(parts)}.", file=sys.stderr)
+    if sys.stderr.isatty():
+        listing = shlex.join(["polysparse", "terms", str(options.output), "-n", "5"])
+        print_note(f"{listing} lists the largest terms.", options)
 
 
 def _print_scores(

@@ -24,11 +24,12 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "terms",
+        usage="polysparse terms MODEL [options]",
         help="list, draw or write the terms of a model",
         description="List the terms with the largest weights in a model of polysparse fit or "
-        "learn, and in how many rows of its data they are not zero. Input columns are 0-based: x0, "
-        "x1, ... With --by group, list groups and interactions of groups instead, by the variance "
-        "of their contribution to the predictions.",
+        "learn, and the number of rows in which they occur. Input columns without names are x0, "
+        "x1, ... With --by group, list variables or groups and their interactions instead, by the "
+        "variance of their contribution to the predictions.",
     )
     add = parser.add_argument
     add("model", metavar="MODEL", type=Path, help="file of polysparse fit or learn")
@@ -37,7 +38,7 @@ def add_to(commands: Any) -> None:
         "--by",
         choices=["term", "group"],
         default="term",
-        help="list terms (default), or combinations of groups of a model with --groups or --terms",
+        help="list terms (default), or variables of a table or --groups, and their interactions",
     )
     add(
         "--within",
@@ -93,6 +94,8 @@ def run(options: argparse.Namespace) -> None:
         print_table(_without_tuples(table), bar)
     if positive is not None and not is_by_group:
         print_note(f"weights are for class {positive}.", options)
+    if file.columns.kind == "hashed" and data is None:
+        print_note("columns are hashed: --data IN finds the names of their terms in IN.", options)
     if file.zero_based is False and terms.features is None:
         print_note("x0 is column 1 of the svmlight text that the model was fitted on.", options)
 
