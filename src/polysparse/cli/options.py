@@ -84,7 +84,7 @@ def add_basis(
         help=f"highest degree, or LOW-HIGH (default: {default_degree})",
     )
     parser.add_argument(
-        "--interaction-only", action="store_true", help="no powers, such as squares"
+        "--interaction-only", action="store_true", help="no squares and other powers"
     )
     if has_bias:
         parser.add_argument("--no-bias", action="store_true", help="no column of ones")
@@ -102,13 +102,13 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
 
 def add_strict(parser: argparse.ArgumentParser, unseen: str) -> None:
     """Add the options for features that were not in the training data."""
-    unseen = parser.add_mutually_exclusive_group()
-    unseen.add_argument(
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
         "--drop-unseen",
         action="store_true",
         help=f"drop features (levels, in tables) {unseen} (default)",
     )
-    unseen.add_argument("--strict", action="store_true", help="... fail if there are such features")
+    group.add_argument("--strict", action="store_true", help="... fail if there are such features")
 
 
 def add_dtype(parser: argparse.ArgumentParser) -> None:

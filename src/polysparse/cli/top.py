@@ -101,8 +101,8 @@ def add_to(commands: Any) -> None:
         metavar="N",
         type=parse_count,
         help="compute p-values from N simulated targets, such as 199, adjusted for all "
-        "interactions that were searched. Labels must be numbers, counts or two classes. Takes up to about N/4 "
-        "times as long",
+        "interactions that were searched. Labels must be numbers, counts or two classes. Takes up "
+        "to about N/4 times as long",
     )
     add("--seed", metavar="S", type=parse_seed, help="seed of the simulated targets (default: 0)")
     add(
@@ -271,6 +271,8 @@ def _search(
     }
     if options.test is not None:
         seed = 0 if options.seed is None else options.seed
+        if labels.classes is not None:
+            print_note(f"scores are for class {labels.class_names[1]}.", options)
         return test_labels(X, labels, options.k, n_null=options.test, random_state=seed, **how)
     target, about = residuals_of(X, labels, options.jobs)
     print_note(about, options)
