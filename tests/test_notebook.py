@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import sklearn
 from scipy import sparse
 
 import polysparse
@@ -88,3 +89,63 @@ def test_models_keep_the_diagram_of_scikit_learn():
     html = fitted()._repr_html_()
     assert "PolynomialLogisticRegression" in html
     assert "<script>alert(1)" not in html
+
+
+def below(model):
+    """What is shown below the diagram of scikit-learn."""
+    html = model._repr_mimebundle_()["text/html"]
+    assert html.count("Fitted model</strong>") == 1
+    assert model._repr_html_().count("Fitted model</strong>") == 1
+    return html[html.index("<div><strong>Fitted model") :]
+
+
+def shown(html):
+    """The facts, and the names of terms."""
+    start = html.index("<div><strong>Largest terms</strong>")
+    facts, terms = Cells(html[:start]), Cells(html[start:])
+    width, place = html[start:].count("<th "), terms.texts.index("name")
+    return dict(zip(facts.texts[::2], facts.texts[1::2], strict=True)), terms.texts[
+        width + place :: width
+    ]
+
+
+def test_models_show_facts_and_their_largest_terms():
+    model = fitted()
+    html = below(model)
+    facts, names = shown(html)
+    assert facts.pop("iterations").isdecimal()
+    assert facts.pop("nonzero coefficients") == f"{np.count_nonzero(model.coef_)}"
+    assert facts == {"features": "4", "columns": "14"}
+    assert names == list(model.top_terms(10)["name"])
+    assert "weights are for class 1" in html
+    assert "<script>" not in html
+    for word in ("color", "background", "font", "border-style"):
+        assert f"{word}:" not in html
+
+
+def test_models_of_several_classes_hashed_chosen_and_online():
+    html = below(polysparse.PolynomialLogisticRegression().fit(X, np.arange(32) % 3))
+    facts, _ = shown(html)
+    assert facts["classes"] == "3"
+    assert "weights are for" not in html
+    hashed = polysparse.HashedPolynomialFeatures(n_columns=64)
+    facts, names = shown(below(polysparse.PolynomialRidge(columns=hashed).fit(X, Y)))
+    assert facts["columns"] == "64 (hashed)"
+    assert names[0].startswith("column ")
+    facts, _ = shown(below(polysparse.PolynomialRidgeCV(alphas=[0.1, 10.0]).fit(X, Y)))
+    assert facts["alpha_"] in ("0.1", "10")
+    facts, _ = shown(below(polysparse.PolynomialFTRLClassifier().fit(X, Y)))
+    assert facts["rows"] == "32"
+
+
+def test_models_that_are_not_fitted_large_or_shown_as_text(monkeypatch):
+    model = polysparse.PolynomialRidge()
+    assert "Fitted model</strong>" not in model._repr_html_()
+    assert "Fitted model</strong>" not in fitted().set_params(feature_names=["a"])._repr_html_()
+    monkeypatch.setattr("polysparse.models.readable.MOST_SHOWN", 3)
+    html = below(fitted())
+    assert "top_terms() lists the largest of 14 coefficients" in html
+    assert "Largest terms" not in html
+    with sklearn.config_context(display="text"):
+        assert not hasattr(model, "_repr_html_")
+        assert list(model._repr_mimebundle_()) == ["text/plain"]

@@ -184,8 +184,8 @@ def test_classes_are_tested_by_accuracy_and_log_loss(data, model, tmp_path, caps
     assert scores == {
         "accuracy": f"{accuracy_score(Y[:40], fitted.predict(TEST)):.6g}",
         "log loss": f"{log_loss(Y[:40], fitted.predict_proba(TEST)):.6g}",
-        "accuracy of the most frequent class": f"{shares.max():.6g}",
-        "log loss of the class frequencies": f"{-np.sum(shares * np.log(shares)):.6g}",
+        "baseline accuracy (most frequent class)": f"{shares.max():.6g}",
+        "baseline log loss (class frequencies)": f"{-np.sum(shares * np.log(shares)):.6g}",
     }
 
 
@@ -221,6 +221,24 @@ def test_further_columns_of_a_test_are_dropped_or_refused_before_anything_takes_
     run(*command)
     assert "wide.svm: dropped 1 values in 1 rows" in capsys.readouterr().err
     run(*command, "--quiet", "--force", "--n-features", 12)
+    run(*command, "--force", "--drop-unseen")
+    assert "wide.svm: dropped 1 values in 1 rows" in capsys.readouterr().err
+    run("predict", model, tmp_path / "wide.svm", "--drop-unseen", "--one-based")
+    assert "dropped 1 values" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run(*command, "--strict", "--drop-unseen")
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
+def test_what_comes_next_is_noted_on_a_terminal(data, model, capsys, monkeypatch):
+    run("fit", data, "-o", model)
+    assert "lists the largest" not in capsys.readouterr().err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    run("fit", data, "-o", model, "--force")
+    note = f"polysparse: note: polysparse terms {model} -n 5 lists the largest terms."
+    assert note in capsys.readouterr().err.splitlines()
+    run("fit", data, "-o", model, "--force", "--quiet")
+    assert "lists the largest" not in capsys.readouterr().err
 
 
 def test_a_vocabulary_is_read_once(data, model, tmp_path, monkeypatch):

@@ -45,7 +45,6 @@ class TestTypingErrors:
                 ["fit", "in.svm", "-o", "m.npz", "-c", "3"],
                 "unexpected argument: -c; did you mean -C",
             ),
-            (["fit", "in.svm", "--drop-unseen"], "unseen features are dropped by default"),
             (["expand", "a", "b", "c"], "unexpected argument: c."),
             (["plan", "a", "--zzz"], "unknown option: --zzz."),
         ],
@@ -84,6 +83,16 @@ class TestSwappedArguments:
         error = misused(capsys, "fit", "m.npz", "-o", "in.svm", "--force")
         assert "did you mean polysparse fit in.svm -o m.npz?" in error
         assert (folder / "in.svm").stat().st_size > 0
+
+    def test_the_suggestion_keeps_the_other_options(self, folder, capsys):
+        run("fit", "in.csv", "--target", "y", "-o", "m.npz", "--quiet")
+        error = misused(capsys, "predict", "--proba", "in.csv", "m.npz", "-o", "out.csv", "--force")
+        meant = "polysparse predict --proba m.npz in.csv -o out.csv --force?"
+        assert f"did you mean {meant}" in error
+        rest = ["--target", "y", "--cv=3", "--test", "in.csv"]
+        error = misused(capsys, "fit", "x y.npz", "--output=in.csv", *rest, "--force")
+        meant = "polysparse fit in.csv '--output=x y.npz' --target y --cv=3 --test in.csv?"
+        assert f"did you mean {meant}" in error
 
     def test_a_missing_input_is_not_taken_for_a_swap(self, folder, capsys):
         assert run("expand", "nothing.svm", "out.npz") == 1

@@ -656,3 +656,13 @@ def test_a_gzipped_file_is_resumed(folder, monkeypatch):
 def test_more_memory_than_is_allowed_is_refused(folder, capsys):
     command = ["learn", "in.svm", "-o", "m.npz", "--max-memory", "50MiB", "--one-based"]
     assert "z and n of 4,194,304 columns, 3 times, would need" in refused(capsys, 1, *command)
+
+
+def test_classes_of_a_table_with_texts_are_found_in_it(tmp_path, capsys):
+    (tmp_path / "in.csv").write_text("a,y\n" + "u,high\nv,low\n" * 9)
+    command = ["learn", tmp_path / "in.csv", "--target", "y", "-o", tmp_path / "m.npz"]
+    assert run(*command, "--classes", "0,1") == 2
+    error = capsys.readouterr().err
+    assert "in.csv has classes such as 'high', which are found in it: leave out --cl" in error
+    assert run(*command) == 0
+    assert "positive class low" in capsys.readouterr().err

@@ -56,6 +56,21 @@ def test_where_names_count_from_is_said_unless_there_are_names(model, tmp_path, 
     assert capsys.readouterr().err == ""
 
 
+def test_the_class_that_weights_are_for_is_said_if_there_are_two(model, tmp_path, capsys):
+    (tmp_path / "two.svm").write_text("".join(f"{i % 2} 0:{i % 2}\n" for i in range(20)))
+    (tmp_path / "two.csv").write_text("a,y\n" + "u,high\nv,low\n" * 9)
+    run("fit", tmp_path / "two.svm", "-o", tmp_path / "two.npz", "--quiet")
+    run("fit", tmp_path / "two.csv", "--target", "y", "-o", tmp_path / "names.npz", "--quiet")
+    capsys.readouterr()
+    run("terms", tmp_path / "two.npz")
+    assert capsys.readouterr().err == "polysparse: note: weights are for class 1.\n"
+    run("terms", tmp_path / "names.npz", "--json")
+    assert capsys.readouterr().err == "polysparse: note: weights are for class low.\n"
+    run("terms", tmp_path / "names.npz", "--by", "group")
+    run("terms", model)
+    assert "class" not in capsys.readouterr().err
+
+
 def test_as_json(model, capsys):
     found = json.loads(printed(capsys, model, "-n", "3", "--json"))
     assert found == columns_of(load_model(model).top_terms(3))
@@ -64,7 +79,11 @@ def test_as_json(model, capsys):
 def test_hashed_columns_are_named_by_data(data, tmp_path, capsys):
     hashed = tmp_path / "hashed.npz"
     run("fit", data, "-o", hashed, "--quiet", "--model", "ridge", "--hashed", "2^12")
-    assert "column " in printed(capsys, hashed, "-n", "3")
+    capsys.readouterr()
+    run("terms", hashed, "-n", "3")
+    plain = capsys.readouterr()
+    assert "column " in plain.out
+    assert "note: columns are hashed: --data IN finds the names of their terms in IN." in plain.err
     found = json.loads(printed(capsys, hashed, "-n", "3", "--json", "--data", data))
     assert found == columns_of(load_model(hashed).top_terms(3, X))
 

@@ -214,9 +214,11 @@ def test_a_test_is_that_of_the_function(data, capsys):
 
 def test_classes_of_a_table_are_tested(tmp_path, capsys):
     people().to_csv(tmp_path / "people.csv", index=False)
-    options = ["--target", "income", "--drop", "amount,age", "--test", 19, "-k", 2, "--quiet"]
+    options = ["--target", "income", "--drop", "amount,age", "--test", 19, "-k", 2]
     run("top", tmp_path / "people.csv", *options)
-    lines = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    assert re.search(r"note: scores are for class \S+\.$", printed.err, re.MULTILINE)
+    lines = printed.out.splitlines()
     assert re.match(r"job=\w+ town=far .* 0\.05$", lines[1])
     assert "logistic main effects; p is adjusted for all of them, in steps of 0.05" in lines[-1]
 

@@ -146,3 +146,80 @@ def test_pages_fit_narrow_and_wide_windows(browser, pages):
             if browser.run(CUT):
                 too_wide.append(f"{page.relative_to(SITE)} at {width}")
     assert too_wide == []
+
+
+# Texts of the article and the sidebars whose contrast to their background is below 4.5 (WCAG AA).
+FAINT = """
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+function rgba(color) {
+  canvas.clearRect(0, 0, 1, 1);
+  canvas.fillStyle = color;
+  canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data];
+}
+function over(front, back) {
+  return [0, 1, 2].map((i) => (front[i] * front[3] + back[i] * (255 - front[3])) / 255);
+}
+function behind(element) {
+  if (element === null) return [255, 255, 255];
+  const own = rgba(getComputedStyle(element).backgroundColor);
+  return own[3] === 255 ? own : over(own, behind(element.parentElement));
+}
+function luminance(color) {
+  const [r, g, b] = color.slice(0, 3).map((c) => c / 255)
+    .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+const faint = new Set();
+for (const element of document.querySelectorAll("article *, .bd-sidebar *, header *")) {
+  const isText = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+  if (!isText || !element.checkVisibility({opacityProperty: true, visibilityProperty: true})
+      || element.matches(".headerlink, svg *, math *")) continue;
+  const back = behind(element);
+  const two = [over(rgba(getComputedStyle(element).color), back), back].map(luminance);
+  const contrast = (Math.max(...two) + 0.05) / (Math.min(...two) + 0.05);
+  if (contrast < 4.5) faint.add(`${element.tagName} ${element.className}: ${contrast.toFixed(1)}`);
+}
+return [...faint];
+"""
+SHOWN = ["index.html", "get-started.html", "files.html", "api.html", "mathematics.html"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_readable_in_light_and_dark_windows_of_every_width(browser, pages, scheme):
+    browser.prefer(scheme)
+    wrong, shown = [], [page for page in pages if page.relative_to(SITE).as_posix() in SHOWN]
+    for page in shown:
+        browser.get(page.as_uri())
+        assert browser.run("return document.documentElement.dataset.theme") == scheme
+        dark = browser.run(
+            "return parseInt(getComputedStyle(document.body).backgroundColor.match(/\\d+/)) < 128"
+        )
+        assert dark == (scheme == "dark")
+        for width in (360, 768, 1400):
+            browser.resize(width)
+            found = browser.run(FAINT) + ["is cut off"] * browser.run(CUT)
+            wrong += [f"{page.relative_to(SITE)} at {width}: {each}" for each in found]
+    browser.prefer("light")
+    assert len(shown) == len(SHOWN)
+    assert wrong == []
+
+
+SPLIT = """
+return [...document.querySelectorAll("article code .pre")].filter((element) => {
+  const text = document.createRange();
+  text.selectNodeContents(element);
+  const tops = new Set([...text.getClientRects()].map((box) => Math.round(box.top)));
+  const width = [...text.getClientRects()].reduce((sum, box) => sum + box.width, 0);
+  return tops.size > 1 && width < 250;
+}).map((element) => element.textContent)"""
+
+
+def test_names_and_flags_are_not_split_in_narrow_windows(browser, pages):
+    browser.resize(360)
+    split = []
+    for page in pages:
+        if page.parent == SITE:
+            browser.get(page.as_uri())
+            split += [f"{page.relative_to(SITE)}: {each}" for each in browser.run(SPLIT)]
+    assert split == []

@@ -1,5 +1,7 @@
 """Importance by groups, and contributions to single rows, against the expanded matrix."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -37,7 +39,8 @@ def expected_variances(model, data, weights=None):
         parts = expanded[:, inside] @ np.atleast_2d(model.coef_)[:, inside].T
         mean = np.average(parts, axis=0, weights=weights)
         variance = np.average((parts - mean) ** 2, axis=0, weights=weights).sum()
-        out[":".join(basis.groups.name_of(g) for g in each)] = variance
+        name = ":".join(basis.groups.name_of(g) for g in each)
+        out[f"{name.partition(':')[0]}^2" if len({*each}) < len(each) else name] = variance
     return out
 
 
@@ -62,7 +65,9 @@ def test_importance_is_the_variance_of_contributions(grouping, target, columns):
     assert by_name(table) == pytest.approx(expected_variances(model, X))
     assert list(table["variance"]) == sorted(table["variance"], reverse=True)
     assert sum(table["share"]) == pytest.approx(1)
-    assert [":".join(groups) for groups in table["groups"]] == list(table["name"])
+    assert [re.sub(r"(\w+):\1\b", r"\1^2", ":".join(g)) for g in table["groups"]] == [
+        *table["name"]
+    ]
     assert by_name(model.importance(X)) == pytest.approx(by_name(table))
 
 
@@ -128,7 +133,7 @@ def test_without_groups_rows_are_needed_and_features_are_groups():
         model.importance()
     names = list(model.importance(X)["name"])
     assert len(names) == 5 + 15
-    assert {"age", "age:age", "age:dose"} <= set(names)
+    assert {"age", "age^2", "age:dose"} <= set(names)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -199,7 +204,7 @@ def test_a_fit_leaves_out_the_importance_of_too_many_tuples(monkeypatch):
 def test_groups_of_one_feature_each_are_groups():
     model = PolynomialRidge(groups=NAMES).fit(X, TARGETS["ridge"])
     assert by_name(model.importance()) == pytest.approx(by_name(model.importance(X)))
-    assert {"age", "age:age", "age:dose"} <= set(model.importance()["name"])
+    assert {"age", "age^2", "age:dose"} <= set(model.importance()["name"])
 
 
 def test_importance_is_by_group():
@@ -232,6 +237,25 @@ def test_terms_within_a_tuple_of_groups():
     assert [" ".join(members) for members in table["features"]] == list(table["name"])
     with pytest.raises(ValueError, match=r"within='g0:g9' .* importance\(\) lists them"):
         model.top_terms(within="g0:g9")
+
+
+def test_a_power_of_a_group_is_named_as_its_term():
+    names = ["a", "b", "a^2", "c"]
+    model = PolynomialRidge(3, degree=3, feature_names=names)
+    data = np.random.default_rng(0).random((200, 4))
+    model.fit(data, data[:, 1] ** 2 * data[:, 0])
+    found = model.importance(data)
+    assert {"b^2", "a:b^2", "b^3", "a^2", "b:a^2"} <= {*found["name"]}
+    assert ("a", "b", "b") in [*found["groups"]]
+    for within in ("b^2", "b:b", ("b", "b")):
+        assert list(model.top_terms(within=within)["name"]) == ["b^2"]
+    for within in ("a:b^2", "b^2:a", "b:b:a", "a:b:b"):
+        assert list(model.top_terms(within=within)["name"]) == ["a b^2"]
+    assert list(model.top_terms(within="a:a")["name"]) == ["a^2"]
+    with pytest.raises(ValueError, match="ambiguous"):  # a feature, and the square of another
+        model.top_terms(within="a^2")
+    with pytest.raises(ValueError, match=r"within='b\^4' is not a tuple of groups"):
+        model.top_terms(within="b^4")
 
 
 def test_labels_of_within():

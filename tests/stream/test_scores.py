@@ -74,11 +74,11 @@ def test_a_report_of_two_classes(tmp_path, capsys):
     share = np.mean(LABELS == 3)
     assert values["positive class"] == "3"
     assert float(values["log loss"]) == pytest.approx(log_loss(LABELS, probabilities), rel=1e-5)
-    assert float(values["accuracy of the most frequent class"]) == pytest.approx(
+    assert float(values["baseline accuracy (most frequent class)"]) == pytest.approx(
         max(share, 1 - share)
     )
     alike = log_loss(LABELS, np.tile([1 - share, share], (len(LABELS), 1)))
-    assert float(values["log loss of the class frequencies"]) == pytest.approx(alike, rel=1e-5)
+    assert float(values["baseline log loss (class frequencies)"]) == pytest.approx(alike, rel=1e-5)
     area = roc_auc_score(LABELS == 3, probabilities[:, 1])
     assert float(values["AUC"]) == pytest.approx(area, abs=2e-3)
     header = lines.index(["predicted", "mean", "true", "rows"])
@@ -93,13 +93,15 @@ def test_a_report_of_margins_and_of_numbers(tmp_path, capsys):
     values = dict(line for line in report(capsys, *options, "--model", "svc"))
     assert set(values) == {
         "accuracy",
-        "accuracy of the most frequent class",
+        "baseline accuracy (most frequent class)",
         "AUC",
         "positive class",
     }
     values = dict(line for line in report(capsys, *options, "--model", "ridge"))
-    assert set(values) == {"R2", "RMSE", "RMSE of the mean"}
-    assert float(values["RMSE of the mean"]) == pytest.approx(np.std(LABELS), rel=1e-5)
+    assert set(values) == {"R2", "RMSE", "baseline RMSE (mean of the labels)"}
+    assert float(values["baseline RMSE (mean of the labels)"]) == pytest.approx(
+        np.std(LABELS), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
@@ -160,6 +162,6 @@ def test_the_plot(n_classes):
     np.testing.assert_allclose(lines[-1].get_ydata(), observed)
     assert model.plot_calibration(X, y, ax=ax) is ax
     terms = model.plot_top_terms(3)
-    assert terms.get_xlabel() == ("weight, for 3" if n_classes == 2 else "weight")
+    assert terms.get_xlabel() == ("weight, for class 3" if n_classes == 2 else "weight")
     with pytest.raises(ValueError, match=r"y has shape \(3,\); one class for each"):
         model.plot_calibration(X, y[:3])

@@ -18,8 +18,8 @@ def add_cross_validation(parser: Any) -> None:
         "--cv",
         metavar="K",
         type=parse_count,
-        help="choose the penalty by cross-validation with K splits, among those that -C or --alpha "
-        "lists, or 10 by default, and print their scores",
+        help="choose the penalty by K-fold cross-validation, and print the scores. Candidates are "
+        "the numbers of -C or --alpha, such as -C 0.1,1,10 (default: 10 of them)",
     )
     add(
         "--scoring",

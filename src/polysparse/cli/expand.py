@@ -71,7 +71,7 @@ def add_to(commands: Any) -> None:
     add("output", metavar="OUT", type=Path, help="file or directory to write")
     add_basis(parser)
     add_columns(parser)
-    add_strict(parser, "--vocabulary")
+    add_strict(parser, "that --vocabulary does not have")
     add_dtype(parser)
     add_memory(parser, MEMORY)
     add_jobs(parser)
@@ -126,7 +126,7 @@ def _require_no_unfinished(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse for options that contradict each other."""
     require_one_kind_of_columns(options)
-    require_input_first(options, "expand")
+    require_input_first(options)
     if options.resume and options.input == "-":
         raise Misuse("--resume needs an input that can be read again: - cannot.")
     format = format_to_write(options.output)  # raises for an unknown ending

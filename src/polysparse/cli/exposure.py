@@ -21,8 +21,8 @@ def add_exposure(parser: argparse.ArgumentParser, more: str) -> None:
     parser.add_argument(
         "--exposure",
         metavar="NAME",
-        help="column of a table with the exposure of each row, such as years or views, which is "
-        f"above 0 and multiplies its mean{more}",
+        help="column of a table with the exposure of each row, such as years or views: a positive "
+        f"number that multiplies the predicted mean{more}",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
@@ -43,6 +44,7 @@ from polysparse.cli.request import (
     open_input,
     open_like,
     print_dropped,
+    print_note,
     print_notes,
     read_vocabulary,
     require_labels,
@@ -133,8 +135,8 @@ def add_to(commands: Any) -> None:
         "--power",
         metavar="P",
         type=parse_weight,
-        help="for tweedie: the power of the mean that variances are proportional to, from 1 to 2, "
-        "or 0 (default: 1.5)",
+        help="for tweedie: the variance is proportional to the mean to the power P, which is from "
+        "1 to 2, or 0 (default: 1.5)",
     )
     add(
         "--epsilon",
@@ -153,14 +155,14 @@ def add_to(commands: Any) -> None:
     )
     add_basis(parser, has_bias=False)
     add_columns(parser, "")
-    add_strict(parser, "--vocabulary or, in --test, of IN")
-    add("--test", metavar="FILE", help="data with labels, to score the model on")
+    add_strict(parser, "of --test that IN does not have, or of IN that --vocabulary does not have")
+    add("--test", metavar="FILE", help="data with labels; print how well they are predicted")
     add(
         "--plot",
         metavar="FILE",
         type=Path,
-        help="draw the importance of variables or --groups and their pairs, otherwise the largest "
-        "terms: .png, .svg or .pdf",
+        help="draw a .png, .svg or .pdf: the importance of variables, or of --groups, and their "
+        "pairs; if there are neither, the largest terms",
     )
     add(
         "--tol",
@@ -205,7 +207,7 @@ def run(options: argparse.Namespace) -> None:
 def _require_sensible(options: argparse.Namespace) -> None:
     """Raise Misuse or UnwritableTarget for invalid options, before anything is read."""
     require_one_kind_of_columns(options)
-    require_input_first(options, "fit", "-o")
+    require_input_first(options)
     for flag, name, models in OWN_OPTIONS:
         if getattr(options, name) is not None and options.model not in models:
             raise Misuse(f"{flag} only applies with --model {' or '.join(models)}.")
@@ -223,9 +225,12 @@ def _require_sensible(options: argparse.Namespace) -> None:
 
 def _draw(path: Path, file: ModelFile, model: Any) -> None:
     """Draw the interactions of groups, if the model knows their variances, or the largest terms."""
+    from polysparse.models.readable import positive_class
+
     by_group = file.variances is not None
     names = model.importance() if by_group else model.top_terms(20)
-    draw({name: list(names[name]) for name in names}, path, by_group=by_group)
+    table = {name: list(names[name]) for name in names}
+    draw(table, path, by_group=by_group, positive=positive_class(model))
 
 
 def _open_test(options: argparse.Namespace, source: Source) -> Source:
@@ -415,6 +420,9 @@ def _print_summary(options: argparse.Namespace, source: Source, model: Any) -> N
         format_bytes(options.output.stat().st_size),
     ]
     print(f"polysparse: {options.output}: {', '.join(parts)}.", file=sys.stderr)
+    if sys.stderr.isatty():
+        listing = shlex.join(["polysparse", "terms", str(options.output), "-n", "5"])
+        print_note(f"{listing} lists the largest terms.", options)
 
 
 def _print_scores(

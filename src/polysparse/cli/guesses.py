@@ -21,14 +21,14 @@ def is_model(path: str | Path) -> bool:
 def require_model_first(options: argparse.Namespace) -> None:
     """Raise Misuse if the data are given before the model."""
     if is_model(options.input) and not is_model(options.model):
-        raise _swapped("MODEL", "predict", options.input, str(options.model))
+        raise _swapped("MODEL", options, str(options.model))
 
 
-def require_input_first(options: argparse.Namespace, command: str, flag: str = "") -> None:
+def require_input_first(options: argparse.Namespace) -> None:
     """Raise Misuse if IN does not exist, but the output does."""
     output = str(options.output)
     if options.input != "-" and not Path(options.input).exists() and Path(output).is_file():
-        raise _swapped("IN", command, output, *([flag] if flag else []), options.input)
+        raise _swapped("IN", options, output)
 
 
 def require_npz(path: Path) -> None:
@@ -40,6 +40,19 @@ def require_npz(path: Path) -> None:
         )
 
 
-def _swapped(noun: str, command: str, *arguments: str) -> Misuse:
-    meant = shlex.join(["polysparse", command, *arguments])
-    return Misuse(f"{noun} comes first: did you mean {meant}?")
+def _swapped(noun: str, options: argparse.Namespace, other: str) -> Misuse:
+    """Return the error for IN in the place of another argument, with the command that was meant."""
+    places = {options.input: other, other: options.input}
+    command, *given = options.arguments
+    meant = ["polysparse", command]
+    for before, each in zip([command, *given], given, strict=False):
+        if noun == "IN" and each == "--force":
+            continue  # it was given because the output exists, which is the input
+        flag, sign, value = each.partition("=")
+        if before == "--test":
+            meant.append(each)
+        elif sign and flag == "--output":
+            meant.append(f"{flag}={places.get(value, value)}")
+        else:
+            meant.append(places.get(each, each))
+    return Misuse(f"{noun} comes first: did you mean {shlex.join(meant)}?")

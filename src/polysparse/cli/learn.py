@@ -50,8 +50,8 @@ def add_to(commands: Any) -> None:
         help="learn from rows as they arrive, in one pass and bounded memory",
         description="Learn an online model (FTRL-proximal) on all interactions, from rows in the "
         "order in which they arrive. STREAM is a file, several files in turn, or - for svmlight "
-        "text on standard input. Text is read once if its labels, first index and groups are "
-        "passed as options; otherwise files are read once more beforehand. "
+        "text on standard input. Files are read once more beforehand, to find their labels, "
+        "whether indices start at 0 or 1, and their groups, unless options state these. "
         "polysparse.load_model(MODEL) reads the model in Python, where partial_fit continues.",
     )
     add = parser.add_argument
@@ -73,7 +73,7 @@ def add_to(commands: Any) -> None:
         "--learning-rate",
         metavar="R",
         type=parse_positive,
-        help="learning rate (default: three rates compete on the first 2,048 rows)",
+        help="learning rate (default: the best of three on the first 2,048 rows)",
     )
     add("--beta", metavar="B", type=parse_weight, help="larger values make the first steps smaller")
     add("--l1", metavar="L", type=parse_weight, help="strength of the L1 penalty (default: 0)")
@@ -109,8 +109,8 @@ def add_to(commands: Any) -> None:
     add(
         "--test-then-train",
         action="store_true",
-        help="print how well each row was predicted before the model learned from it; without -o, "
-        "nothing is written",
+        help="predict each row before learning from it, and print how well this went; without -o, "
+        "no model is written",
     )
     add_basis(parser, has_bias=False)
     add_columns(parser, ", which is read once more", are_hashed=True)
@@ -275,7 +275,7 @@ def _finish(
         progress = model.learner_.progress
         print(f"rows\t{progress.n_rows}")
         print(f"{LOSSES[options.loss]}\t{progress.mean_loss:.6g}")
-        print(f"of the last 1,024 rows\t{progress.recent_loss:.6g}")
+        print(f"{LOSSES[options.loss]} of the last 1,024 rows\t{progress.recent_loss:.6g}")
         print(f"calibration\t{progress.calibration:.6g}")
 
 

@@ -407,6 +407,12 @@ def _classes_of(options: argparse.Namespace, sources: list[Source]) -> NDArray[A
                 )
         return None
     if options.classes is not None:
+        for source in sources:
+            if source.classes is not None:
+                raise Misuse(
+                    f"--classes are whole numbers, but {source.path} has classes such as "
+                    f"{source.classes[0]!r}, which are found in it: leave out --classes."
+                )
         return np.array(options.classes).astype(np.int64)
     found: list[NDArray[Any]] = []
     for source in sources:

@@ -40,15 +40,14 @@ def add_input(
     parser: argparse.ArgumentParser, *, has_tables: bool = True, is_stream: bool = False
 ) -> None:
     """Add IN and the options on how to read it; a model knows how to read its tables."""
-    how: dict[str, Any] = {"metavar": "IN"}
-    if is_stream:
-        how = {"metavar": "STREAM", "nargs": "+"}
+    name = "STREAM" if is_stream else "IN"
+    how: dict[str, Any] = {"metavar": name, **({"nargs": "+"} if is_stream else {})}
     parser.add_argument("input", help="file to read; - is svmlight on standard input", **how)
     parser.add_argument(
         "--n-features",
         metavar="D",
         type=parse_width,
-        help="number of columns of IN (default: as many as occur)",
+        help=f"number of columns of {name} (default: as many as occur)",
     )
     base = parser.add_mutually_exclusive_group()
     base.add_argument(
@@ -56,9 +55,9 @@ def add_input(
         dest="zero_based",
         action="store_true",
         default=None,
-        help="svmlight indices are 0-based (default: if index 0 occurs; the choice is printed)",
+        help="svmlight indices start at 0 (default: if index 0 occurs; the choice is printed)",
     )
-    base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or 1-based")
+    base.add_argument("--one-based", dest="zero_based", action="store_false", help="... or at 1")
     if has_tables:
         add_table(parser)
 
@@ -84,7 +83,9 @@ def add_basis(
         type=parse_degree,
         help=f"highest degree, or LOW-HIGH (default: {default_degree})",
     )
-    parser.add_argument("--interaction-only", action="store_true", help="no powers of features")
+    parser.add_argument(
+        "--interaction-only", action="store_true", help="no squares and other powers"
+    )
     if has_bias:
         parser.add_argument("--no-bias", action="store_true", help="no column of ones")
     else:
@@ -99,14 +100,15 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_strict(parser: argparse.ArgumentParser, owner: str) -> None:
-    """Add the option for features that were not in the training data."""
-    parser.add_argument(
-        "--strict",
+def add_strict(parser: argparse.ArgumentParser, unseen: str) -> None:
+    """Add the options for features that were not in the training data."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--drop-unseen",
         action="store_true",
-        help=f"fail if a file has columns beyond those of {owner}, or a table has other levels "
-        "(default: drop them)",
+        help=f"drop features (levels, in tables) {unseen} (default)",
     )
+    group.add_argument("--strict", action="store_true", help="... fail if there are such features")
 
 
 def add_dtype(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +138,7 @@ def add_columns(
     add = group.add_argument
     if are_hashed:
         add("--all", action="store_true", help="every term has a column of its own")
-    add("--observed", action="store_true", help=f"only columns that occur in IN{note}")
+    add("--observed", action="store_true", help=f"only terms that occur in the data{note}")
     add("--min-count", metavar="N", type=parse_count, help="... in at least N rows (default: 1)")
     add("--max-columns", metavar="N", type=parse_count, help="... the N most frequent")
     add("--vocabulary", metavar="FILE", type=Path, help="the columns of an earlier --observed")

@@ -7,11 +7,6 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-# Flags of earlier versions, and what replaces them.
-REPLACED = {
-    "--drop-unseen": "unseen features are dropped by default, and --strict fails for them instead"
-}
-
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that reports unknown flags and commands before missing arguments."""
@@ -51,8 +46,6 @@ class Parser(argparse.ArgumentParser):
 
     def _hint(self, flag: str) -> str:
         spelled = flag.replace("_", "-")
-        if spelled in REPLACED:
-            return f"; {REPLACED[spelled]}."
         return _nearest(spelled, self._flags())
 
     def _flags(self) -> list[str]:

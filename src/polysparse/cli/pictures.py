@@ -24,11 +24,15 @@ def require_picture(path: Path, *, force: bool, sources: Sequence[str]) -> None:
     require_matplotlib("matplotlib.figure")
 
 
-def draw(table: dict[str, list[Any]], path: Path, *, by_group: bool) -> None:
-    """Draw a table of groups as a heat map, or one of terms as bars."""
+def draw(table: dict[str, list[Any]], path: Path, *, by_group: bool, positive: Any = None) -> None:
+    """Draw a table of groups as a heat map, or one of terms as bars.
+
+    `positive` is the class that positive weights are for, if there are two.
+    """
     from polysparse.display.plotting import draw_importance, draw_terms
 
-    draw_into(path, partial(draw_importance if by_group else draw_terms, table))
+    bars = partial(draw_terms, positive=positive)
+    draw_into(path, partial(draw_importance if by_group else bars, table))
 
 
 def draw_into(path: Path, draw_axes: Callable[..., Any]) -> None:

@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
     add_input(parser)
     add_basis(parser)
     add_columns(parser)
-    add_strict(parser, "--vocabulary")
+    add_strict(parser, "that --vocabulary does not have")
     add_dtype(parser)
     add_memory(parser, None, "1GiB; counts of columns may take what is available")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -44,7 +44,7 @@ def add_to(commands: Any) -> None:
     )
     add("--proba", action="store_true", help="write the probability of each class, in order")
     add_exposure(parser, "; without it, predictions are for an exposure of 1")
-    add_strict(parser, "the training data of MODEL")
+    add_strict(parser, "that were not in the training data of MODEL")
     add_memory(parser, MEMORY)
     add_jobs(parser)
     add("--force", action="store_true", help="replace FILE, if it exists")

@@ -33,6 +33,8 @@ CODES: dict[type[BaseException], int] = {
 
 EXAMPLES = """\
 examples:
+  polysparse fit people.csv --target income -o income.npz --plot variables.svg
+      fit a model on all pairs of variables of a table, and draw how much each pair matters
   polysparse plan clicks.svmlight --degree 3
       print the size of an expansion
   polysparse expand clicks.svmlight clicks.parquet --degree 2 --no-bias
@@ -44,11 +46,11 @@ examples:
   polysparse expand test.svmlight test --vocabulary train.vocabulary
       expand a test set into the same columns
   polysparse expand clicks.svmlight hashed --degree 3 --hashed 2^22
-      all terms, hashed to 4,194,304 columns, without a pass over the data
+      hash all terms to 4,194,304 columns
   polysparse names train --columns 17,4711
       print which terms are in two columns
   polysparse top train.svmlight --degree 3 -k 50 --min-count 20 --plot top.svg
-      find 50 interactions of up to 3 features, by correlation with what single features leave
+      find 50 interactions of up to 3 features, by correlation with the residuals of single features
   polysparse fit train.svmlight -o model.npz --model logistic -C 0.1 --test test.svmlight
       fit a model on all interactions, without storing the expansion
   polysparse fit train.svmlight -o pairs.npz --groups user=1000,item=500 --terms user:item
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    options = make_parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         with _stopping_cleanly():
             options.run(options)
@@ -135,7 +137,8 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands and their options."""
     parser = Parser(
         prog="polysparse",
-        description="Polynomial and interaction features of sparse matrices in files.",
+        description="Polynomial and interaction features of data in files, and linear models on "
+        "them. polysparse COMMAND --help lists the options of a command.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

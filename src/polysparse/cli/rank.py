@@ -24,11 +24,17 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "rank",
+        usage="polysparse rank J,J,... [J,J,...] (--n-features D | --vocabulary FILE) [options]",
         help="find the column of a term",
-        description="Print in which column of an expansion a term (product of input columns) is.",
+        description="Print in which column of an expansion a term is. A term is a product of input "
+        "columns: 3,17 is column 3 times column 17, and 3,3 is the square of column 3.",
     )
     parser.add_argument(
-        "tuples", metavar="J,J,...", nargs="+", type=parse_integers, help="input columns, 0-based"
+        "tuples",
+        metavar="J,J,...",
+        nargs="+",
+        type=parse_integers,
+        help="terms, as numbers of input columns, 0-based",
     )
     columns = parser.add_mutually_exclusive_group(required=True)
     columns.add_argument(

@@ -45,6 +45,11 @@ class Labels:
         """Names of these columns."""
         return None if self.n_targets == 1 or self.classes is None else _names(self.classes)
 
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes; none if labels are numbers."""
+        return [] if self.classes is None else _names(self.classes)
+
 
 def read_labels(values: NDArray[np.float64] | None, source: Source, model: str | None) -> Labels:
     """Return labels as numbers or classes, with the model that was given, or that is for them."""
@@ -96,7 +101,7 @@ def residuals_of(X: Any, labels: Labels, n_jobs: int | None) -> tuple[NDArray[An
     target: NDArray[Any] = labels.values
     if labels.classes is not None:
         _, target = class_indicators(labels.values)
-        one = f", for class {_names(labels.classes)[1]}"
+        one = f", for class {labels.class_names[1]}"
         for_class = one if labels.n_targets == 1 else ", for each class"
     if labels.model == "none":
         return target, f"scores are against the labels{for_class}."

@@ -29,7 +29,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         "--categorical",
         metavar="A,B",
         type=parse_names,
-        help="columns whose values are levels, even if they are numbers",
+        help="columns that are categorical, even if they have numbers",
     )
     add("--numeric", metavar="A,B", type=parse_names, help="columns that must be numbers")
     add("--drop", metavar="A,B", type=parse_names, help="columns to leave out")
@@ -37,19 +37,20 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         "--min-frequency",
         metavar="N",
         type=parse_frequency,
-        help="levels in fewer than N rows, or in less than a share such as 0.01, become one",
+        help="merge the levels that occur in fewer than N rows, or in a smaller share of the rows, "
+        "such as 0.01",
     )
     add(
         "--max-categories",
         metavar="N",
         type=int,
-        help="maximum number of features per variable; the rarest levels become one",
+        help="at most N features for each variable: the rarest levels are merged",
     )
     add(
         "--missing",
         choices=["error", "indicator"],
         help="what to do with missing numbers: fail (default), or add a feature that marks them. "
-        "Missing categories are a level",
+        "A missing category is a level of its own",
     )
 
 

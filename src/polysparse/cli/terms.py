@@ -24,11 +24,12 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "terms",
+        usage="polysparse terms MODEL [options]",
         help="list, draw or write the terms of a model",
         description="List the terms with the largest weights in a model of polysparse fit or "
-        "learn, and in how many rows of its data they are not zero. Input columns are 0-based: x0, "
-        "x1, ... With --by group, list groups and interactions of groups instead, by the variance "
-        "of their contribution to the predictions.",
+        "learn, and the number of rows in which they occur. Input columns without names are x0, "
+        "x1, ... With --by group, list variables or groups and their interactions instead, by the "
+        "variance of their contribution to the predictions.",
     )
     add = parser.add_argument
     add("model", metavar="MODEL", type=Path, help="file of polysparse fit or learn")
@@ -37,12 +38,12 @@ def add_to(commands: Any) -> None:
         "--by",
         choices=["term", "group"],
         default="term",
-        help="list terms (default), or combinations of groups of a model with --groups or --terms",
+        help="list terms (default), or variables of a table or --groups, and their interactions",
     )
     add(
         "--within",
         metavar="GROUPS",
-        help="only the terms of these groups, like age:hours, as --by group names them",
+        help="only the terms of these groups, such as age:hours or age^2, as --by group names them",
     )
     add("--sep", metavar="TEXT", help="what separates the columns of a term (default: a space)")
     add(
@@ -64,7 +65,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print, draw and write the terms of a model, or its combinations of groups."""
     from polysparse.models.loading import read_model
-    from polysparse.models.readable import terms_of
+    from polysparse.models.readable import positive_class, terms_of
 
     _require_sensible(options)
     _require_writable(options)
@@ -75,22 +76,26 @@ def run(options: argparse.Namespace) -> None:
         names = read_names(options.feature_names, file.columns.basis.n_features)
     terms = terms_of(model, names)
     vars(model).pop("feature_names_in_", None)  # files have no names to compare them with
-    data = _data(options, file)
-    if options.by == "group":
+    data, positive, is_by_group = _data(options, file), positive_class(model), options.by == "group"
+    if is_by_group:
         table = model._importance(data, terms.features)
     else:
         sep = " " if options.sep is None else options.sep
         table = model._top(options.n, data, terms.features, options.within, sep)
     if options.plot is not None:
-        draw(table, options.plot, by_group=options.by == "group")
+        draw(table, options.plot, by_group=is_by_group, positive=positive)
     if options.text is not None:
         terms.write(options.text)
     table = {name: values[: options.n] for name, values in table.items()}
     if options.json:
         print(json.dumps(table))
     else:
-        bar = "share" if options.by == "group" else "weight"
+        bar = "share" if is_by_group else "weight"
         print_table(_without_tuples(table), bar)
+    if positive is not None and not is_by_group:
+        print_note(f"weights are for class {positive}.", options)
+    if file.columns.kind == "hashed" and data is None:
+        print_note("columns are hashed: --data IN finds the names of their terms in IN.", options)
     if file.zero_based is False and terms.features is None:
         print_note("x0 is column 1 of the svmlight text that the model was fitted on.", options)
 

@@ -64,12 +64,13 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "top",
+        usage="polysparse top IN [options]",
         help="find the interactions that are most related to the labels",
         description="Find the interactions (products of features) with the largest scores for the "
-        "labels of a file, exactly and without the expansion. By default, a model of single "
-        "features is fitted first, and interactions are scored against its residuals, so the list "
-        "is not filled by features that only matter alone. About six times the size of IN must fit "
-        "in memory.",
+        "labels of a file. The search is exact, and the expansion is never computed. By default, a "
+        "model of single features is fitted first, and interactions are scored against its "
+        "residuals: what counts is what an interaction adds to its features. About six times the "
+        "size of IN must fit in memory.",
     )
     add = parser.add_argument
     add_input(parser)
@@ -91,33 +92,33 @@ def add_to(commands: Any) -> None:
     add(
         "--model",
         choices=FIRST_MODELS,
-        help="score against the residuals of a linear, logistic or Poisson regression on single "
-        "features (default: logistic if labels are classes, which are texts or two different "
-        "values, and linear otherwise), or none: against the labels, or an indicator of each class",
+        help="the model of single features. With none, interactions are scored against the labels "
+        "themselves, or against each class (default: logistic if labels are text or have two "
+        "different values, linear otherwise)",
     )
     add(
         "--test",
         metavar="N",
         type=parse_count,
-        help="test whether interactions are due to chance, with N simulated targets such as 199: "
-        "p-values are adjusted for all interactions that were searched. For numbers, counts or two "
-        "classes; takes up to about N/4 times as long",
+        help="compute p-values from N simulated targets, such as 199, adjusted for all "
+        "interactions that were searched. Labels must be numbers, counts or two classes. Takes up "
+        "to about N/4 times as long",
     )
     add("--seed", metavar="S", type=parse_seed, help="seed of the simulated targets (default: 0)")
     add(
         "--score",
         choices=SCORES,
-        help="the score, where z is the column of an interaction and r the target: correlation "
-        "(default); normalized, sum(z * r) divided by the norm of z; or dot, sum(z * r), which "
-        "depends on the units of features",
+        help="how the column z of an interaction is compared with the residuals r: their "
+        "correlation (default); normalized, sum(z * r) divided by the norm of z; or dot, "
+        "sum(z * r), which depends on the units of features",
     )
     add(
         "--min-count",
         metavar="N",
         type=parse_count,
         default=10,
-        help="only interactions that occur in at least N rows, or in all rows if there are fewer: "
-        "rarer interactions have large correlations by chance (default: 10)",
+        help="only interactions that occur in at least N rows: rarer ones have large correlations "
+        "by chance (default: 10, or all rows if there are fewer)",
     )
     add(
         "--among",
@@ -270,6 +271,8 @@ def _search(
     }
     if options.test is not None:
         seed = 0 if options.seed is None else options.seed
+        if labels.classes is not None:
+            print_note(f"scores are for class {labels.class_names[1]}.", options)
         return test_labels(X, labels, options.k, n_null=options.test, random_state=seed, **how)
     target, about = residuals_of(X, labels, options.jobs)
     print_note(about, options)

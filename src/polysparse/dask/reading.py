@@ -136,7 +136,7 @@ def read(
     >>> encoder.get_feature_names_out()
     array(['job=craft', 'job=sales', 'hours'], dtype=object)
     >>> sorted(model.importance()["name"])
-    ['hours', 'hours:hours', 'job', 'job:hours']
+    ['hours', 'hours^2', 'job', 'job:hours']
     """
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be at least 1; got {block_bytes}.")

@@ -26,7 +26,7 @@ def draw_terms(
     """Draw a bar for each term of a table, the largest on top, and return the axes.
 
     Without axes, a figure is made: by default one that pyplot shows. `positive` is the class that
-    positive weights speak for, if there are two. `value` is the column with the lengths of bars.
+    positive weights are for, if there are two. `value` is the column with the lengths of bars.
     """
     weights, labels = table[value], _labels(table)
     if ax is None:
@@ -53,7 +53,7 @@ def draw_terms(
     ax.set_ylim(max(len(weights), 1) - 0.4, -0.6)  # the heaviest on top
     ax.margins(x=0.16)  # room for the numbers
     ax.axvline(0, color="0.3", lw=0.8)
-    ax.set_xlabel(label if positive is None else f"{label}, for {_in_lines(str(positive))}")
+    ax.set_xlabel(label if positive is None else f"{label}, for class {_in_lines(str(positive))}")
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", color="0.9", lw=0.8)
     ax.set_axisbelow(True)

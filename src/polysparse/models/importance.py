@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import prod
 from typing import Any
 
@@ -89,7 +91,7 @@ class GroupTuples:
         return [tuple(names[g] for g in each) for each in self.tuples]
 
     def number(self, within: Any, features: Sequence[str] | None) -> int:
-        """Return the number of a tuple, given its labels in any order, or joined by colons."""
+        """Return the number of a tuple, given its labels in any order, or its name."""
         if not isinstance(within, Iterable):
             raise TypeError(
                 "within must be a tuple of labels, or a string of labels joined by colons; got "
@@ -108,14 +110,29 @@ class GroupTuples:
         return found[0]
 
     def numbers(self, within: Iterable[str], features: Sequence[str] | None) -> list[int]:
-        """Return the numbers of all tuples that labels may mean."""
+        """Return the numbers of all tuples that labels may mean. A power is "a^2" or "a:a"."""
         names, found = self.names(features), []
         if isinstance(within, str):
-            found = [i for i, each in enumerate(names) if ":".join(each) == within]
-            wanted = sorted(label.strip() for label in within.split(":"))
+            found = [i for i, each in enumerate(names) if within in (name_of(each), ":".join(each))]
+            parts = [label.strip() for label in within.split(":")]
+            wanted = sorted(_without_powers(parts, {label for each in names for label in each}))
         else:
             wanted = sorted(map(str, within))
         return found or [i for i, each in enumerate(names) if sorted(each) == wanted]
+
+
+def name_of(labels: Sequence[str]) -> str:
+    """Return the name of a tuple of groups, such as "age:hours", or "hours^2" for a power."""
+    runs = ((label, len(list(run))) for label, run in groupby(labels))
+    return ":".join(label if n == 1 else f"{label}^{n}" for label, n in runs)
+
+
+def _without_powers(parts: Iterable[str], labels: Collection[str]) -> Iterator[str]:
+    """Yield labels; that of a power, such as "hours^2", is repeated, unless it is itself one."""
+    for part in parts:
+        label, _, exponent = part.rpartition("^")
+        is_power = part not in labels and label in labels and re.fullmatch("[1-9]", exponent)
+        yield from [label] * int(exponent) if is_power else [part]
 
 
 def _ranks(columns: ColumnSpace, part: slice) -> NDArray[np.int64]:
@@ -283,7 +300,7 @@ def importance_table(
     everything = total.sum()
     shares = total / everything if everything > 0 else total
     return {
-        "name": [":".join(names[i]) for i in order],
+        "name": [name_of(names[i]) for i in order],
         "groups": [names[i] for i in order],
         "variance": total[order].tolist(),
         "share": shares[order].tolist(),

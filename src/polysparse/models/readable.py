@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from polysparse.display.plotting import draw_importance, draw_terms
-from polysparse.display.tables import as_table
+from polysparse.display.tables import TermTable, as_cell, as_table
 from polysparse.estimators.shared import IntegerRange
 from polysparse.estimators.tabular import encoder_of, n_encoded
 from polysparse.models.columns import known_names
@@ -22,6 +24,10 @@ from polysparse.models.local_rows import Block
 from polysparse.models.onnx_graph import write_onnx
 from polysparse.models.saving import as_file
 from polysparse.models.terms import Terms
+from polysparse.notebook import html_properties
+
+N_SHOWN = 10  # terms in a notebook
+MOST_SHOWN = 10**7  # coefficients to search for them
 
 
 class ReadableMixin:
@@ -50,8 +56,8 @@ class ReadableMixin:
             Only for hashed columns, which have no names: data in which to look for the terms that
             are hashed to a column. Without X, columns are listed by number.
         within : str or tuple of str, optional
-            Only the terms of these groups: their labels, or labels joined by colons as
-            `importance` names them, such as "age:hours".
+            Only the terms of these groups: their labels, or their name in `importance`, such as
+            "age:hours" or "age^2".
         feature_names : sequence of str, optional
             Names of the input features; by default those that the model knows.
         sep : str, default=" "
@@ -68,7 +74,7 @@ class ReadableMixin:
 
             - `class` (or `target`), only if there are several;
             - `name`, of the term;
-            - `weight`, its coefficient;
+            - `weight`, its coefficient; with two classes, for the class `classes_[1]`;
             - `rows`, the number of rows of the training data in which it is not zero;
             - `features`, the features of the term as a tuple; not for hashed columns, unless X is
               given;
@@ -122,10 +128,8 @@ class ReadableMixin:
         matplotlib.axes.Axes
             The axes.
         """
-        classes: Any = getattr(self, "classes_", ())
-        positive = classes[1] if len(classes) == 2 else None
         table = self._top(n, X, feature_names, bootstrap=bootstrap, level=level)
-        return draw_terms(table, ax, positive=positive)
+        return draw_terms(table, ax, positive=positive_class(self))
 
     def importance(self, X: Any = None, *, by: str = "group", feature_names: Any = None) -> Any:
         """Return the importance of each group and interaction of groups.
@@ -151,8 +155,8 @@ class ReadableMixin:
         pandas.DataFrame, or a small table that prints alike if pandas is not installed
             A row for each combination of groups, the most important first. Its columns:
 
-            - `name`, the labels of the groups, joined by colons;
-            - `groups`, the same as a tuple;
+            - `name`, the labels of the groups, joined by colons; a square is "age^2";
+            - `groups`, the labels as a tuple; that of a square is repeated;
             - `variance`, of the contribution; if there are several classes, summed over them;
             - `share`, of the sum of all variances.
 
@@ -232,6 +236,19 @@ class ReadableMixin:
         IntegerRange(1).require("n", n)
         x = self._read(X, reset=False)  # type: ignore[attr-defined]
         return as_table(contribution_table(terms, x, int(n), self.n_jobs, sep))  # type: ignore[attr-defined]
+
+    @property
+    def _repr_html_(self) -> Any:
+        """The function that shows the model in a notebook; none if scikit-learn shows text."""
+        diagram = super()._repr_html_  # type: ignore[misc]
+        return lambda: f"{diagram()}{_as_html(self)}"
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Return the diagram of scikit-learn, and facts and terms of a fitted model below it."""
+        bundle = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += _as_html(self)
+        return bundle
 
     def _importance(self, X: Any, feature_names: Any, by: Any = "group") -> dict[str, list[Any]]:
         """Return the columns of the table of tuples of groups."""
@@ -363,6 +380,49 @@ class ReadableMixin:
                 'use columns="all" or columns="observed".'
             )
         return GroupTuples.of(columns)
+
+
+def _as_html(model: Any) -> str:
+    """Return facts and the largest terms of a model for a notebook; "" if it is not fitted."""
+    try:
+        terms = terms_of(model)
+    except (NotFittedError, ValueError, TypeError):  # or its feature_names have been changed
+        return ""
+    shown = html_properties("Fitted model", _facts(model, terms))
+    n_weights = terms.weights.size
+    if n_weights > MOST_SHOWN:
+        return f"{shown}<div>top_terms() lists the largest of {n_weights:,} coefficients.</div>"
+    table = terms.top(N_SHOWN)
+    table.pop("features", None)
+    positive = positive_class(model)
+    about = "" if positive is None else f"; weights are for class {positive}"
+    title = f"<div><strong>Largest terms</strong>{escape(about)}</div>"
+    return f"{shown}{title}{TermTable(table)._repr_html_()}"
+
+
+def _facts(model: Any, terms: Terms) -> dict[str, str]:
+    """Return what is known about a fit, as text."""
+    facts = {"features": f"{terms.columns.basis.n_features:,}"}
+    hashed = " (hashed)" if terms.columns.kind == "hashed" else ""
+    facts["columns"] = f"{terms.weights.shape[1]:,}{hashed}"
+    if terms.rows is not None:
+        facts["classes" if terms.rows[0] == "class" else "targets"] = f"{len(terms.weights):,}"
+    if terms.weights.size <= MOST_SHOWN:
+        facts["nonzero coefficients"] = f"{np.count_nonzero(terms.weights):,}"
+    for name in ("alpha_", "C_", "l1_ratio_"):  # chosen by cross-validation
+        chosen = getattr(model, name, None)
+        if chosen is not None and np.ndim(chosen) == 0:
+            facts[name] = as_cell(float(chosen))
+    for name, text in (("n_samples_seen_", "rows"), ("n_iter_", "iterations")):
+        if hasattr(model, name):
+            facts[text] = f"{int(np.max(getattr(model, name))):,}"
+    return facts
+
+
+def positive_class(model: Any) -> Any:
+    """Return the class that positive weights of a model are for; None unless it has two."""
+    classes: Any = getattr(model, "classes_", ())
+    return classes[1] if len(classes) == 2 else None
 
 
 def terms_of(model: Any, feature_names: Any = None) -> Terms:

@@ -117,8 +117,8 @@ def score_regression(
 ) -> dict[str, Any]:
     """Return R2 and the root of the mean squared error on the labels of a file.
 
-    That of the mean of the labels is returned, too. For counts and amounts, the mean deviance, that
-    of a constant rate times the exposures, and D2 are the first.
+    The baseline of the error predicts the mean of the labels. For counts and amounts, the mean
+    deviance, that of a constant rate times the exposures, and D2 come first.
     """
     errors, n_rows, mean, spread = 0.0, 0, 0.0, 0.0
     has_deviance = getattr(model, "_link", None) == "log"
@@ -150,14 +150,14 @@ def score_regression(
     return out | {
         "R2": 1 - errors / spread if spread else math.nan,
         "RMSE": math.sqrt(errors / rows),
-        "RMSE of the mean": math.sqrt(spread / rows),
+        "baseline RMSE (mean of the labels)": math.sqrt(spread / rows),
     }
 
 
 def score_classes(
     source: Source, model: Any, resources: Resources, file: ModelFile, offsets: Any = None
 ) -> dict[str, Any]:
-    """Return accuracy and log loss on the labels of a file, and those of the most frequent class.
+    """Return accuracy and log loss on the labels of a file, and those without features.
 
     With two classes there are also the area under the ROC curve and, if the model has
     probabilities, the bins of those of the second class.
@@ -186,9 +186,9 @@ def score_classes(
     out: dict[str, Any] = {"accuracy": hits / (n_rows or math.nan)}
     if has_probabilities:
         out["log loss"] = loss / (n_rows or math.nan)
-    out["accuracy of the most frequent class"] = float(shares.max())
+    out["baseline accuracy (most frequent class)"] = float(shares.max())
     if has_probabilities:
-        out["log loss of the class frequencies"] = float(-np.sum(own * np.log(own)))
+        out["baseline log loss (class frequencies)"] = float(-np.sum(own * np.log(own)))
     if len(counts) == 2:
         out["AUC"] = ranking.area
         out["positive class"] = model.classes_[1]
