@@ -133,7 +133,7 @@ def test_a_report_of_counts(tmp_path, capsys):
     options = data, "-o", tmp_path / "m.npz", "--test", data
     values = dict(line for line in report(capsys, *options, "--model", "poisson"))
     of_deviance = ["mean deviance", "mean deviance of a constant rate", "D2"]
-    assert list(values) == [*of_deviance, "R2", "RMSE", "RMSE of the mean"]
+    assert list(values) == [*of_deviance, "R2", "RMSE", "baseline RMSE (mean of the labels)"]
     model = load_model(tmp_path / "m.npz")
     assert float(values["D2"]) == pytest.approx(model.score(X, LABELS), rel=1e-5)
     expected = mean_poisson_deviance(LABELS, model.predict(X))
