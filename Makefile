@@ -42,6 +42,8 @@ $(VENV)/.installed: $(KERNELS) $(VENV)/.tools
 demo: $(VENV)/.installed  ## Install, then expand and fit real data beside scikit-learn
 	$(BIN)/python examples/demo.py
 
+# The cores are busy with tests, so that more threads of BLAS would only wait for each other.
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.installed  ## Install, then run all tests
 	$(BIN)/python -m pytest $(PARALLEL)
 

@@ -55,7 +55,7 @@ def test_every_format_has_the_rows_of_a_table_encoder(name, tmp_path):
     np.testing.assert_array_equal(y, FRAME["y"])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.arrow", "stream.arrow"])
 def test_rows_after_some_are_the_last_rows(name, tmp_path):
     many = pd.concat([FRAME] * 2000, ignore_index=True)
     path = write(tmp_path / name, many)

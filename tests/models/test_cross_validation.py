@@ -620,7 +620,7 @@ def test_wide_data_are_refused_before_any_fit(monkeypatch):
         PolynomialRidgeCV(cv=2).fit(wide, np.arange(10.0))
 
 
-@pytest.mark.parametrize("model", Y)
+@pytest.mark.parametrize("model", [PolynomialRidgeCV, PolynomialLogisticRegressionCV])
 def test_one_split_is_in_memory_at_a_time(model, monkeypatch):
     alive, most = weakref.WeakSet(), []
     plain_of = Split.of.__func__
