@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 import signal
 import subprocess
@@ -65,6 +66,12 @@ def assert_same(path, model):
     assert found.n_samples_pending_ == model.n_samples_pending_
     assert found.progressive_loss_ == model.progressive_loss_
     assert found.recent_loss_ == model.recent_loss_
+    assert found.n_sampled_rows_ == model.n_sampled_rows_
+    if model.n_sampled_rows_:
+        one, other = (each.learner_.sample for each in (found, model))
+        assert (one.n_rows, one.bound) == (other.n_rows, other.bound)
+        assert one.rows.numbers.tolist() == other.rows.numbers.tolist()
+        assert one.rows.indices.tolist() == other.rows.indices.tolist()
 
 
 def assert_same_files(one, other):
@@ -219,6 +226,26 @@ def test_predict_and_terms(folder, capsys):
     captured = capsys.readouterr()
     assert captured.out.splitlines()[1].startswith("x0 x1 ")
     assert "x0 is column 1 of the svmlight text" in captured.err
+
+
+def test_terms_of_hashed_columns(folder, capsys):
+    assert run("learn", "in.svm", "-o", "m.npz", "--quiet", "--hashed", "2^14") == 0
+    model = load_model("m.npz")
+    assert model.n_sampled_rows_ == 700
+    assert run("terms", "m.npz", "--json", "--text", "terms.txt") == 0
+    captured = capsys.readouterr()
+    found, wanted = json.loads(captured.out), model.top_terms(20)
+    for name in ("name", "weight", "rows"):
+        assert found[name] == list(wanted[name])
+    assert "x0 x1" in found["name"][0]
+    assert "names and rows are those of 700 sampled rows; --data IN looks for" in captured.err
+    model.to_text("wanted.txt")
+    assert Path("terms.txt").read_text() == Path("wanted.txt").read_text()
+    assert run("terms", "m.npz", "--json", "--data", "in.svm", "--text", "all.txt") == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["rows"] == list(model.top_terms(20, X)["rows"])
+    assert "sampled" not in captured.err
+    assert "x0 x1\t" in Path("all.txt").read_text()
 
 
 def test_names_of_features(folder, capsys):

@@ -52,7 +52,9 @@ def add_to(commands: Any) -> None:
         "order in which they arrive. STREAM is a file, several files in turn, or - for svmlight "
         "text on standard input. Files are read once more beforehand, to find their labels, "
         "whether indices start at 0 or 1, and their groups, unless options state these. "
-        "polysparse.load_model(MODEL) reads the model in Python, where partial_fit continues.",
+        "polysparse.load_model(MODEL) reads the model in Python, where partial_fit continues. If "
+        "columns are hashed, MODEL contains the features of up to 1,000 rows, in which polysparse "
+        "terms finds the names of terms.",
     )
     add = parser.add_argument
     add_input(parser, is_stream=True)

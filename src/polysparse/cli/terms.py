@@ -49,8 +49,9 @@ def add_to(commands: Any) -> None:
     add(
         "--data",
         metavar="IN",
-        help="for hashed columns, which have no names: data in which to look for their terms; "
-        "with --by group, the rows to compute the variance on (default: the rows of fit)",
+        help="for hashed columns, which have no names: data in which to look for their terms "
+        "(default: a sample of rows that models of polysparse learn store); with --by group, the "
+        "rows to compute the variance on (default: the rows of fit)",
     )
     add("--feature-names", metavar="FILE", type=Path, help="names of input columns, one per line")
     add("--plot", metavar="FILE", type=Path, help="draw them: .png, .svg or .pdf")
@@ -77,6 +78,7 @@ def run(options: argparse.Namespace) -> None:
     terms = terms_of(model, names)
     vars(model).pop("feature_names_in_", None)  # files have no names to compare them with
     data, positive, is_by_group = _data(options, file), positive_class(model), options.by == "group"
+    n_sampled = getattr(model, "n_sampled_rows_", 0)
     if is_by_group:
         table = model._importance(data, terms.features)
     else:
@@ -85,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
     if options.plot is not None:
         draw(table, options.plot, by_group=is_by_group, positive=positive)
     if options.text is not None:
-        terms.write(options.text)
+        terms.write(options.text, None if is_by_group else model._rows_to_search(data))
     table = {name: values[: options.n] for name, values in table.items()}
     if options.json:
         print(json.dumps(table))
@@ -95,7 +97,13 @@ def run(options: argparse.Namespace) -> None:
     if positive is not None and not is_by_group:
         print_note(f"weights are for class {positive}.", options)
     if file.columns.kind == "hashed" and data is None:
-        print_note("columns are hashed: --data IN finds the names of their terms in IN.", options)
+        note = "--data IN finds the names of their terms in IN"
+        if n_sampled:
+            note = (
+                f"names and rows are those of {n_sampled:,} sampled rows; --data IN looks for them "
+                "in IN"
+            )
+        print_note(f"columns are hashed: {note}.", options)
     if file.zero_based is False and terms.features is None:
         print_note("x0 is column 1 of the svmlight text that the model was fitted on.", options)
 

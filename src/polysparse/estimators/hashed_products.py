@@ -81,6 +81,11 @@ class HashedProducts:
     columns: NDArray[np.int64]
     signs: NDArray[np.int64]
 
+    def take(self, which: Any) -> HashedProducts:
+        """Return some of the terms, in the given order."""
+        arrays = self.tuples, self.counts, self.columns, self.signs
+        return HashedProducts(*(array[which] for array in arrays))
+
 
 def iter_products(
     space: HashedColumns, x: CanonicalCsr, n_jobs: int | None
@@ -157,15 +162,40 @@ def list_candidates(
     sep: str = " ",
 ) -> list[Candidate]:
     """List the terms in x that are hashed to given columns: by column, the most frequent first."""
-    found: list[Candidate] = []
+    return as_candidates(find_products(space, x, columns, n_jobs), input_features, sep)
+
+
+def find_products(
+    space: HashedColumns, x: CanonicalCsr, columns: NDArray[np.int64], n_jobs: int | None
+) -> HashedProducts:
+    """Find the terms in x that are hashed to given columns: by column, the most frequent first."""
+    none = np.empty(0, np.int64)
+    parts = [HashedProducts(np.empty((0, space.basis.highest), np.int64), none, none, none)]
     for each in iter_products(space, x, n_jobs):
-        inside = np.flatnonzero(np.isin(each.columns, columns))
-        tuples = each.tuples[inside]
-        features = [tuple(j for j in row if j >= 0) for row in tuples.tolist()]
-        names = names_of_tuples(tuples, input_features, sep)
-        place, sign, n_rows = (a[inside].tolist() for a in (each.columns, each.signs, each.counts))
-        found += map(Candidate, place, features, names, sign, n_rows)
-    return sorted(found, key=lambda candidate: (candidate.column, -candidate.n_rows))
+        parts.append(each.take(np.isin(each.columns, columns)))
+    tuples, counts, places, signs = (
+        np.concatenate(arrays)
+        for arrays in zip(*((p.tuples, p.counts, p.columns, p.signs) for p in parts), strict=True)
+    )
+    found = HashedProducts(tuples, counts, places, signs)
+    return found.take(np.lexsort((-counts, places)))
+
+
+def as_candidates(
+    found: HashedProducts, input_features: Sequence[str] | None, sep: str = " "
+) -> list[Candidate]:
+    """Return terms as candidates, with their names."""
+    features = [tuple(j for j in row if j >= 0) for row in found.tuples.tolist()]
+    names = names_of_tuples(found.tuples, input_features, sep)
+    place, sign, n_rows = (a.tolist() for a in (found.columns, found.signs, found.counts))
+    return list(map(Candidate, place, features, names, sign, n_rows))
+
+
+def countable_rows(basis: MonomialBasis, x: CanonicalCsr) -> CanonicalCsr:
+    """Return the first rows of x: as many as `iter_products` can count the terms of."""
+    while x.shape[0] and _countable(basis, x)[0].n_columns > MAX_COLUMNS:
+        x = x.rows(slice(0, x.shape[0] // 2))
+    return x
 
 
 def numbers_of_features(tuples: Any, names: Sequence[str] | None) -> Any:

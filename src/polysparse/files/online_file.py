@@ -37,6 +37,9 @@ ARRAYS: dict[str, tuple[type[np.generic], int]] = {
     "pending_data": (np.float64, 1),
     "pending_targets": (np.float64, 1),
     "pending_weights": (np.float64, 1),
+    "sample_numbers": (np.int64, 1),
+    "sample_indptr": (np.int64, 1),
+    "sample_indices": (np.int64, 1),
 }
 
 FORMAT = ArchiveFormat(

@@ -247,6 +247,14 @@ def _restore_order(own: Any, indices: NDArray[Any], data: NDArray[Any]) -> None:
     own.data[where] = data[where[order]]
 
 
+def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return all numbers of some ranges, one range after the other."""
+    before = np.cumsum(lengths) - lengths
+    numbers: NDArray[np.int64] = np.arange(int(lengths.sum()), dtype=np.int64)
+    numbers += np.repeat(starts - before, lengths)
+    return numbers
+
+
 def require_two_dimensions(X: Any) -> None:
     """Raise ValueError unless X has rows and columns."""
     if X.ndim != 2:

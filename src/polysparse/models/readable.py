@@ -15,6 +15,7 @@ from polysparse.display.plotting import draw_importance, draw_terms
 from polysparse.display.tables import TermTable, as_cell, as_table
 from polysparse.estimators.shared import IntegerRange
 from polysparse.estimators.tabular import encoder_of, n_encoded
+from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models.columns import known_names
 from polysparse.models.contribution_table import contribution_table
 from polysparse.models.design import Design
@@ -54,7 +55,8 @@ class ReadableMixin:
             Number of terms. There are fewer if fewer have a coefficient other than zero.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
             Only for hashed columns, which have no names: data in which to look for the terms that
-            are hashed to a column. Without X, columns are listed by number.
+            are hashed to a column. Without X, online models look in a sample of the rows that they
+            learned from; other models list columns by number.
         within : str or tuple of str, optional
             Only the terms of these groups: their labels, or their name in `importance`, such as
             "age:hours" or "age^2".
@@ -76,15 +78,14 @@ class ReadableMixin:
             - `name`, of the term;
             - `weight`, its coefficient; with two classes, for the class `classes_[1]`;
             - `rows`, the number of rows of the training data in which it is not zero;
-            - `features`, the features of the term as a tuple; not for hashed columns, unless X is
-              given;
+            - `features`, the features of the term as a tuple; not if columns are listed by number;
             - `low`, `high` and `same_sign`, only with `bootstrap`: the interval of the coefficient,
               and the share of the replicates in which it has this sign.
 
-            If columns are hashed and X is given, `name` lists the terms in X that share the column,
-            the most frequent first. `weight` and `rows` belong to the first of these terms; `rows`
-            counts rows of X, and a minus before another term means that its weight has the other
-            sign.
+            If columns are hashed, `name` lists the terms in X, or in the sample, that share the
+            column, the most frequent first. `weight` and `rows` belong to the first of these terms;
+            `rows` counts rows of X or of the sample, and a minus before another term means that its
+            weight has the other sign. A column without such a term is listed by number.
 
         Examples
         --------
@@ -115,7 +116,8 @@ class ReadableMixin:
         n : int, default=20
             Number of terms.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), optional
-            Data in which to look for the terms of hashed columns, as in `top_terms`.
+            Data in which to look for the terms of hashed columns, as in `top_terms`; by default the
+            sample that online models have.
         feature_names : sequence of str, optional
             Names of the input features; by default those that the model knows.
         bootstrap, level : optional
@@ -284,8 +286,13 @@ class ReadableMixin:
             File to write or to replace, in UTF-8. It is written atomically.
         feature_names : sequence of str, optional
             Names of the input features; by default those that the model knows.
+
+        Notes
+        -----
+        Hashed columns have no names. Online models look for their terms in a sample of the rows, as
+        `top_terms` does; other models write the number of the column.
         """
-        terms_of(self, feature_names).write(Path(path))
+        terms_of(self, feature_names).write(Path(path), self._rows_to_search(), self.n_jobs)  # type: ignore[attr-defined]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, without pickle.
@@ -357,19 +364,27 @@ class ReadableMixin:
             bootstrap._require_of(terms)
             if X is not None:
                 raise ValueError("X and bootstrap cannot be combined: leave one of them out.")
-        if X is None:
-            table = terms.top(int(n), among=among, sep=sep)
-            if bootstrap is None:
-                return table
-            table |= bootstrap.intervals(*terms.heaviest(int(n), among), level)
-            return table
-        if terms.columns.kind != "hashed":
+        if X is not None and terms.columns.kind != "hashed":
             raise ValueError(
                 "X only applies to hashed columns; the columns of this model have names. Leave X "
                 "out."
             )
-        x = self._read(X, reset=False)  # type: ignore[attr-defined]
-        return terms.top(int(n), x, self.n_jobs, sep=sep)  # type: ignore[attr-defined]
+        x = self._rows_to_search(X)
+        table = terms.top(int(n), x, self.n_jobs, among=among, sep=sep)  # type: ignore[attr-defined]
+        if bootstrap is not None:
+            table |= bootstrap.intervals(*terms.heaviest(int(n), among), level)
+        return table
+
+    def _rows_to_search(self, X: Any = None) -> CanonicalCsr | None:
+        """Return the rows in which to look for terms: X, a sample that the model has, or None."""
+        if X is None:
+            return self._sampled_rows()
+        x: CanonicalCsr = self._read(X, reset=False)  # type: ignore[attr-defined]
+        return x
+
+    def _sampled_rows(self) -> CanonicalCsr | None:
+        """Return rows in which to look for the terms of hashed columns, if the model has any."""
+        return None
 
     def _group_tuples(self) -> GroupTuples:
         """Return the tuples of groups of the columns; raise ValueError if they are hashed."""
@@ -392,7 +407,7 @@ def _as_html(model: Any) -> str:
     n_weights = terms.weights.size
     if n_weights > MOST_SHOWN:
         return f"{shown}<div>top_terms() lists the largest of {n_weights:,} coefficients.</div>"
-    table = terms.top(N_SHOWN)
+    table = terms.top(N_SHOWN, model._rows_to_search(), model.n_jobs)
     table.pop("features", None)
     positive = positive_class(model)
     about = "" if positive is None else f"; weights are for class {positive}"

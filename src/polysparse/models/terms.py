@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from polysparse.basis.names import as_printable, members_of_tuples, names_of_tuples
 from polysparse.columns.spaces import ChosenColumns, ColumnSpace, HashedColumns
-from polysparse.estimators.hashed_products import Candidate, list_candidates
+from polysparse.estimators.hashed_products import HashedProducts, as_candidates, find_products
 from polysparse.files.atomic import replacing
-from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.matrix.canonical import CanonicalCsr, ranges
 
 AT_A_TIME = 2**14  # terms that are named and written together
 NAMED_CANDIDATES = 3  # products of a hashed column that are named; others are counted
@@ -95,15 +95,41 @@ class Terms:
         if self.counts is not None:
             counts = self.counts[column]
         elif x is not None and isinstance(self.columns, HashedColumns):
-            found = list_candidates(self.columns, x, column, self.features, n_jobs, sep)
-            names, members, signs, counts = _describe_candidates(
-                names, column, found, self.features
-            )
+            found = find_products(self.columns, x, column, n_jobs)
+            names, first, signs, counts = self._describe(column, found, sep)
+            members = [members_of_tuples(np.array([f], np.int64), self.features)[0] for f in first]
             weights = weights * signs
         table = self.rows_of(row) | {"name": names, "weight": weights.tolist()}
         if counts is not None:
             table["rows"] = counts.tolist()
         return table if members is None else table | {"features": members}
+
+    def _describe(
+        self, columns: NDArray[np.int64], found: HashedProducts, sep: str = " "
+    ) -> tuple[list[str], list[tuple[int, ...]], NDArray[np.int64], NDArray[np.int64]]:
+        """Name columns by their terms, with features, sign and count of the most frequent one.
+
+        A minus marks a term of the other sign. A column without terms keeps its name.
+        """
+        wanted = np.unique(columns)
+        starts = np.searchsorted(found.columns, wanted)
+        n_found = np.searchsorted(found.columns, wanted, side="right") - starts
+        n_more = dict(zip(wanted.tolist(), (n_found - NAMED_CANDIDATES).tolist(), strict=True))
+        own = found.take(ranges(starts, np.minimum(n_found, NAMED_CANDIDATES)))
+        candidates = as_candidates(own, self.features, sep)
+        by_column = {k: list(group) for k, group in groupby(candidates, key=attrgetter("column"))}
+        named, first, signs, counts = [], [], [], []
+        for name, column in zip(self.names(columns), columns.tolist(), strict=True):
+            candidates = by_column.get(column, [])
+            sign = candidates[0].sign if candidates else 1
+            parts = [("" if c.sign == sign else "-") + c.name for c in candidates]
+            if n_more[column] > 0:
+                parts.append(f"{n_more[column]:,} more")
+            named.append(" | ".join(parts) or name)
+            first.append(candidates[0].features if candidates else ())
+            signs.append(sign)
+            counts.append(candidates[0].n_rows if candidates else 0)
+        return named, first, np.array(signs, np.int64), np.array(counts, np.int64)
 
     def rows_of(self, row: NDArray[np.int64]) -> dict[str, list[Any]]:
         """Return the class or target column of a table; none if there is only one."""
@@ -111,19 +137,25 @@ class Terms:
             return {}
         return {self.rows[0]: [self.rows[1][i] for i in row.tolist()]}
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, x: CanonicalCsr | None = None, n_jobs: int | None = None) -> None:
         """Write a line for each intercept, then for each weight that is not zero, heaviest first.
 
-        The file is written atomically.
+        The file is written atomically. x has the candidates of hashed columns.
         """
         row, column = self.heaviest()
+        found: HashedProducts | None = None
+        if x is not None and isinstance(self.columns, HashedColumns):
+            found = find_products(self.columns, x, np.unique(column), n_jobs)
         with replacing(path) as file:
             every = np.arange(len(self.intercept))
             self._write_lines(file, ["1"] * len(every), self.intercept, every)
             for first in range(0, len(column), AT_A_TIME):
                 part = slice(first, first + AT_A_TIME)
-                weights = self.weights[row[part], column[part]]
-                self._write_lines(file, self.names(column[part]), weights, row[part])
+                names, weights = self.names(column[part]), self.weights[row[part], column[part]]
+                if found is not None:
+                    names, _, signs, _ = self._describe(column[part], found)
+                    weights = weights * signs
+                self._write_lines(file, names, weights, row[part])
 
     def _write_lines(
         self, file: IO[bytes], names: list[str], weights: NDArray[Any], row: NDArray[np.int64]
@@ -151,29 +183,3 @@ def heaviest(weights: NDArray[np.float64], n: int | None = None) -> NDArray[np.i
     as_heavy = np.flatnonzero(sizes == least)[: n - len(heavier)]
     places = np.concatenate([heavier, as_heavy])
     return places[np.argsort(-sizes[places], kind="stable")]
-
-
-def _describe_candidates(
-    names: list[str],
-    columns: NDArray[np.int64],
-    found: list[Candidate],
-    features: Sequence[str] | None,
-) -> tuple[list[str], list[tuple[str, ...]], NDArray[np.int64], NDArray[np.int64]]:
-    """Name columns by their candidates, with features, sign and count of the most frequent one.
-
-    A minus marks a candidate of the other sign. A column without candidates keeps its name.
-    """
-    by_column = {k: list(group) for k, group in groupby(found, key=attrgetter("column"))}
-    named, members, signs, counts = [], [], [], []
-    for name, column in zip(names, columns.tolist(), strict=True):
-        candidates = by_column.get(column, [])
-        sign = candidates[0].sign if candidates else 1
-        parts = [("" if c.sign == sign else "-") + c.name for c in candidates[:NAMED_CANDIDATES]]
-        if len(candidates) > NAMED_CANDIDATES:
-            parts.append(f"{len(candidates) - NAMED_CANDIDATES:,} more")
-        named.append(" | ".join(parts) or name)
-        first = candidates[0].features if candidates else ()
-        members += members_of_tuples(np.array([first], np.int64), features)
-        signs.append(sign)
-        counts.append(candidates[0].n_rows if candidates else 0)
-    return named, members, np.array(signs, np.int64), np.array(counts, np.int64)

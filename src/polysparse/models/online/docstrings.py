@@ -61,6 +61,9 @@ OWN = {
         Number of rows that the model has learned from.
     n_samples_pending_ : int
         Number of rows, fewer than 64, that wait for the rest of their block.
+    n_sampled_rows_ : int
+        Number of rows in which `top_terms` looks for the terms of hashed columns (see Notes); 0 for
+        other columns.
     column_space_ : AllColumns, ChosenColumns or HashedColumns
         The columns that coefficients belong to, without the bias.
 {SHARED["fitted_features"]}""",
@@ -79,6 +82,14 @@ OWN = {
     predicted by the copy with the lowest sum of losses so far. Then only the best copy is kept. For
     squared errors, rates are multiplied by the root mean square of the targets of these rows. Rows
     of weight 0 do not count.
+
+    Hashed columns have no names. Therefore, the model keeps the features of up to 1,000 rows: a
+    uniform sample of the rows of the first pass, with at most 100,000 nonzero values and 2,097,152
+    terms. `top_terms`, `plot_top_terms` and `to_text` look for terms in these rows. A term that
+    occurs in a share s of the rows is missed with a probability of about
+    ``(1 - s) ** n_sampled_rows_``: 4 in 100,000 for 1 % of the rows and 1,000 sampled rows. Terms
+    that share a column cannot be told apart. Rows of weight 0, and rows that exceed these limits on
+    their own, are not sampled.
 """,
 }
 

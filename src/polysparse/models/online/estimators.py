@@ -17,6 +17,7 @@ from polysparse.columns.arguments import require_columns
 from polysparse.columns.spaces import MAX_COMPACT_COLUMNS, ColumnSpace, HashedColumns
 from polysparse.display.plotting import draw_progress
 from polysparse.display.tables import as_table
+from polysparse.estimators.hashed_products import countable_rows
 from polysparse.estimators.observed import ObservedPolynomialFeatures
 from polysparse.estimators.shared import IntegerRange, read_sparse
 from polysparse.estimators.tabular import require_known_levels
@@ -296,6 +297,19 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         pending = self.learner_.pending
         return 0 if pending is None else len(pending)
 
+    @property
+    def n_sampled_rows_(self) -> int:
+        """Number of rows in which `top_terms` looks for the terms of hashed columns."""
+        sample = self.learner_.sample
+        return 0 if sample is None else len(sample)
+
+    def _sampled_rows(self) -> CanonicalCsr | None:
+        """Return the rows in which to look for terms, or None."""
+        sample = self.learner_.sample
+        if sample is None or not len(sample):
+            return None
+        return countable_rows(self.column_space_.basis, sample.as_matrix(self.n_features_in_))
+
     # -------------------------------------------------------------------------------- progress
 
     @property
@@ -368,7 +382,8 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         Notes
         -----
         The whole state is saved, including rows that wait for the rest of their block: a model that
-        is loaded and learns on has the bits of one that was never saved.
+        is loaded and learns on has the bits of one that was never saved. If columns are hashed, the
+        file contains the features of `n_sampled_rows_` rows, without values and targets.
         """
         check_is_fitted(self)
         as_online_file(self).write(path)

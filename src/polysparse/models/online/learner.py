@@ -17,6 +17,7 @@ from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models.online.blocks import block_ends, block_size
 from polysparse.models.online.progress import Progress
 from polysparse.models.online.refusals import require_learnable
+from polysparse.models.online.sampling import RowSample
 from polysparse.models.online.scaling import Scaling
 
 RATES = 1.0, 4.0, 16.0  # that compete, times `Scaling.step`
@@ -105,6 +106,8 @@ class Learner:
         None if the rate was given.
     progress : Progress
         What was predicted of rows before they were learned from.
+    sample : RowSample or None
+        Rows of the first pass, in which to look for terms; None if columns are not hashed.
     """
 
     def __init__(
@@ -130,6 +133,7 @@ class Learner:
             largest = np.zeros(columns.basis.n_features)
             self.scaling = Scaling(largest, settings.loss)
         self.progress = Progress(settings.loss)
+        self.sample = RowSample() if columns.kind == "hashed" else None
         self.keeps_progress = True
         self._native = self._make_native()
 
@@ -229,13 +233,13 @@ class Learner:
                 last = first + 1
             end = int(ends[last - 1])
             part, own_ends = rows[begin:end], ends[first:last] - begin
-            self._learn_part(part, own_ends, int(before[end] - before[begin]), n_jobs)
+            self._learn_part(part, own_ends, n_outputs[begin:end], n_jobs)
             if report is not None:
                 report()
             first = last
 
     def _learn_part(
-        self, rows: Rows, ends: NDArray[np.int64], n_outputs: int, n_jobs: int | None
+        self, rows: Rows, ends: NDArray[np.int64], n_outputs: NDArray[np.int64], n_jobs: int | None
     ) -> None:
         """Learn from the rows of some blocks, and end the competition if it is time."""
         x = replace(rows.x, data=rows.x.data.astype(np.float64, copy=False))
@@ -259,7 +263,7 @@ class Learner:
                 (ends, rates, betas),
                 (self.states, self.losses),
                 (*out, n_done),
-                threads_for(n_jobs, n_outputs),
+                threads_for(n_jobs, int(n_outputs.sum())),
             )
         finally:
             n = int(ends[n_done[0] - 1]) if n_done[0] else 0
@@ -271,6 +275,8 @@ class Learner:
                 self.pending = None  # rows that waited are in the first block
             if self.keeps_progress:
                 self.progress.add(*(each[:n] for each in (*out, rows.targets, rows.weights)))
+                if self.sample is not None:
+                    self.sample.add(x.rows(slice(0, n)), counts[:n], n_outputs[:n])
         if not np.isfinite(self.losses).any():
             self._refuse_diverged()
         if self.n_counted >= COMPETITION_ROWS:

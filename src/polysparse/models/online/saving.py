@@ -20,6 +20,7 @@ from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models.online.blocks import LARGEST
 from polysparse.models.online.learner import RATES, Learner, Rows, Settings
 from polysparse.models.online.progress import MOST_POINTS, WINDOW, Progress
+from polysparse.models.online.sampling import RowSample, SampledRows, priorities_of
 from polysparse.models.online.scaling import Scaling
 from polysparse.models.saving import as_plain, estimator_with, from_plain, parameters_of
 
@@ -59,6 +60,14 @@ def as_online_file(model: Any, **more: Any) -> OnlineFile:
             "pending_data": x.data,
             "pending_targets": learner.pending.targets,
             "pending_weights": learner.pending.weights,
+        }
+    if learner.sample is not None:
+        rows = learner.sample.rows
+        more["sample"] = [learner.sample.n_rows, learner.sample.bound]
+        arrays |= {
+            "sample_numbers": rows.numbers,
+            "sample_indptr": rows.indptr,
+            "sample_indices": rows.indices,
         }
     return OnlineFile(model._kind, learner.columns, arrays, more)
 
@@ -117,6 +126,8 @@ def _learner_of(file: OnlineFile, settings: Settings) -> Learner:
         raise ValueError("its numbers of rows are not consistent")
     learner.scaling = _scaling_of(file, settings)
     learner.pending = _pending_of(file, learner)
+    if "sample" in file.more:
+        learner.sample = _sample_of(file, learner)
     _restore_progress(learner.progress, arrays, more["progress"])
     return learner
 
@@ -176,15 +187,9 @@ def _pending_of(file: OnlineFile, learner: Learner) -> Rows | None:
         for name in ("indptr", "indices", "data", "targets", "weights")
     )
     n_rows, n_features = len(targets), file.columns.basis.n_features
-    is_whole = len(indptr) == n_rows + 1 == len(weights) + 1 and len(indices) == len(data)
-    if not is_whole or n_rows == 0 or indptr[0] != 0 or indptr[-1] != len(indices):
-        raise ValueError("its rows that wait are malformed")
-    if np.any(np.diff(indptr) < 0) or np.any(indices < 0) or np.any(indices >= n_features):
-        raise ValueError("its rows that wait are malformed")
-    is_row_end = np.zeros(len(indices) + 1, bool)
-    is_row_end[indptr] = True
-    is_sorted = np.all((np.diff(indices) > 0) | is_row_end[1:-1])
-    if not is_sorted or not np.isfinite(data).all() or n_rows >= LARGEST:
+    _require_rows("its rows that wait", n_rows, n_features, indptr, indices)
+    is_whole = n_rows == len(weights) and len(indices) == len(data)
+    if not is_whole or not 0 < n_rows < LARGEST or not np.isfinite(data).all():
         raise ValueError("its rows that wait are malformed")
     s = learner.settings
     has_classes = s.loss in ("two_classes", "classes")
@@ -198,6 +203,45 @@ def _pending_of(file: OnlineFile, learner: Learner) -> Rows | None:
         raise ValueError("its rows that wait have invalid targets or weights")
     x = CanonicalCsr((n_rows, n_features), indptr, indices, data, is_array=True)
     return Rows(x, targets, weights)
+
+
+def _sample_of(file: OnlineFile, learner: Learner) -> RowSample:
+    if learner.sample is None:
+        raise ValueError("it has a sample of rows, but its columns are not hashed")
+    numbers, indptr, indices = (
+        file.arrays[f"sample_{name}"] for name in ("numbers", "indptr", "indices")
+    )
+    n_rows, bound = file.more["sample"]
+    n_features = file.columns.basis.n_features
+    _require_rows("its sampled rows", len(numbers), n_features, indptr, indices)
+    numbers_and_bound = numbers if bound is None else np.append(numbers, _count(bound))
+    are_known = (numbers_and_bound >= 0) & (numbers_and_bound < _count(n_rows))
+    priorities = priorities_of(numbers_and_bound)
+    if n_rows > learner.n_rows or not are_known.all() or np.any(priorities[1:] <= priorities[:-1]):
+        raise ValueError("the numbers of its sampled rows are not consistent")
+    x = RowSample(rows=SampledRows(numbers, numbers, indptr, indices)).as_matrix(n_features)
+    rows = SampledRows(numbers, np.diff(learner._count(x)), indptr, indices)
+    if not rows.are_within_limits():
+        raise ValueError("it has more sampled rows than a sample has")
+    return RowSample(n_rows, bound, rows)
+
+
+def _require_rows(
+    what: str,
+    n_rows: int,
+    n_features: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+) -> None:
+    """Raise ValueError unless the arrays are those of rows whose features increase."""
+    is_whole = len(indptr) == n_rows + 1 and indptr[0] == 0 and indptr[-1] == len(indices)
+    if not is_whole or np.any(np.diff(indptr) < 0):
+        raise ValueError(f"{what} are malformed")
+    is_row_end = np.zeros(len(indices) + 1, bool)
+    is_row_end[indptr] = True
+    is_sorted = np.all((np.diff(indices) > 0) | is_row_end[1:-1])
+    if not is_sorted or np.any(indices < 0) or np.any(indices >= n_features):
+        raise ValueError(f"{what} are malformed")
 
 
 def _count(value: Any) -> int:
