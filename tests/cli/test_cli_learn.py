@@ -96,6 +96,7 @@ def classifier(**parameters):
         (["--passes", "3"], {"n_passes": 3}),
         (["--l1", "0.5", "--l2", "0.1", "--beta", "2"], {"l1": 0.5, "l2": 0.1, "beta": 2.0}),
         (["--learning-rate", "0.2", "--no-intercept"], {"learning_rate": 0.2, "fit_intercept": 0}),
+        (["--no-sample"], {"keep_sample": False}),
         (["--degree", "3", "--interaction-only"], {"degree": 3, "interaction_only": True}),
         (["--groups", "a=6,b=6"], {"groups": {"a": 6, "b": 6}}),
         (["--groups", "a=6,b=6", "--terms", "a:b"], {"groups": {"a": 6, "b": 6}, "terms": ["a:b"]}),

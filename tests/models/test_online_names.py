@@ -101,6 +101,17 @@ def test_rows_are_sampled_uniformly():
     assert abs(np.mean(numbers % 2) - 0.5) < 0.07
 
 
+def test_no_row_is_kept_if_that_is_not_wanted(tmp_path):
+    model = learner(keep_sample=False).fit(X, Y)
+    model.save(tmp_path / "m.npz")
+    for each in (model, load_model(tmp_path / "m.npz")):
+        assert each.n_sampled_rows_ == 0
+        assert each.partial_fit(X, Y).n_sampled_rows_ == 0
+        assert all(name.startswith("column ") for name in each.top_terms(3)["name"])
+    with pytest.raises(ValueError, match="keep_sample must be True or False; got 1"):
+        learner(keep_sample=1).fit(X, Y)
+
+
 def test_only_the_first_pass_is_sampled():
     once, thrice = (learner(n_passes=n).fit(X, Y) for n in (1, 3))
     assert thrice.n_samples_seen_ == 3 * N_ROWS

@@ -279,7 +279,7 @@ def test_a_file_that_was_compressed_meanwhile_is_read(saved):
         ({"attributes": {"objective_": [[1.5]]}}, "objective_ is not a number"),
         ({"attributes": {"classes_": 5}}, "two classes or more"),
         ({"attributes": {"classes_": {"array": [0, 1], "dtype": "<i8"}}}, "for 2 classes"),
-        ({"attributes": {"classes_": {"array": [2, 1, 0], "dtype": "<i8"}}}, "do not rise"),
+        ({"attributes": {"classes_": {"array": [2, 1, 0], "dtype": "<i8"}}}, "are not sorted"),
         ({"attributes": {"classes_": {"array": [[1], [2], [3]], "dtype": "<i8"}}}, "dimensions"),
         ({"attributes": {"classes_": {"array": [1, 2, 3], "dtype": "|O"}}}, "not the dtype"),
         ({"attributes": {"classes_": {"array": [1, 2, 3], "dtype": "<M8[s]"}}}, "not the dtype"),

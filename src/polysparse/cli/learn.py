@@ -85,6 +85,11 @@ def add_to(commands: Any) -> None:
     )
     add("--no-intercept", action="store_true", help="learn without an intercept")
     add(
+        "--no-sample",
+        action="store_true",
+        help="keep no rows in the model; the terms of hashed columns then have no names",
+    )
+    add(
         "--feature-names",
         metavar="FILE",
         type=Path,
@@ -300,6 +305,7 @@ def _make_model(options: argparse.Namespace, stream: OpenedStream) -> Any:
     }
     parameters = {name: value for name, value in given.items() if value is not None}
     parameters["fit_intercept"] = not options.no_intercept
+    parameters["keep_sample"] = not options.no_sample
     if stream.table is not None:  # its groups are those of the model
         from polysparse.estimators.table_encoder import TableEncoder
 

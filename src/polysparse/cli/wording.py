@@ -15,6 +15,7 @@ FLAGS = {
     "interaction_only=True": "--interaction-only",
     "include_bias=False": "--no-bias",
     "fit_intercept=False": "--no-intercept",
+    "keep_sample=False": "--no-sample",
     "zero_based=False": "--one-based",
     "zero_based=True": "--zero-based",
     "columns='observed'": "--observed",

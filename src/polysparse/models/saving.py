@@ -132,7 +132,7 @@ def _require_classes(classes: Any, coefficients: NDArray[np.float64]) -> None:
     if not isinstance(classes, np.ndarray) or len(classes) < 2:
         raise ValueError("a classifier needs two classes or more")
     if not np.array_equal(np.unique(classes), classes):
-        raise ValueError(f"its classes do not rise: {classes}")
+        raise ValueError(f"its classes are not sorted: {classes}")
     wanted = 1 if len(classes) == 2 else len(classes)
     if coefficients.shape[:-1] != (wanted,):
         raise ValueError(

@@ -35,6 +35,9 @@ OWN = {
         If False, the intercept is 0.
     n_passes : int, default=1
         How many times `fit` learns from all rows. `partial_fit` learns from them once.
+    keep_sample : bool, default=True
+        If True, a model with hashed columns keeps the features of up to 1,000 rows, in which to
+        look for the names of terms. They are part of saved models.
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. The result does not depend on it.

@@ -77,6 +77,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         feature_names: Any,
         fit_intercept: bool,
         n_passes: int,
+        keep_sample: bool,
         n_jobs: int | None,
         verbose: int,
     ) -> None:
@@ -94,6 +95,7 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names = feature_names
         self.fit_intercept = fit_intercept
         self.n_passes = n_passes
+        self.keep_sample = keep_sample
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -107,8 +109,9 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f'learning_rate must be "auto" or a finite number above 0; got {rate!r}.'
             )
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ValueError(f"fit_intercept must be True or False; got {self.fit_intercept!r}.")
+        for name in ("fit_intercept", "keep_sample"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
         n_jobs: Any = self.n_jobs
         if n_jobs is not None and not isinstance(n_jobs, Integral):
             raise ValueError(f"n_jobs must be an int or None; got {n_jobs!r}.")
@@ -123,6 +126,8 @@ class PolynomialFTRL(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.columns, str) and isinstance(columns, HashedColumns):
             columns = columns.with_n_columns(int(self.n_columns))
         self.learner_ = Learner(columns, self._settings(n_scores))
+        if not self.keep_sample:
+            self.learner_.sample = None
         self.column_space_ = columns
 
     def _settings(self, n_scores: int) -> Settings:
@@ -470,6 +475,7 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
         feature_names: Any = None,
         fit_intercept: bool = True,
         n_passes: int = 1,
+        keep_sample: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -488,6 +494,7 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
             feature_names,
             fit_intercept,
             n_passes,
+            keep_sample,
             n_jobs,
             verbose,
         )
@@ -742,6 +749,7 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
         feature_names: Any = None,
         fit_intercept: bool = True,
         n_passes: int = 1,
+        keep_sample: bool = True,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -760,6 +768,7 @@ class PolynomialFTRLRegressor(RegressorMixin, PolynomialFTRL):  # type: ignore[m
             feature_names,
             fit_intercept,
             n_passes,
+            keep_sample,
             n_jobs,
             verbose,
         )

@@ -84,6 +84,8 @@ def as_online_model(file: OnlineFile, make: type) -> Any:
         model.classes_ = from_plain(file.more["classes"])
     _require_consistent(model, settings)
     model.learner_ = _learner_of(file, settings)
+    if not model.keep_sample:
+        model.learner_.sample = None
     model.column_space_ = file.columns
     return model
 
@@ -94,7 +96,7 @@ def _require_consistent(model: Any, settings: Settings) -> None:
     if hasattr(model, "_set_classes"):
         classes = np.asarray(getattr(model, "classes_", ()))
         if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
-            raise ValueError(f"its classes do not rise: {classes}")
+            raise ValueError(f"its classes are not sorted: {classes}")
         model._set_classes(classes)
         n_scores = 1 if len(classes) == 2 else len(classes)
     if settings.n_scores != n_scores or settings.loss != model._loss_name(n_scores):
