@@ -218,7 +218,7 @@ NOTES = """\
 `a9a` is UCI Adult as 14 categorical variables (32,561 training and 16,281 test rows). `clicks` is
 simulated: 8 variables, three pairs of which interact (40,000 training and 40,000 test rows). Rows 2
 and 3 use the C chosen by cross-validation; times exclude this search. The others use their defaults
-(LogisticRegression: max_iter=1000). EBM is from interpret. Times are single-threaded CPU seconds."""
+(LogisticRegression: max_iter=1000). EBM is from interpret. Times are CPU seconds of 1 thread."""
 
 
 if __name__ == "__main__":

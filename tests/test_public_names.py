@@ -53,8 +53,8 @@ beta calibration_ categorical_features coef_ column_counts_ column_space_ column
 feature_names fit_intercept groups interaction_only intercept_ keep_sample l1 l2 learner_
 learning_rate learning_rate_ n_columns n_features_in_ n_jobs n_passes n_sampled_rows_
 n_samples_pending_ n_samples_seen_ progressive_loss_ recent_loss_ rows_per_second_ scale_ terms
-verbose contributions fit importance partial_fit plot_importance plot_progress plot_top_terms predict
-progress save to_onnx to_text top_terms
+verbose contributions fit importance partial_fit plot_importance plot_progress plot_top_terms
+predict progress save to_onnx to_text top_terms
 """
 
 AMOUNTS = "alpha score warm_start"  # of models of counts and amounts
