@@ -484,3 +484,20 @@ def test_a_tolerance_of_zero_is_as_close_as_rounding_allows(model, n_classes):
     fitted = clone(model).set_params(tol=0, max_iter=1000).fit(X, y)
     assert fitted.gap_ < 1e-12 * fitted.objective_
     assert np.max(fitted.n_iter_) < 200
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("weights", [None, np.arange(60) % 3.0])
+@pytest.mark.filterwarnings("error")
+def test_targets_far_from_zero(seed, weights):
+    rng = np.random.default_rng(seed)
+    X = 30 + rng.normal(size=(60, 6))
+    y = 200 + 1e-5 * rng.normal(size=60)
+    model = PolynomialLasso(1e-8).fit(X, y, weights)
+    centered = PolynomialLasso(1e-8).fit(X, y - 200, weights)
+    assert model.n_iter_ < 100
+    assert model.gap_ <= 1.01e-6 * model.objective_
+    assert abs(model.objective_ - centered.objective_) <= max(model.gap_, centered.gap_)
+    assert model.intercept_ == pytest.approx(centered.intercept_ + 200, rel=1e-6)
+    again = PolynomialLasso(1e-8, warm_start=True).fit(X, y, weights).fit(X, y, weights)
+    assert again.n_iter_ == 0

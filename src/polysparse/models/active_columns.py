@@ -51,6 +51,11 @@ class ActiveLosses(UpdatedLosses):
         return found
 
     @property
+    def total_weight(self) -> float:
+        """The sum of weights of the rows."""
+        return float(self.rows.block.weights.sum())
+
+    @property
     def point(self) -> Any:
         """The derivatives of the losses of rows, where the coefficients are now."""
         return self._point
