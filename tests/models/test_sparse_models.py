@@ -501,3 +501,34 @@ def test_targets_far_from_zero(seed, weights):
     assert model.intercept_ == pytest.approx(centered.intercept_ + 200, rel=1e-6)
     again = PolynomialLasso(1e-8, warm_start=True).fit(X, y, weights).fit(X, y, weights)
     assert again.n_iter_ == 0
+
+
+def almost_dependent(offset, difference):
+    """Eleven rows whose expansion has almost dependent columns, and targets."""
+    rng = np.random.default_rng(0)
+    X = offset + rng.standard_normal((11, 4))
+    X[:, 1] = X[:, 0] + difference * rng.standard_normal(11)
+    return sparse.csr_matrix(X), rng.standard_normal(11)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-4, 1e-2])
+@pytest.mark.parametrize("difference", [1e-9, 1e-6, 1e-4])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.99999])
+@pytest.mark.filterwarnings("error")
+def test_almost_dependent_columns(alpha, difference, l1_ratio):
+    X, y = almost_dependent(0.0, difference)
+    model = PolynomialElasticNet(alpha, l1_ratio=l1_ratio).fit(X, y)
+    assert_is_elastic_net(model, X, y)
+    assert model.n_iter_ < 20
+
+
+@pytest.mark.parametrize("tol", [1e-6, 0.0])
+def test_fits_end_where_rounding_prevents_progress(tol):
+    X, y = almost_dependent(100.0, 0.0)
+    with pytest.warns(ConvergenceWarning, match="where rounding errors prevent progress"):
+        model = PolynomialLasso(1e-6, tol=tol).fit(X, y)
+    assert model.n_iter_ < 500
+    with pytest.warns(ConvergenceWarning, match="where rounding errors prevent progress"):
+        path = PolynomialLasso(tol=tol).path(X, y, alphas=[1e-3, 1e-4, 1e-5, 1e-6])
+    assert model.objective_ - model.gap_ <= path.objectives[-1] <= model.objective_ + path.gaps[-1]
+    assert model.gap_ < 0.01 * model.objective_
