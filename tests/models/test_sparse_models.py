@@ -1,5 +1,6 @@
 """Models with an L1 penalty are scikit-learn's on the built expansion, and their gap is a bound."""
 
+import types
 import warnings
 
 import numpy as np
@@ -11,17 +12,20 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, LogisticRegression
 
+import inside
 from csr_zoo import random_csr
 from model_data import COLUMNS, as_built, classes_for, numbers_for, with_columns
 from polysparse import (
     PolynomialElasticNet,
     PolynomialElasticNetCV,
     PolynomialLasso,
+    PolynomialLassoCV,
     PolynomialLogisticRegression,
     PolynomialRidge,
     expand,
     load_model,
 )
+from polysparse.models.slopes import Slopes
 from row_stores import LossyBlocks, fit_with
 
 X = random_csr(150, 7, 0.5)
@@ -338,6 +342,52 @@ def test_a_column_space_that_does_not_fit_is_refused():
         PolynomialLasso(0.1).fit(wide, [0.0, 1.0])
     model = PolynomialLasso(0.1, columns="observed").fit(wide, [0.0, 1.0])
     assert np.count_nonzero(model.coef_) >= 1
+
+
+@pytest.mark.parametrize(
+    ("model", "n_vectors"),
+    [
+        (PolynomialLasso(10.0), 4),
+        (PolynomialLogisticRegression(1e-3, penalty="l1"), 4),
+        (PolynomialLassoCV([10.0], cv=2), 7),
+        (PolynomialElasticNet(10.0, l1_ratio=0), 7),
+        (PolynomialLogisticRegression(1e-3), 7),
+    ],
+    ids=repr,
+)
+def test_the_memory_of_the_solver_is_required(model, n_vectors, monkeypatch):
+    X, y = random_csr(20, 1000, 0.005), np.arange(20) % 2
+    size = 8 * 501_500
+    inside.lower(monkeypatch, ALWAYS_GRANTED=0)
+    inside.set_available_memory(monkeypatch, int((n_vectors - 0.5) * size))
+    with pytest.raises(
+        MemoryError, match=f"501,500 coefficients, {n_vectors} times for the solver"
+    ):
+        model.fit(X, y)
+    inside.set_available_memory(monkeypatch, int((n_vectors + 0.5) * size))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("factors", [None, np.array([2.0, 1.0, 1.0, 1.0, 0.5, 1.0])])
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_steepest_columns(k, factors):
+    slopes = np.array([1.0, -3.0, 2.0, 2.0, 0.5, -2.0])
+    rows = slopes if k == 1 else np.stack([slopes, slopes / 2], axis=1)
+    design = types.SimpleNamespace(apply_transposed=np.copy)
+    found = Slopes(design, rows, factors, np.array([1]))
+    own = np.abs(slopes) / (1 if factors is None else factors)
+    own[1] = 0
+    assert found.steepest == own.max()
+    for threshold in (0.0, 0.7, 1.0, 1.5, 2.0):
+        for n in range(1, 7):
+            best = np.argsort(-own, kind="stable")[:n]
+            assert found.beyond(threshold, n).tolist() == sorted(best[own[best] > threshold])
+    weights = 1 if factors is None else factors
+    expected = np.sum(np.maximum(own - 0.7, 0) ** 2 * weights)
+    expected += (k - 1) * np.sum(np.maximum(own / 2 - 0.7, 0) ** 2 * weights)
+    assert found.excess(0.7) == pytest.approx(expected)
 
 
 # ----------------------------------------------------------------------------------------- paths
