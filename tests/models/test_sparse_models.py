@@ -26,6 +26,7 @@ from polysparse import (
     load_model,
 )
 from polysparse.models.slopes import Slopes
+from polysparse.models.solution import EPS
 from row_stores import LossyBlocks, fit_with
 
 X = random_csr(150, 7, 0.5)
@@ -582,3 +583,13 @@ def test_fits_end_where_rounding_prevents_progress(tol):
         path = PolynomialLasso(tol=tol).path(X, y, alphas=[1e-3, 1e-4, 1e-5, 1e-6])
     assert model.objective_ - model.gap_ <= path.objectives[-1] <= model.objective_ + path.gaps[-1]
     assert model.gap_ < 0.01 * model.objective_
+
+
+def test_the_gap_includes_the_rounding_of_the_gradient():
+    rng = np.random.default_rng(0)
+    X = sparse.csr_matrix(1e4 + rng.standard_normal((200, 3)))
+    y = rng.standard_normal(200)
+    model = PolynomialLasso(1e-2, degree=1, tol=1e-9).fit(X, y)
+    squares = (X.toarray() ** 2).sum(axis=0).max() / 200
+    error = EPS * np.sqrt(squares * 2 * model.objective_) * model.objective_ / 1e-2
+    assert error < model.gap_ <= 1.01e-9 * model.objective_

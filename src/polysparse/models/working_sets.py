@@ -159,7 +159,7 @@ class SparseSolver:
                     is_better = (is_lower or gap < closest / 2) and not is_fresh
                     stuck, closest = self.value, min(gap, closest)
                     end = None if is_better else "rounding"
-        return self._solution(self._gap(), end)
+        return self._solution(self._gap(), end, tol)
 
     @property
     def support(self) -> int:
@@ -229,11 +229,24 @@ class SparseSolver:
         error = EPS * (abs(self.mean) + np.abs(self.losses.intercept)) if self.mean else 0.0
         return self.losses.total_weight * float(error) ** 2 / 2
 
-    def _solution(self, gap: float, end: End) -> Solution:
+    @property
+    def _rounding_of_gap(self) -> float:
+        """An estimate of what the rounding of the gradient adds to the gap.
+
+        The squared gradient of a row is at most twice its weight times its loss.
+        """
+        squares = float(self.losses.column_squares().max(initial=0.0))
+        error = 4 * EPS * np.sqrt(2 * float(self.losses.value) * squares)
+        return float(error * self.value / self.penalty.l1)
+
+    def _solution(self, gap: float, end: End, tol: float) -> Solution:
         value = self.value
         coefficients = np.zeros((self.n_columns, *self.tail))
         coefficients[self.built.numbers] = self.w
-        gap = min(SLACK * gap, value) + self._rounding
+        added = self._rounding_of_gap
+        if end == "converged":  # the estimate is high, and tol was met
+            added = min(added, max(tol * value - gap, 0.0))
+        gap = min(SLACK * gap + added, value) + self._rounding
         intercept = self.losses.intercept + self.mean
         return Solution(coefficients, intercept, value, gap, self.n_iter, end)
 
