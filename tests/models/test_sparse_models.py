@@ -1,5 +1,6 @@
 """Models with an L1 penalty are scikit-learn's on the built expansion, and their gap is a bound."""
 
+import types
 import warnings
 
 import numpy as np
@@ -11,17 +12,21 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, LogisticRegression
 
+import inside
 from csr_zoo import random_csr
 from model_data import COLUMNS, as_built, classes_for, numbers_for, with_columns
 from polysparse import (
     PolynomialElasticNet,
     PolynomialElasticNetCV,
     PolynomialLasso,
+    PolynomialLassoCV,
     PolynomialLogisticRegression,
     PolynomialRidge,
     expand,
     load_model,
 )
+from polysparse.models.slopes import Slopes
+from polysparse.models.solution import EPS
 from row_stores import LossyBlocks, fit_with
 
 X = random_csr(150, 7, 0.5)
@@ -340,6 +345,52 @@ def test_a_column_space_that_does_not_fit_is_refused():
     assert np.count_nonzero(model.coef_) >= 1
 
 
+@pytest.mark.parametrize(
+    ("model", "n_vectors"),
+    [
+        (PolynomialLasso(10.0), 4),
+        (PolynomialLogisticRegression(1e-3, penalty="l1"), 4),
+        (PolynomialLassoCV([10.0], cv=2), 7),
+        (PolynomialElasticNet(10.0, l1_ratio=0), 7),
+        (PolynomialLogisticRegression(1e-3), 7),
+    ],
+    ids=repr,
+)
+def test_the_memory_of_the_solver_is_required(model, n_vectors, monkeypatch):
+    X, y = random_csr(20, 1000, 0.005), np.arange(20) % 2
+    size = 8 * 501_500
+    inside.lower(monkeypatch, ALWAYS_GRANTED=0)
+    inside.set_available_memory(monkeypatch, int((n_vectors - 0.5) * size))
+    with pytest.raises(
+        MemoryError, match=f"501,500 coefficients, {n_vectors} times for the solver"
+    ):
+        model.fit(X, y)
+    inside.set_available_memory(monkeypatch, int((n_vectors + 0.5) * size))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("factors", [None, np.array([2.0, 1.0, 1.0, 1.0, 0.5, 1.0])])
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_steepest_columns(k, factors):
+    slopes = np.array([1.0, -3.0, 2.0, 2.0, 0.5, -2.0])
+    rows = slopes if k == 1 else np.stack([slopes, slopes / 2], axis=1)
+    design = types.SimpleNamespace(apply_transposed=np.copy)
+    found = Slopes(design, rows, factors, np.array([1]))
+    own = np.abs(slopes) / (1 if factors is None else factors)
+    own[1] = 0
+    assert found.steepest == own.max()
+    for threshold in (0.0, 0.7, 1.0, 1.5, 2.0):
+        for n in range(1, 7):
+            best = np.argsort(-own, kind="stable")[:n]
+            assert found.beyond(threshold, n).tolist() == sorted(best[own[best] > threshold])
+    weights = 1 if factors is None else factors
+    expected = np.sum(np.maximum(own - 0.7, 0) ** 2 * weights)
+    expected += (k - 1) * np.sum(np.maximum(own / 2 - 0.7, 0) ** 2 * weights)
+    assert found.excess(0.7) == pytest.approx(expected)
+
+
 # ----------------------------------------------------------------------------------------- paths
 
 
@@ -484,3 +535,61 @@ def test_a_tolerance_of_zero_is_as_close_as_rounding_allows(model, n_classes):
     fitted = clone(model).set_params(tol=0, max_iter=1000).fit(X, y)
     assert fitted.gap_ < 1e-12 * fitted.objective_
     assert np.max(fitted.n_iter_) < 200
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("weights", [None, np.arange(60) % 3.0])
+@pytest.mark.filterwarnings("error")
+def test_targets_far_from_zero(seed, weights):
+    rng = np.random.default_rng(seed)
+    X = 30 + rng.normal(size=(60, 6))
+    y = 200 + 1e-5 * rng.normal(size=60)
+    model = PolynomialLasso(1e-8).fit(X, y, weights)
+    centered = PolynomialLasso(1e-8).fit(X, y - 200, weights)
+    assert model.n_iter_ < 100
+    assert model.gap_ <= 1.01e-6 * model.objective_
+    assert abs(model.objective_ - centered.objective_) <= max(model.gap_, centered.gap_)
+    assert model.intercept_ == pytest.approx(centered.intercept_ + 200, rel=1e-6)
+    again = PolynomialLasso(1e-8, warm_start=True).fit(X, y, weights).fit(X, y, weights)
+    assert again.n_iter_ == 0
+
+
+def almost_dependent(offset, difference):
+    """Eleven rows whose expansion has almost dependent columns, and targets."""
+    rng = np.random.default_rng(0)
+    X = offset + rng.standard_normal((11, 4))
+    X[:, 1] = X[:, 0] + difference * rng.standard_normal(11)
+    return sparse.csr_matrix(X), rng.standard_normal(11)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-4, 1e-2])
+@pytest.mark.parametrize("difference", [1e-9, 1e-6, 1e-4])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.99999])
+@pytest.mark.filterwarnings("error")
+def test_almost_dependent_columns(alpha, difference, l1_ratio):
+    X, y = almost_dependent(0.0, difference)
+    model = PolynomialElasticNet(alpha, l1_ratio=l1_ratio).fit(X, y)
+    assert_is_elastic_net(model, X, y)
+    assert model.n_iter_ < 20
+
+
+@pytest.mark.parametrize("tol", [1e-6, 0.0])
+def test_fits_end_where_rounding_prevents_progress(tol):
+    X, y = almost_dependent(100.0, 0.0)
+    with pytest.warns(ConvergenceWarning, match="where rounding errors prevent progress"):
+        model = PolynomialLasso(1e-6, tol=tol).fit(X, y)
+    assert model.n_iter_ < 500
+    with pytest.warns(ConvergenceWarning, match="where rounding errors prevent progress"):
+        path = PolynomialLasso(tol=tol).path(X, y, alphas=[1e-3, 1e-4, 1e-5, 1e-6])
+    assert model.objective_ - model.gap_ <= path.objectives[-1] <= model.objective_ + path.gaps[-1]
+    assert model.gap_ < 0.01 * model.objective_
+
+
+def test_the_gap_includes_the_rounding_of_the_gradient():
+    rng = np.random.default_rng(0)
+    X = sparse.csr_matrix(1e4 + rng.standard_normal((200, 3)))
+    y = rng.standard_normal(200)
+    model = PolynomialLasso(1e-2, degree=1, tol=1e-9).fit(X, y)
+    squares = (X.toarray() ** 2).sum(axis=0).max() / 200
+    error = EPS * np.sqrt(squares * 2 * model.objective_) * model.objective_ / 1e-2
+    assert error < model.gap_ <= 1.01e-9 * model.objective_

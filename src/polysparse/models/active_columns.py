@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
+from threadpoolctl import ThreadpoolController
 
 from polysparse.engine import cpu
 from polysparse.machine import require_memory
@@ -23,7 +28,14 @@ STALE = 0.2
 # Relative to its sum of squares, the sum of squares about the mean of a column that is constant.
 CONSTANT = 1e-13
 
-MOST_PASSES = 20_000  # of coordinate descent, in one Newton iteration
+# Passes of coordinate descent before Newton steps, how many such steps at most, and how often both
+# are repeated, in one iteration.
+PASSES, MOST_STEPS, MOST_CYCLES = 200, 20, 20
+
+# Added to the diagonal of a matrix that is scaled to ones there, so that it can be factored.
+JITTER = 1e-14
+
+_BLAS = Lock()  # its number of threads is a setting of the process
 
 
 class ActiveLosses(UpdatedLosses):
@@ -49,6 +61,11 @@ class ActiveLosses(UpdatedLosses):
         self.n_products += 1
         found: Vector = self.rows.block.design.apply_transposed(self.row_gradients())
         return found
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of weights of the rows."""
+        return float(self.rows.block.weights.sum())
 
     @property
     def point(self) -> Any:
@@ -140,7 +157,7 @@ class CenteredGram:
             return
         size = self.k * max(64, n + n // 2)
         require_memory(
-            8 * size * size,
+            2 * 8 * size * size,  # Newton steps factor a copy
             f"The inner products of {n * self.k:,} coefficients that may not be 0",
             "Use a stronger penalty: a lower C, or a higher alpha.",
         )
@@ -160,9 +177,88 @@ class CenteredGram:
         """Return the minimum of the quadratic model with the penalty."""
         out, slopes = w.copy(), gradient.copy()  # both are overwritten
         l1, l2 = np.ascontiguousarray(l1), np.ascontiguousarray(l2)
-        strengths = l1.reshape(-1), l2.reshape(-1)
-        cpu.descend(self._table, *strengths, slopes.reshape(-1), out.reshape(-1), tol, MOST_PASSES)
+        own = l1.reshape(-1), l2.reshape(-1), slopes.reshape(-1)
+        QuadraticModel(self._table, *own).minimize(out.reshape(-1), tol)
         return out
+
+
+class QuadraticModel:
+    """A quadratic function with an elastic-net penalty, of coefficients that are in a vector.
+
+    Coordinate descent takes many passes if columns are almost dependent. So it alternates with
+    Newton steps for the coefficients that are not 0, each up to where one of them becomes 0.
+
+    Parameters
+    ----------
+    hessian : ndarray of float64 of shape (n, n) or larger
+        The Hessian.
+    l1, l2 : ndarray of float64 of shape (n,)
+        The penalties of coefficients.
+    slopes : ndarray of float64 of shape (n,)
+        The gradient without the penalty. It follows the coefficients.
+    """
+
+    def __init__(self, hessian: Vector, l1: Vector, l2: Vector, slopes: Vector) -> None:
+        self.hessian, self.l1, self.l2, self.slopes = hessian, l1, l2, slopes
+
+    def minimize(self, w: Vector, tol: float) -> None:
+        """Minimize over the coefficients, in place."""
+        for _ in range(MOST_CYCLES):
+            if self._descend(w, tol) < PASSES:
+                return
+            with _one_thread():
+                for _ in range(MOST_STEPS):
+                    if not self._step(w):
+                        break
+
+    def _descend(self, w: Vector, tol: float) -> int:
+        """Run passes of coordinate descent; return how many."""
+        given = self.hessian, self.l1, self.l2, self.slopes, w, tol, PASSES
+        return int(cpu.descend(*given))
+
+    def _step(self, w: Vector) -> bool:
+        """Take a Newton step; return whether it ended where a coefficient becomes 0."""
+        diagonal = np.diagonal(self.hessian)[: len(w)]
+        own = np.flatnonzero((w != 0) & (diagonal > 0))
+        if not len(own):
+            return False
+        scale, at = 1 / np.sqrt(diagonal[own] + self.l2[own]), w[own]
+        matrix = self.hessian[np.ix_(own, own)]
+        matrix[np.diag_indices(len(own))] += self.l2[own]
+        matrix *= scale
+        matrix *= scale[:, np.newaxis]
+        matrix[np.diag_indices(len(own))] += JITTER
+        slopes = self.slopes[own] + self.l2[own] * at + self.l1[own] * np.sign(at)
+        try:
+            factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return False
+        step = -scale * linalg.cho_solve(factor, scale * slopes, check_finite=False)
+        if not np.isfinite(step).all():
+            return False
+        with np.errstate(divide="ignore", over="ignore"):
+            sizes = np.where(at * step < 0, -at / step, np.inf)
+        size = min(1.0, float(sizes.min()))
+        change = -w
+        w[own] = np.where(sizes <= size, 0.0, at + size * step)
+        change += w
+        self.slopes += self.hessian[: len(w), : len(w)] @ change
+        return size < 1
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let one thread compute linear algebra.
+
+    Several take 100 times as long if other programs use the cores.
+    """
+    with _BLAS, _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _inverse(hessian: Vector) -> Vector:

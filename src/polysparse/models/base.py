@@ -70,7 +70,6 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         "max_iter": IntegerRange(1),
     }
     _bool_parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
-    _n_vectors: ClassVar[int] = newton.N_VECTORS  # of coefficients, at the peak of a fit
     _y_numeric: ClassVar[bool] = True  # whether targets are numbers, not classes
     _multi_output: ClassVar[bool] = False  # whether y may have several columns
 
@@ -158,6 +157,11 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         )
         unit = self._unit
         return replace(solution, value=unit * solution.value, gap=unit * solution.gap)
+
+    @property
+    def _n_vectors(self) -> int:
+        """Number of vectors of coefficients in memory at the peak of a fit."""
+        return newton.N_VECTORS
 
     @property
     def _has_penalty(self) -> bool:

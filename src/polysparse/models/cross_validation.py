@@ -63,7 +63,12 @@ class CrossValidated(PolynomialModel):
         super().__init_subclass__(**more)
         if "_plain" in vars(cls):
             cls.__init__ = _initializer(cls)  # type: ignore[method-assign]
-            cls._n_vectors = cls._plain._n_vectors + 3  # those of `_Path`, and a start
+
+    @property
+    def _n_vectors(self) -> int:
+        models = map(self._plain_model, self._read_penalties().tolist())
+        own: int = max(model._n_vectors for model in models)
+        return own + 3  # those of `_Path`, and a start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, cv_groups: Any = None) -> Any:
         """Choose the penalty by cross-validation, and fit the model to all rows.

@@ -80,7 +80,6 @@ class PolynomialRidge(PolynomialRegressor):
         **PolynomialModel._ranges,
         "alpha": RealRange(may_be_zero=True),
     }
-    _n_vectors = least_squares.N_VECTORS
     _multi_output = True
 
     def __init__(
@@ -122,6 +121,10 @@ class PolynomialRidge(PolynomialRegressor):
             Fitted model.
         """
         return self._fit(X, y, sample_weight)  # type: ignore[no-any-return]
+
+    @property
+    def _n_vectors(self) -> int:
+        return least_squares.N_VECTORS
 
     def _make_loss(self, rows: RowStore) -> SquaredLoss:
         return SquaredLoss(1 / self._strength, n_targets=rows.count_targets())

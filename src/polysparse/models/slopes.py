@@ -52,11 +52,14 @@ class Slopes:
 
     def excess(self, l1: float) -> float:
         """Return the sum of squares of what exceeds l1, times the factors."""
-        where = np.flatnonzero(self._of_column > l1)
-        beyond = np.maximum(self._slopes[where] - l1, 0.0)
+        where = self._of_column > l1
+        beyond = self._slopes[where]
+        beyond -= l1
+        np.maximum(beyond, 0.0, out=beyond)
         beyond *= beyond
         if self._factors is not None:
-            beyond = (beyond.T * self._factors[where]).T
+            transposed = beyond.T
+            transposed *= self._factors[where]
         return float(beyond.sum())
 
     def beyond(self, threshold: float, n: int) -> NDArray[np.int64]:
@@ -64,6 +67,13 @@ class Slopes:
 
         Of equally steep ones, the first are taken.
         """
-        found = np.flatnonzero(self._of_column > threshold)
-        order = np.argsort(-self._of_column[found], kind="stable")[:n]
-        return np.sort(found[order])
+        own = self._of_column
+        steep = own[own > threshold]
+        if len(steep) <= n:
+            return np.flatnonzero(own > threshold)
+        steep.partition(len(steep) - n)
+        least = steep[len(steep) - n]
+        del steep  # may be as long as all columns
+        above = np.flatnonzero(own > least)
+        equal = np.flatnonzero(own == least)[: n - len(above)]
+        return np.sort(np.concatenate([above, equal]))

@@ -20,7 +20,7 @@ from polysparse.models.readable import terms_of
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
 from polysparse.models.sparse_path import PathRecorder, SparsePath
-from polysparse.models.working_sets import SparseSolver
+from polysparse.models.working_sets import N_VECTORS, SparseSolver
 
 # The l1_ratio that each of them is.
 PENALTIES: dict[Any, float | None] = {"l1": 1.0, "l2": 0.0, "elasticnet": None}
@@ -43,6 +43,11 @@ class SparsePenaltyMixin:
             return 0.0
         own = PENALTIES.get(getattr(self, "penalty", None))
         return float(self.l1_ratio if own is None else own)
+
+    @property
+    def _n_vectors(self) -> int:
+        own: int = super()._n_vectors  # type: ignore[misc]
+        return N_VECTORS if self._l1_share > 0 else own
 
     def _require_parameters(self) -> None:
         super()._require_parameters()  # type: ignore[misc]

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.models.active_columns import ActiveLosses, CenteredGram
 from polysparse.models.built_columns import BuiltColumns
-from polysparse.models.local_rows import LocalRows
+from polysparse.models.local_rows import Block, LocalRows
 from polysparse.models.losses.interface import Loss
+from polysparse.models.losses.squared import SquaredLoss
 from polysparse.models.penalties import ElasticNetPenalty
 from polysparse.models.slopes import Slopes
 from polysparse.models.solution import (
@@ -82,8 +83,12 @@ class SparseSolver:
         self.n_columns, self.n_jobs = columns.n_columns, n_jobs
         self.design = rows.block.design
         self.built = BuiltColumns(columns, rows.x, n_jobs)
+        # Squared errors about the mean of targets have smaller rounding errors.
+        targets, self.mean = rows.block.targets, 0.0
+        if has_intercept and isinstance(loss, SquaredLoss):
+            targets, self.mean = _centered(rows.block)
         own = copy(rows)
-        own.block = replace(rows.block, design=self.built)
+        own.block = replace(rows.block, design=self.built, targets=targets)
         search = loss.intercept(rows, is_free=has_intercept)
         self.losses = ActiveLosses(own, loss, search, n_jobs)
         self.gram = CenteredGram(self.losses, self.built, loss.n_scores)
@@ -99,7 +104,7 @@ class SparseSolver:
         numbers = _places(coefficients)
         self.built.add(numbers)
         self.w = np.ascontiguousarray(coefficients[numbers])
-        self._refresh(intercept)
+        self._refresh(intercept - self.mean)
 
     def _refresh(self, intercept: Any) -> None:
         """Compute the scores from the coefficients."""
@@ -125,7 +130,8 @@ class SparseSolver:
         self.penalty, self.report, self._known_rounding = penalty, report, None
         self.n_iter, self.max_iter = 0, max_iter
         self._prune()
-        accuracy, stuck = ACCURACY, np.inf  # and the value when no step helped
+        accuracy = ACCURACY
+        stuck, closest = np.inf, np.inf  # the value and the gap when no step helped
         end: End | None = None
         while end is None:
             gap = self._gap()
@@ -149,9 +155,11 @@ class SparseSolver:
                 if is_stuck and not len(new):
                     is_fresh = self.is_fresh
                     self._refresh(self.losses.intercept)
-                    is_lower = self.value < (1 - HIDDEN) * stuck
-                    end, stuck = None if is_lower and not is_fresh else "rounding", self.value
-        return self._solution(self._gap(), end)
+                    is_lower = self.value < (1 - max(HIDDEN, tol / 10)) * stuck
+                    is_better = (is_lower or gap < closest / 2) and not is_fresh
+                    stuck, closest = self.value, min(gap, closest)
+                    end = None if is_better else "rounding"
+        return self._solution(self._gap(), end, tol)
 
     @property
     def support(self) -> int:
@@ -211,15 +219,36 @@ class SparseSolver:
     def _rounding(self) -> float:
         """An estimate of the rounding error of the value, which is kept until that changes."""
         if self._known_rounding is None:
-            self._known_rounding = float(self.losses.rounding(self.w, self.value))
+            own = float(self.losses.rounding(self.w, self.value))
+            self._known_rounding = own + self._rounding_of_intercept
         return self._known_rounding
 
-    def _solution(self, gap: float, end: End) -> Solution:
+    @property
+    def _rounding_of_intercept(self) -> float:
+        """A bound of what the rounding of an intercept with the mean of targets adds."""
+        error = EPS * (abs(self.mean) + np.abs(self.losses.intercept)) if self.mean else 0.0
+        return self.losses.total_weight * float(error) ** 2 / 2
+
+    @property
+    def _rounding_of_gap(self) -> float:
+        """An estimate of what the rounding of the gradient adds to the gap.
+
+        The squared gradient of a row is at most twice its weight times its loss.
+        """
+        squares = float(self.losses.column_squares().max(initial=0.0))
+        error = 4 * EPS * np.sqrt(2 * float(self.losses.value) * squares)
+        return float(error * self.value / self.penalty.l1)
+
+    def _solution(self, gap: float, end: End, tol: float) -> Solution:
         value = self.value
         coefficients = np.zeros((self.n_columns, *self.tail))
         coefficients[self.built.numbers] = self.w
-        gap = min(SLACK * gap, value) + self._rounding
-        return Solution(coefficients, self.losses.intercept, value, gap, self.n_iter, end)
+        added = self._rounding_of_gap
+        if end == "converged":  # the estimate is high, and tol was met
+            added = min(added, max(tol * value - gap, 0.0))
+        gap = min(SLACK * gap + added, value) + self._rounding
+        intercept = self.losses.intercept + self.mean
+        return Solution(coefficients, intercept, value, gap, self.n_iter, end)
 
     # ------------------------------------------------------------------------------ active columns
 
@@ -298,6 +327,14 @@ class SparseSolver:
         self.slopes, self._known_rounding, self.is_fresh = None, None, False
         self.n_iter += 1
         return True
+
+
+def _centered(block: Block) -> tuple[Vector, float]:
+    """Return targets less their weighted mean, and the mean: 0 if they are too large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = block.weighted_sum(block.targets) / block.weighted_sum(np.ones_like(block.targets))
+        centered = block.targets - mean
+    return (centered, mean) if np.isfinite(centered).all() else (block.targets, 0.0)
 
 
 def _places(w: Vector) -> NDArray[np.int64]:
