@@ -121,7 +121,7 @@ def main() -> None:
         print(f"199 simulated targets over one search. Target: at most {TARGET:.0f}x.\n")
         rows = list(times_of(options.data, options.repeats))
         header = ["", "search, ms", "test, ms", "ratio"]
-        print(measure.format_table(header, rows, options.markdown), "\n", flush=True)
+        print(measure.format_table(header, rows, options.markdown), end="\n\n", flush=True)
     else:
         say(f"a9a is left out: there is no {options.data / 'a9a'}; name its folder with --data")
     print(
@@ -130,7 +130,7 @@ def main() -> None:
     )
     header = ["", *map(str, LEVELS), "Bonferroni, 0.05"]
     rows = list(calibrate(options.sets))
-    print(measure.format_table(header, rows, options.markdown), "\n", flush=True)
+    print(measure.format_table(header, rows, options.markdown), end="\n\n", flush=True)
     n_sets = max(options.sets // 2, 1)
     print(f"{n_sets} sets with one planted pair: the share in which its p is at most 0.05\n")
     rows = list(powers(n_sets))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,12 @@ PASSES, MOST_STEPS, MOST_CYCLES = 200, 20, 20
 # Added to the diagonal of a matrix that is scaled to ones there, so that it can be factored.
 JITTER = 1e-14
 
-_BLAS = Lock()  # its number of threads is a setting of the process
+# Guards the number of threads of BLAS, which is a setting of the process. A fork waits for it.
+_BLAS = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_BLAS.acquire, after_in_parent=_BLAS.release, after_in_child=_BLAS.release
+    )
 
 
 class ActiveLosses(UpdatedLosses):
