@@ -150,7 +150,7 @@ def test_an_expansion_wider_than_a_vector_is_refused_by_the_schema(frame, order)
 
 def test_a_wide_first_row_is_refused_before_it_is_expanded(spark):
     wide = frame_of(spark, [Vectors.sparse(10**9, {0: 1.0})])
-    with pytest.raises(IllegalArgumentException, match="500,000,001,500,000,001 products"):
+    with pytest.raises(IllegalArgumentException, match="500,000,001,500,000,001 terms"):
         stage().transform(wide)
 
 
