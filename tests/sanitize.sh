@@ -19,12 +19,17 @@ fi
 
 run_driver() { # sanitizers, command to run it under
     echo "kernels under $1"
-    "$CXX" -std=c++20 -O1 -g -Wall -Wextra -pthread -Isrc/kernels -DPOLYSPARSE_SANITIZED \
-        -D_GLIBCXX_ASSERTIONS -D_GLIBCXX_SANITIZE_VECTOR \
-        -fsanitize="$1" -fno-sanitize-recover=all -fno-omit-frame-pointer \
-        $(find tests/kernels src/kernels -name '*.cpp' -not -path '*/bindings/*') \
-        -o "$out/driver"
-    $2 "$out/driver"
+    objects=$out/driver-$1
+    rm -rf "$objects"
+    mkdir -p "$objects"
+    find tests/kernels src/kernels -name '*.cpp' -not -path '*/bindings/*' |
+        objects=$objects xargs -P "$(nproc)" -I {} sh -c \
+            'source=$1; shift; "$@" -c "$source" -o "$objects/$(echo "$source" | tr / -).o"' - {} \
+            "$CXX" -std=c++20 -O1 -g -Wall -Wextra -pthread -Isrc/kernels -DPOLYSPARSE_SANITIZED \
+            -D_GLIBCXX_ASSERTIONS -D_GLIBCXX_SANITIZE_VECTOR \
+            -fsanitize="$1" -fno-sanitize-recover=all -fno-omit-frame-pointer
+    "$CXX" -pthread -fsanitize="$1" "$objects"/*.o -o "$objects/driver"
+    $2 "$objects/driver"
 }
 run_driver address,undefined ""
 run_driver thread "$fixed_addresses"
@@ -56,4 +61,5 @@ case $found in "$out"/site/*) ;; *) echo "$found would be tested" >&2; exit 1 ;;
 # Browsers do not start with ASan.
 env LD_PRELOAD="$(echo $runtimes)" \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-    "$interpreter" -m pytest tests -q -p no:cacheprovider -m "not no_sanitizer" --ignore tests/docs
+    "$interpreter" -m pytest tests -q -n auto --dist loadgroup -p no:cacheprovider \
+    -m "not no_sanitizer" --ignore tests/docs

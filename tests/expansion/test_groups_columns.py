@@ -66,7 +66,7 @@ def assert_hashed(X, dense, law, how, **more):
     basis = MonomialBasis(dense.shape[1], **how)
     labels = labels_of(how["groups"])
     tuples = places_of(reference.monomials(dense.shape[1], **how), labels)
-    for n_columns, alternate_sign in ((1, True), (7, False), (64, True), (2**20, True)):
+    for n_columns, alternate_sign in ((7, False), (2**20, True)):
         columns = Hashed(basis, n_columns, alternate_sign)
         rows = reference.hashed(law, tuples, n_columns, alternate_sign, 3)
         result = polysparse.expand(X, columns=columns, **more)

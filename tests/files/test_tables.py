@@ -57,10 +57,10 @@ def test_every_format_has_the_rows_of_a_table_encoder(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.arrow", "stream.arrow"])
 def test_rows_after_some_are_the_last_rows(name, tmp_path):
-    many = pd.concat([FRAME] * 2000, ignore_index=True)
+    many = pd.concat([FRAME] * 400, ignore_index=True)
     path = write(tmp_path / name, many)
     whole, y = read(path, table=TableReading("y"))
-    for skip_rows in (1, 4001, 9999, 10_000):
+    for skip_rows in (1, 801, 1999, 2000):
         X, some = read(path, 2**16, skip_rows, table=TableReading("y"))
         np.testing.assert_array_equal(X, whole[skip_rows:])
         assert some is None or np.array_equal(some, y[skip_rows:])

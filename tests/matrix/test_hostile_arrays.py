@@ -100,9 +100,8 @@ def in_a_process(code, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_estimators_survive_every_format_and_dtype_with_corrupted_arrays(seed):
-    done = in_a_process(FUZZ, seed, 800)
+def test_estimators_survive_every_format_and_dtype_with_corrupted_arrays():
+    done = in_a_process(FUZZ, 0, 800)
     assert done.returncode == 0, done.stderr
     refused, right = map(int, done.stdout.split())
     assert refused > 500

@@ -99,17 +99,17 @@ def assert_same_search(fitted, found):
 # -------------------------------------------------------------------------------- as GridSearchCV
 
 
-# With three splits and one penalty, which take four fits; predictions are compared to 1e-7.
+# With two splits and one penalty, which take three fits; predictions are compared to 1e-7.
 @may_end_by_rounding
 @parametrize_with_checks(
     [
-        choosing(model, [100.0 if model is PolynomialRidgeCV else 0.1], tol=tol, n_jobs=1)
+        choosing(model, [100.0 if model is PolynomialRidgeCV else 0.1], cv=2, tol=tol, n_jobs=1)
         for model, tol in zip(Y, 5 * [1e-14] + 2 * [1e-8], strict=True)
     ]
     + [
-        PolynomialLassoCV([0.1], cv=3, tol=1e-9, n_jobs=1),
-        PolynomialElasticNetCV([0.1], cv=3, tol=1e-9, n_jobs=1),
-        PolynomialLogisticRegressionCV([1.0], cv=3, l1_ratio=1.0, tol=1e-9, n_jobs=1),
+        PolynomialLassoCV([0.1], cv=2, tol=1e-9, n_jobs=1),
+        PolynomialElasticNetCV([0.1], cv=2, tol=1e-9, n_jobs=1),
+        PolynomialLogisticRegressionCV([1.0], cv=2, l1_ratio=1.0, tol=1e-9, n_jobs=1),
     ]
 )
 def test_sklearn_estimator_checks(estimator, check):

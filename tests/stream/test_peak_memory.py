@@ -106,11 +106,11 @@ def test_parquet_input_does_too(files, program, tmp_path):
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    """The same table of 200,000 rows in every format, and a tiny one."""
+    """The same table of 120,000 rows in every format, and a tiny one."""
     folder = tmp_path_factory.mktemp("tables")
     rng = np.random.default_rng(0)
-    columns = {f"v{i}": rng.integers(0, 30, 200_000).astype(str) for i in range(8)}
-    columns["hours"] = rng.integers(0, 60, 200_000)
+    columns = {f"v{i}": rng.integers(0, 30, 120_000).astype(str) for i in range(8)}
+    columns["hours"] = rng.integers(0, 60, 120_000)
     table = pa.table(columns)
     for name, some in (("in", table), ("tiny", table[:10])):
         csv.write_csv(some, folder / f"{name}.csv")
@@ -120,10 +120,17 @@ def tables(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "in.parquet", "in.arrow"])
-@pytest.mark.parametrize("columns", [[], ["--observed"]], ids=["all", "observed"])
-def test_tables_do_too(columns, name, tables, tmp_path):
-    """The expansion takes 108 MB, and the table itself 20 MB as text."""
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("in.csv", []),
+        ("in.csv.gz", ["--observed"]),
+        ("in.parquet", ["--observed"]),
+        ("in.arrow", []),
+    ],
+)
+def test_tables_do_too(name, columns, tables, tmp_path):
+    """The expansion takes 65 MB, and the table itself 12 MB as text."""
     options = ["--max-memory", 32 * MIB, "--quiet", *columns]
     tiny = f"tiny{name.removeprefix('in').removesuffix('.gz')}"
     program, _ = peak_of("expand", tables / tiny, tmp_path / "tiny", *options)
