@@ -84,17 +84,6 @@ def names_of_columns(X: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def class_indicators(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the classes in order, and a column for each; of two classes, only for the last."""
-    if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}, but classes must have one dimension.")
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y has only one class, {classes[0]!r}: at least 2 classes are needed.")
-    first = 1 if len(classes) == 2 else 0
-    return classes, np.equal.outer(codes, np.arange(first, len(classes))) * 1.0
-
-
 @dataclass(frozen=True)
 class Targets:
     """Targets of rows with weights, scaled so that a score is a quotient of sums.
