@@ -15,6 +15,7 @@ from polysparse.basis.groups import FeatureGroups
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical
 from polysparse.tables.encoding import TableEncoding
+from polysparse.tables.learning import EncodingOptions
 from polysparse.tables.reading import is_table, open_table
 
 SCORES = ("dot", "normalized", "correlation")
@@ -66,7 +67,9 @@ def as_features(
     """Read a matrix or a table; return its rows, and the groups and names of its features."""
     names = names_of_columns(X)
     if is_table(X):
-        encoding, X = TableEncoding.learn(open_table(X))
+        table = open_table(X)
+        encoding, _, columns = TableEncoding.learn(table, "from_dtype", EncodingOptions())
+        X = encoding.transform(table, columns)
         if encoding.categorical:
             if groups is not None:
                 raise ValueError(
