@@ -9,6 +9,9 @@ from sklearn.datasets import dump_svmlight_file
 
 import polysparse
 from command_line import run
+from polysparse.cli import fit
+from polysparse.models.cross_validated import CROSS_VALIDATED
+from polysparse.models.loading import MODELS
 
 
 @pytest.fixture
@@ -71,11 +74,27 @@ class TestTypingErrors:
         assert run("plan", "in.svm", "--deg", "3", "--one") == 0
 
 
+def test_every_model_can_be_fitted():
+    assert set(fit.KINDS) == set(MODELS) == set(CROSS_VALIDATED)
+
+
 class TestSwappedArguments:
     def test_data_before_the_model(self, folder, capsys):
         run("fit", "in.svm", "-o", "m.npz", "--quiet")
         error = misused(capsys, "predict", "in.svm", "m.npz")
         assert "MODEL comes first: did you mean polysparse predict m.npz in.svm?" in error
+
+    @pytest.mark.parametrize(
+        ("arguments", "what", "command"),
+        [
+            (["terms", "in.csv"], "CSV", "fit in.csv --target NAME -o model.npz"),
+            (["predict", "in.svm", "in.csv"], "svmlight text", "fit in.svm -o model.npz"),
+        ],
+    )
+    def test_data_in_place_of_a_model(self, folder, arguments, what, command, capsys):
+        error = misused(capsys, *arguments)
+        assert f"{arguments[1]} is {what}, not a model: fit one first, with polysparse" in error
+        assert f" {command}, and pass model.npz." in error
 
     def test_the_output_before_the_input(self, folder, capsys):
         error = misused(capsys, "expand", "out.npz", "in.svm")

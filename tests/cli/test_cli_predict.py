@@ -172,7 +172,10 @@ def test_probabilities_need_classes(data, tmp_path, capsys):
 
 
 def test_files_that_are_no_models(data, tmp_path, capsys):
-    assert "not a model of polysparse" in refused(capsys, 1, "predict", data, data)
+    other = tmp_path / "other.npz"
+    other.write_bytes(data.read_bytes())
+    assert "not a model of polysparse" in refused(capsys, 1, "predict", other, data)
+    assert "text, not a model: fit one first" in refused(capsys, 2, "predict", data, data)
     assert "no such model" in refused(capsys, 1, "predict", tmp_path / "nowhere", data)
 
 

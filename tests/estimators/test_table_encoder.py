@@ -355,6 +355,7 @@ WORD = {"kind": "categorical", "name": "w", "levels": ["a"], "rare": [], "missin
         [WORD | {"levels": [["a"]]}],
         [WORD | {"levels": 10**12}],
         [WORD | {"missing": "yes"}],
+        [WORD | {"by_value": 1}],
         [WORD | {"missing": ["level"]}],
         [WORD | {"name": 3}],
         [{key: value for key, value in WORD.items() if key != "rare"}],

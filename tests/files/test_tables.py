@@ -88,6 +88,15 @@ def test_the_encoding_of_other_data_is_used(tmp_path):
     assert y is None
 
 
+def test_numbers_that_are_levels_are_found_by_their_value_in_csv(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("price\n1.50\n2\n0.7\n")
+    for prices, n_found in ([1.5, 2.0], 2), (["1.5", "2"], 1):
+        encoding = TableEncoder(["price"]).fit(pd.DataFrame({"price": prices}))._encoding
+        X, _ = read(path, table=TableReading(encoding=encoding))
+        assert X.sum() == n_found
+
+
 def test_rare_levels_and_missing_numbers(tmp_path):
     path = written(tmp_path, "t.csv", b"a,b\nx,1\nx,\ny,2\n")
     how = TableReading(options=EncodingOptions(min_frequency=2, missing="indicator"))

@@ -199,6 +199,24 @@ def test_booleans_are_known_however_they_are_written(given, fitted):
     assert encoder.transform(of_pandas(given)).toarray().tolist() == [[1, 0], [0, 1]]
 
 
+@pytest.mark.parametrize(
+    ("fitted", "given", "found"),
+    [
+        (["1.50", "2.0e3", "5"], [1.5, 2000.0, 3.5], ["1.50", "2.0e3", None]),
+        ([1.5, 2000.0, 5.0], ["1.50", "2.0e3", "x"], ["1.5", "2000", None]),
+        (["1.10", "1.2", "5"], ["1.1", "1.20", "5"], [None, None, "5"]),  # may be versions
+        (["1.50", "1.500", "5"], [1.5, 5.0, 5.0], [None, "5", "5"]),
+        (["1.5", "1.50", "5"], [1.5, 5.0, 5.0], ["1.5", "5", "5"]),
+        (["007", "08.5", "5"], [7, 8.5, 5], [None, None, "5"]),
+    ],
+    ids=str,
+)
+def test_numbers_are_found_however_they_are_written(fitted, given, found):
+    encoder = TableEncoder([0]).fit(of_pandas(fitted))
+    values = encoder.inverse_transform(encoder.transform(of_pandas(given)))
+    assert values[:, 0].tolist() == found
+
+
 def test_ones_are_not_true_among_other_levels():
     encoder = TableEncoder([0]).fit(of_pandas([1, 2]))
     assert encoder.transform(of_pandas([True])).nnz == 0

@@ -32,6 +32,7 @@ from polysparse.cli.options import (
     add_memory,
     add_strict,
     basis_arguments,
+    hash_arguments,
     make_basis,
     parse_count,
     parse_positive,
@@ -41,6 +42,7 @@ from polysparse.cli.options import (
 from polysparse.cli.pictures import draw, require_picture
 from polysparse.cli.progress_bar import ProgressBar
 from polysparse.cli.request import (
+    as_whole_numbers,
     open_input,
     open_like,
     print_dropped,
@@ -319,13 +321,7 @@ def _as_labels(
         return source.classes[labels.astype(np.int64)]
     if options.model not in WITH_CLASSES:
         return labels
-    broken = labels[~(np.abs(labels) < 2**53) | (labels != np.round(labels))]
-    if len(broken):
-        raise FileFault(
-            f"{source.path} has the label {broken[0]:g}; classes are whole numbers. Give --model "
-            "ridge if labels are numbers to be predicted."
-        )
-    return labels.astype(np.int64)
+    return as_whole_numbers(labels, source.path, "--model ridge")
 
 
 def _categorical_features(options: argparse.Namespace, table: TableEncoding) -> Any:
@@ -392,12 +388,8 @@ def _columns(
         return "all", every.n_columns - every.include_bias
     basis = {**basis, "include_bias": False, "n_jobs": options.jobs}
     if options.hashed is not None:
-        sign, seed = not options.no_alternate_sign, options.seed or 0
-        n_columns = options.hashed
-        hashed = HashedPolynomialFeatures(
-            **basis, n_columns=n_columns, alternate_sign=sign, seed=seed
-        )
-        return hashed, n_columns
+        n_columns, how = options.hashed, hash_arguments(options)
+        return HashedPolynomialFeatures(**basis, n_columns=n_columns, **how), n_columns
     limits = {"min_count": options.min_count or 1, "max_columns": options.max_columns}
     poly = ObservedPolynomialFeatures(**basis, **limits).fit(X)
     return poly, poly.n_output_features_

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
+from zipfile import is_zipfile
 
 from polysparse.cli.options import Misuse
 from polysparse.files import model_file, online_file
 from polysparse.files.archive import format_name_in
+from polysparse.files.errors import UnknownExtension
+from polysparse.files.opening import format_to_read, is_table
 
 MODEL_FORMATS = model_file.FORMAT.name, online_file.FORMAT.name
 
@@ -22,6 +25,22 @@ def require_model_first(options: argparse.Namespace) -> None:
     """Raise Misuse if the data are given before the model."""
     if is_model(options.input) and not is_model(options.model):
         raise _swapped("MODEL", options, str(options.model))
+    require_no_data(options.model)
+
+
+def require_no_data(path: Path) -> None:
+    """Raise Misuse if the file of a model has data, by its ending."""
+    if path.suffix in ("", ".npz") or not path.is_file() or is_zipfile(path):
+        return  # reading it tells what is wrong
+    try:
+        format = format_to_read(str(path))
+    except UnknownExtension:
+        return
+    target = ["--target", "NAME"] if is_table(str(path)) else []
+    command = shlex.join(["polysparse", "fit", str(path), *target, "-o", "model.npz"])
+    raise Misuse(
+        f"{path} is {format.noun}, not a model: fit one first, with {command}, and pass model.npz."
+    )
 
 
 def require_input_first(options: argparse.Namespace) -> None:

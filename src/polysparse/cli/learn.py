@@ -21,6 +21,7 @@ from polysparse.cli.options import (
     add_input,
     add_jobs,
     add_memory,
+    hash_arguments,
     parse_count,
     parse_positive,
     parse_weight,
@@ -330,11 +331,7 @@ def _columns(options: argparse.Namespace, stream: OpenedStream) -> dict[str, Any
     if options.seed is None and not options.no_alternate_sign:
         return {**stream.basis, "columns": "hashed", "n_columns": n_columns}
     hashed = HashedPolynomialFeatures(
-        **stream.basis,
-        include_bias=False,
-        n_columns=n_columns,
-        alternate_sign=not options.no_alternate_sign,
-        seed=options.seed or 0,
+        **stream.basis, include_bias=False, n_columns=n_columns, **hash_arguments(options)
     )
     return {"columns": hashed}
 

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from polysparse.cli.groups import n_features_of
 from polysparse.cli.names import read_names
 from polysparse.cli.options import Misuse, basis_arguments, errors_as_misuse, make_basis
-from polysparse.cli.request import open_file, open_for, print_note, read_vocabulary
+from polysparse.cli.request import (
+    as_whole_numbers,
+    open_file,
+    open_for,
+    open_like,
+    print_note,
+    read_vocabulary,
+    require_labels,
+)
 from polysparse.cli.tables import given_options
 from polysparse.files.arriving import ArrivingText, Ending
 from polysparse.files.errors import CannotResume, FileFault
@@ -41,6 +49,7 @@ from polysparse.stream.resources import MEMORY, Resources
 from polysparse.tables.encoding import TableEncoding
 
 BLOCK_BYTES = 2**22  # of text that is read at a time
+SQUARED = "--loss squared"  # for labels that are not classes
 N_COLUMNS = 2**22  # that are hashed, by default
 
 
@@ -115,17 +124,6 @@ def _other_run(before: str, now: str) -> CannotResume:
 
 def _is_text(path: str) -> bool:
     return not is_table(path) and issubclass(format_to_read(path).source, SvmlightSource)
-
-
-def as_whole_numbers(labels: NDArray[np.float64], path: Any) -> NDArray[np.int64]:
-    """Return labels as integers; raise FileFault if they are not, and so are no classes."""
-    broken = labels[~(np.abs(labels) < 2**53) | (labels != np.round(labels))]
-    if len(broken):
-        raise FileFault(
-            f"{path} has the label {broken[0]:g}; classes are whole numbers. Give --loss squared "
-            "if labels are numbers to be predicted."
-        )
-    return labels.astype(np.int64)
 
 
 def _require_two(classes: NDArray[Any], path: Any) -> NDArray[Any]:
@@ -318,7 +316,7 @@ class _TextOpening:
             return np.array(self.options.classes).astype(np.int64)
         assert survey is not None
         assert survey.labels is not None
-        return _require_two(as_whole_numbers(survey.labels, self._name), self._name)
+        return _require_two(as_whole_numbers(survey.labels, self._name, SQUARED), self._name)
 
     def _observe(self, head: Head) -> Vocabulary:
         """Return the columns that occur in the only file."""
@@ -342,8 +340,6 @@ class _TextOpening:
 
 def _open_sources(options: argparse.Namespace) -> OpenedStream:
     """Open tables or matrices, which are looked through before they are learned from."""
-    from polysparse.cli.request import open_like, require_labels
-
     if options.observed:
         raise Misuse(
             "--observed only applies to svmlight and libffm text: learn the columns with "
@@ -421,5 +417,5 @@ def _classes_of(options: argparse.Namespace, sources: list[Source]) -> NDArray[A
             continue
         n_bytes = bytes_to_read(options.max_memory or MEMORY)
         own = [np.unique(labels) for _, labels in source.blocks(0, n_bytes)]
-        found.append(as_whole_numbers(np.unique(np.concatenate(own)), source.path))
+        found.append(as_whole_numbers(np.unique(np.concatenate(own)), source.path, SQUARED))
     return _require_two(np.unique(np.concatenate(found)), sources[0].path)

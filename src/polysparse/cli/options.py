@@ -297,6 +297,11 @@ def kind_of_columns(options: argparse.Namespace) -> str:
     return "all" if options.hashed is None else "hashed"
 
 
+def hash_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of the hash function, as HashedColumns and transformers take them."""
+    return {"alternate_sign": not options.no_alternate_sign, "seed": options.seed or 0}
+
+
 def basis_arguments(
     options: argparse.Namespace, groups: Groups | None = None, names: list[str] | None = None
 ) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polysparse.cli.groups import n_features_of
-from polysparse.cli.options import Misuse, errors_as_misuse, make_basis
+from polysparse.cli.options import Misuse, errors_as_misuse, hash_arguments, make_basis
 from polysparse.cli.recipes import recipe_without_pyarrow
 from polysparse.cli.tables import encoding_of, given_options, table_reading
 from polysparse.cli.wording import with_flags
@@ -212,6 +213,17 @@ def require_labels(source: Source, what_for: str) -> None:
         )
 
 
+def as_whole_numbers(labels: NDArray[np.float64], path: Any, way_out: str) -> NDArray[np.int64]:
+    """Return labels as integers; raise FileFault if they are not, and so are no classes."""
+    broken = labels[~(np.abs(labels) < 2**53) | (labels != np.round(labels))]
+    if len(broken):
+        raise FileFault(
+            f"{path} has the label {broken[0]:g}; classes are whole numbers. Give {way_out} if "
+            "labels are numbers to be predicted."
+        )
+    return labels.astype(np.int64)
+
+
 def require_room(options: argparse.Namespace, needed: int, what: str, way_out: str) -> None:
     """Raise MemoryError if so many bytes are more than --max-memory, or than are available."""
     require_within(options.max_memory, needed, f"{what} would need", way_out)
@@ -236,8 +248,8 @@ def plan_output(
     basis = make_basis(options, n_features, groups=groups, is_indexed=not is_hashed)
     print_notes(source, options)
     if is_hashed:
-        sign, seed = not options.no_alternate_sign, options.seed or 0
-        return plan_file(source, HashedColumns(basis, options.hashed, sign, seed), dtype), None
+        hashed = HashedColumns(basis, options.hashed, **hash_arguments(options))
+        return plan_file(source, hashed, dtype), None
     if not options.observed:
         return plan_file(source, AllColumns(basis), dtype), None
     limits = {"min_count": options.min_count or 1, "max_columns": options.max_columns}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polysparse.files.errors import FileFault
 from polysparse.files.source import Source
-from polysparse.search.arguments import class_indicators
+from polysparse.search.residuals import as_numeric_targets, fit_residuals
 from polysparse.search.result import TopInteractions
 
 FIRST_MODELS = ("linear", "logistic", "poisson", "none")
@@ -83,7 +83,9 @@ def bytes_to_fit(labels: Labels, n_features: int) -> int:
     """Return the memory that vectors of coefficients take in a fit of the first model."""
     if labels.model == "none":
         return 0
-    n_vectors: int = _make_model(labels, None)._n_vectors
+    from polysparse.models.main_effects import model_of_features
+
+    n_vectors: int = model_of_features(labels.model, len(labels.values))._n_vectors
     return 8 * n_vectors * n_features * labels.n_targets
 
 
@@ -97,35 +99,21 @@ def bytes_of_draws(n_rows: int, n_features: int, n_stored: int, n_threads: int) 
 
 def residuals_of(X: Any, labels: Labels, n_jobs: int | None) -> tuple[NDArray[Any], str]:
     """Return what interactions are scored against, and a sentence about it."""
-    for_class = ""
-    target: NDArray[Any] = labels.values
-    if labels.classes is not None:
-        _, target = class_indicators(labels.values)
+    from polysparse.models.main_effects import model_of_features
+
+    has_classes, for_class = labels.classes is not None, ""
+    if has_classes:
         one = f", for class {labels.class_names[1]}"
         for_class = one if labels.n_targets == 1 else ", for each class"
     if labels.model == "none":
+        target = as_numeric_targets(labels.values, has_classes=has_classes)
         return target, f"scores are against the labels{for_class}."
     about = (
         f"scores are against the residuals of a {KINDS[labels.model]} regression on single "
         f"features{for_class}."
     )
-    model = _make_model(labels, n_jobs).fit(X, labels.values)
-    if labels.classes is None:
-        return target - model.predict(X), about
-    return target - model.predict_proba(X)[:, -target.shape[1] :], about
-
-
-def _make_model(labels: Labels, n_jobs: int | None) -> Any:
-    """Return a model of single features, with a weak penalty."""
-    from polysparse.models.generalized import PolynomialPoissonRegressor
-    from polysparse.models.logistic import PolynomialLogisticRegression
-    from polysparse.models.ridge import PolynomialRidge
-
-    if labels.model == "logistic":
-        return PolynomialLogisticRegression(degree=1, n_jobs=n_jobs)
-    if labels.model == "poisson":
-        return PolynomialPoissonRegressor(1 / len(labels.values), degree=1, n_jobs=n_jobs)
-    return PolynomialRidge(degree=1, n_jobs=n_jobs)
+    model = model_of_features(labels.model, len(labels.values), n_jobs=n_jobs)
+    return fit_residuals(model, X, labels.values, has_classes=has_classes)[0], about
 
 
 def test_labels(X: Any, labels: Labels, k: int, **how: Any) -> TopInteractions:

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from polysparse.cli.guesses import require_no_data
 from polysparse.cli.names import read_names
 from polysparse.cli.options import Misuse, parse_count
 from polysparse.cli.pictures import draw, require_picture
@@ -69,6 +70,7 @@ def run(options: argparse.Namespace) -> None:
     from polysparse.models.readable import positive_class, terms_of
 
     _require_sensible(options)
+    require_no_data(options.model)
     _require_writable(options)
     file, model = read_model(options.model)
     _require_groups(options, file)

@@ -15,8 +15,9 @@ from polysparse.columns.spaces import ChosenColumns
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin, read_sparse
 from polysparse.estimators.tabular import encoded_names, groups_of
 from polysparse.matrix.output import as_csr
-from polysparse.search.arguments import SCORES, as_choice, class_indicators
+from polysparse.search.arguments import SCORES, as_choice
 from polysparse.search.functions import search
+from polysparse.search.residuals import as_numeric_targets, fit_residuals
 from polysparse.search.result import TopInteractions
 
 
@@ -187,16 +188,13 @@ class SelectedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         self._require_predictions(has_classes)
-        targets: NDArray[Any] = class_indicators(y)[1] if has_classes else y.astype(np.float64)
         if self.estimator is None:
-            return targets
+            return as_numeric_targets(y, has_classes=has_classes)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = clone(self.estimator).fit(rows, y, **weights)
-        if has_classes:
-            targets -= self.estimator_.predict_proba(rows)[:, -targets.shape[1] :]
-        else:
-            targets -= self.estimator_.predict(rows)
-        return targets
+        estimator = clone(self.estimator)
+        residuals, _ = fit_residuals(estimator, rows, y, has_classes=has_classes, **weights)
+        self.estimator_ = estimator
+        return residuals
 
     def _has_classifier(self) -> bool:
         return self.estimator is not None and is_classifier(self.estimator)

@@ -173,7 +173,7 @@ default="from_dtype"
             )
         options = self._options()
         self._counts.add(table, self._encoding.find_columns(table), options)
-        self._set(self._counts, options)
+        self._set_encoding(TableEncoding.of(self._counts, options), self._counts)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -193,8 +193,7 @@ default="from_dtype"
         """
         table = open_table(X)
         columns = self._learn(table, min_rows=1)
-        arrays = self._encoding.assemble(columns, table, range(table.n_columns))
-        return self._encoding.as_matrix(*arrays)
+        return self._encoding.transform(table, columns)
 
     def _learn(self, table: Table, min_rows: int) -> list[Column]:
         """Learn from the first table, and return its columns."""
@@ -209,9 +208,9 @@ default="from_dtype"
             raise ValueError(
                 f"Found 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required."
             )
-        counts = TableCounts(table, self.categorical_features)
-        columns = counts.add(table, range(table.n_columns), options)
-        self._set(counts, options)
+        how = self.categorical_features
+        encoding, counts, columns = TableEncoding.learn(table, how, options)
+        self._set_encoding(encoding, counts)
         return columns
 
     def _options(self) -> EncodingOptions:
@@ -221,11 +220,8 @@ default="from_dtype"
         options.require_valid()
         return options
 
-    def _set(self, counts: TableCounts, options: EncodingOptions) -> None:
-        """Set the fitted attributes."""
-        self._set_encoding(TableEncoding.of(counts, options), counts)
-
     def _set_encoding(self, encoding: TableEncoding, counts: TableCounts | None) -> None:
+        """Set the fitted attributes."""
         self._encoding, self._counts = encoding, counts
         self.n_features_in_ = len(encoding.variables)
         if encoding.are_named:
@@ -251,7 +247,7 @@ default="from_dtype"
             The features.
         """
         check_is_fitted(self)
-        return self._encoding.as_matrix(*self._encoding.encode(open_table(X)))
+        return self._encoding.transform(open_table(X))
 
     def inverse_transform(self, X: Any) -> NDArray[np.object_]:
         """Return the values of variables in encoded rows.

@@ -351,7 +351,7 @@ class TableSource(Source):
                 if skip_rows >= n_rows:
                     skip_rows -= n_rows
                     continue
-                block = encoding.as_matrix(*encoding.encode(table))
+                block = encoding.transform(table)
                 y = None if labels is None else _as_labels(labels, classes, self.path)
                 if skip_rows:
                     block, y = block[skip_rows:], None if y is None else y[skip_rows:]
@@ -361,7 +361,7 @@ class TableSource(Source):
     def encode(self, encoding: TableEncoding) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Yield CSR blocks by an encoding, each with its labels as they are, in a single pass."""
         for table, labels in self._tables(self.reading.line_bytes):
-            block = encoding.as_matrix(*encoding.encode(table))
+            block = encoding.transform(table)
             yield block, None if labels is None else self.labels_in(labels)
 
 

@@ -15,6 +15,7 @@ from polysparse.basis.groups import FeatureGroups
 from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.matrix.canonical import CanonicalCsr, as_canonical
 from polysparse.tables.encoding import TableEncoding
+from polysparse.tables.learning import EncodingOptions
 from polysparse.tables.reading import is_table, open_table
 
 SCORES = ("dot", "normalized", "correlation")
@@ -66,7 +67,9 @@ def as_features(
     """Read a matrix or a table; return its rows, and the groups and names of its features."""
     names = names_of_columns(X)
     if is_table(X):
-        encoding, X = TableEncoding.learn(open_table(X))
+        table = open_table(X)
+        encoding, _, columns = TableEncoding.learn(table, "from_dtype", EncodingOptions())
+        X = encoding.transform(table, columns)
         if encoding.categorical:
             if groups is not None:
                 raise ValueError(
@@ -82,17 +85,6 @@ def names_of_columns(X: Any) -> list[str] | None:
     """Return the names of the columns of a table, if all are strings."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def class_indicators(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the classes in order, and a column for each; of two classes, only for the last."""
-    if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}, but classes must have one dimension.")
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y has only one class, {classes[0]!r}: at least 2 classes are needed.")
-    first = 1 if len(classes) == 2 else 0
-    return classes, np.equal.outer(codes, np.arange(first, len(classes))) * 1.0
 
 
 @dataclass(frozen=True)

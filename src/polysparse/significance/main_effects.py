@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.models.generalized import PolynomialPoissonRegressor
-from polysparse.models.logistic import PolynomialLogisticRegression
+from polysparse.models.main_effects import model_of_features
 from polysparse.search.arguments import as_numbers
+from polysparse.search.residuals import fit_residuals
 from polysparse.significance.projection import Projection
 
 Vector = NDArray[np.float64]
@@ -77,9 +77,9 @@ class Logistic:
     least_information = EVENTS
 
     def __init__(self, X: Any, y: NDArray[Any], n_jobs: int | None) -> None:
-        model = PolynomialLogisticRegression(C, degree=1, n_jobs=n_jobs)
-        self.probabilities = model.fit(X, y).predict_proba(X)[:, 1]
-        self.residuals = y - self.probabilities
+        model = model_of_features("logistic", len(y), C, n_jobs)
+        both = fit_residuals(model, X, y, has_classes=True)
+        self.residuals, self.probabilities = (of_classes[:, 0] for of_classes in both)
         self.weights = self.probabilities * (1 - self.probabilities)
         if np.abs(self.residuals).max(initial=0.0) < 0.5:
             warnings.warn(
@@ -103,10 +103,8 @@ class Poisson:
     least_information = EVENTS
 
     def __init__(self, X: Any, y: Vector, n_jobs: int | None) -> None:
-        alpha = 1 / (C * max(len(y), 1))
-        model = PolynomialPoissonRegressor(alpha, degree=1, n_jobs=n_jobs)
-        self.weights = model.fit(X, y).predict(X)
-        self.residuals = y - self.weights
+        model = model_of_features("poisson", len(y), C, n_jobs)
+        self.residuals, self.weights = fit_residuals(model, X, y, has_classes=False)
 
     def draw(self, rng: np.random.Generator) -> Vector:
         """Return residuals of a target that is drawn from the model."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -38,7 +39,8 @@ class CodedColumn:
 
     codes: NDArray[Any]  # integers: the number of each row's level; -1 if it is missing
     levels: Sequence[str]  # distinct; some may not occur
-    are_numbers: bool  # whether the levels were numbers, and are ordered as such
+    are_numbers: bool  # whether the levels are ordered as numbers
+    by_value: bool = False  # whether they were numbers, so that 1.5 may also be written 1.50
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ def as_coded(codes: NDArray[Any], values: Sequence[Any], where: Where) -> CodedC
         text = _as_level(value, where)
         if text is not None:
             renumbered[i] = numbers.setdefault(text, len(numbers))
-    are_numbers = not any(isinstance(value, str) for value in values)
-    return CodedColumn(renumbered[codes], list(numbers), are_numbers and len(numbers) > 0)
+    are_numbers = len(numbers) > 0 and not any(isinstance(value, str) for value in values)
+    return CodedColumn(renumbered[codes], list(numbers), are_numbers, by_value=are_numbers)
 
 
 def with_whole_numbers(column: CodedColumn) -> CodedColumn:
@@ -94,7 +96,7 @@ def with_whole_numbers(column: CodedColumn) -> CodedColumn:
     numbers: dict[str, int] = {}
     renumbered = [numbers.setdefault(whole_number(level), len(numbers)) for level in levels]
     codes = np.array([*renumbered, -1], np.int64)[column.codes]  # the last one is for code -1
-    return CodedColumn(codes, list(numbers), column.are_numbers)
+    return replace(column, codes=codes, levels=list(numbers))
 
 
 def whole_number(level: str) -> str:
@@ -200,6 +202,12 @@ def is_number(level: str) -> bool:
         return "_" not in level and not math.isnan(float(level))
     except ValueError:
         return False
+
+
+def value_of(level: str) -> Decimal | None:
+    """Return the number that a level is the text of, or None: "007" is a code."""
+    is_code = re.match(r"\s*[+-]?0\d", level) is not None
+    return None if is_code or not is_number(level) else Decimal(level)
 
 
 def require_targets(y: Any) -> None:

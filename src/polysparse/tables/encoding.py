@@ -47,13 +47,13 @@ class TableEncoding:
     is_strict: bool = False
 
     @classmethod
-    def learn(cls, table: Table) -> tuple[TableEncoding, Any]:
-        """Return the encoding that a TableEncoder learns by default, and the table encoded."""
-        options, where = EncodingOptions(), range(table.n_columns)
-        counts = TableCounts(table, "from_dtype")
-        columns = counts.add(table, where, options)
-        encoding = cls.of(counts, options)
-        return encoding, encoding.as_matrix(*encoding.assemble(columns, table, where))
+    def learn(
+        cls, table: Table, categorical_features: Any, options: EncodingOptions
+    ) -> tuple[TableEncoding, TableCounts, list[Column]]:
+        """Learn from a single table; also return what was counted, and the columns as read."""
+        counts = TableCounts(table, categorical_features)
+        columns = counts.add(table, range(table.n_columns), options)
+        return cls.of(counts, options), counts, columns
 
     @classmethod
     def of(cls, counts: TableCounts, options: EncodingOptions) -> TableEncoding:
@@ -166,12 +166,13 @@ class TableEncoding:
             placed += place(column, first, table.where(j), self.is_strict, unknown)
         return _assemble(placed, table.n_rows, self.n_features)
 
-    def as_matrix(
-        self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[np.float64]
-    ) -> Any:
-        """Return encoded rows as a csr_array."""
-        shape = len(indptr) - 1, self.n_features
-        return as_csr(shape, indptr, indices, data, is_array=True)
+    def transform(self, table: Table, columns: Iterable[Column] | None = None) -> Any:
+        """Return the rows of a table as a csr_array; `columns` are those that `learn` has read."""
+        if columns is None:
+            arrays = self.encode(table)
+        else:
+            arrays = self.assemble(columns, table, range(table.n_columns))
+        return as_csr((table.n_rows, self.n_features), *arrays, is_array=True)
 
     def decode(self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any]) -> Any:
         """Return an object array with the value of each variable in rows of CSR."""

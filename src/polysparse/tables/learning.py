@@ -65,6 +65,7 @@ class LevelCounts:
     counts: dict[str, int] = field(default_factory=dict)
     n_missing: int = 0
     are_numbers: bool = True
+    by_value: bool = True
 
     def add(self, column: CodedColumn) -> None:
         """Count the rows of a column."""
@@ -74,6 +75,7 @@ class LevelCounts:
         fresh = {level: n for level, n in zip(column.levels, found[1:].tolist(), strict=True) if n}
         if fresh:
             self.are_numbers = self.are_numbers and column.are_numbers
+            self.by_value = self.by_value and column.by_value
         if not self.counts:
             self.counts = fresh
             return
@@ -87,6 +89,7 @@ class LevelCounts:
         for each in some:
             total.n_missing += each.n_missing
             total.are_numbers = total.are_numbers and each.are_numbers
+            total.by_value = total.by_value and each.by_value
             for level, n in each.counts.items():
                 total.counts[level] = total.counts.get(level, 0) + n
         return total
@@ -107,6 +110,7 @@ class LevelCounts:
             tuple(level for level, rare in zip(levels, is_rare, strict=False) if not rare),
             tuple(level for level, rare in zip(levels, is_rare, strict=False) if rare),
             missing,
+            by_value=len(levels) > 0 and self.by_value,
         )
 
 

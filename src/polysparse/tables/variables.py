@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.tables.columns import CodedColumn, NumberColumn, Where
+from polysparse.tables.columns import CodedColumn, NumberColumn, Where, value_of
 
 # How tables spell booleans, which may be numbers.
 BOOLEANS = ("False", "false", "FALSE", "0"), ("True", "true", "TRUE", "1")
@@ -66,12 +67,16 @@ class CategoricalVariable:
     missing : {"level", "rare", None}
         Whether missing values have a feature of their own, after those of `levels`, or count among
         the rare levels. None if none were missing: then they are unknown.
+    by_value : bool
+        Whether the levels were numbers, so that 1.5 and "1.50" are the same level. If they were
+        texts, "1.5" and "1.50" are different levels, but both are found by the number 1.5.
     """
 
     name: str
     levels: tuple[str, ...]
     rare: tuple[str, ...] = ()
     missing: str | None = None
+    by_value: bool = False
 
     @property
     def has_rare(self) -> bool:
@@ -106,6 +111,16 @@ class CategoricalVariable:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return self.features_by_level()
+
+    @cached_property
+    def _values(self) -> dict[Decimal, int]:
+        """The feature of each level that is the only one with its value."""
+        found: dict[Decimal, int] = {}
+        for level in (*self.levels, *self.rare):
+            value = value_of(level)
+            if value is not None:
+                found[value] = -1 if value in found else self._numbers[level]
+        return found
 
     def features_by_level(self) -> dict[str, int]:
         """Return the feature of each level, counted from the first one of this variable.
@@ -142,8 +157,7 @@ class CategoricalVariable:
         raised for them.
         """
         of_code = np.full(len(column.levels) + 1, -1, np.int64)  # the last one is for code -1
-        get = self._numbers.get
-        of_code[:-1] = [get(level, -1) for level in column.levels]
+        of_code[:-1] = self._features_of(column)
         of_code[-1] = self.missing_feature
         of_code[of_code >= 0] += first
         if first + self.n_features < 2**31:
@@ -158,6 +172,17 @@ class CategoricalVariable:
             if unknown is not None and not is_full:
                 unknown.add(self.name, column, is_unknown)
         return [Placed(features, None, is_full)]
+
+    def _features_of(self, column: CodedColumn) -> list[int]:
+        """Return the feature of each level of a column, counted likewise; -1 if it is unknown."""
+        get = self._numbers.get
+        found = [get(level, -1) for level in column.levels]
+        if (self.by_value or column.by_value) and -1 in found:
+            for i, level in enumerate(column.levels):
+                value = value_of(level) if found[i] < 0 else None
+                if value is not None:
+                    found[i] = self._values.get(value, -1)
+        return found
 
     def _refuse(self, column: CodedColumn, row: int, where: Where) -> None:
         code = int(column.codes[row])
@@ -186,6 +211,7 @@ class CategoricalVariable:
             "levels": list(self.levels),
             "rare": list(self.rare),
             "missing": self.missing,
+            "by_value": self.by_value,
         }
 
 
@@ -288,8 +314,10 @@ def variable_in(description: Any) -> Variable:
         raise ValueError("the levels of a variable are not a list")
     levels, rare = tuple(given["levels"]), tuple(given["rare"])
     are_texts = all(type(text) is str for text in (given["name"], *levels, *rare))
-    if not are_texts or given["missing"] not in (None, "level", "rare"):
+    by_value = given.get("by_value", False)  # older files do not have it
+    is_damaged = type(by_value) is not bool or given["missing"] not in (None, "level", "rare")
+    if is_damaged or not are_texts:
         raise ValueError("a categorical variable is damaged")
     if len({*levels, *rare}) != len(levels) + len(rare):
         raise ValueError(f"variable {given['name']!r} has a level twice")
-    return CategoricalVariable(given["name"], levels, rare, given["missing"])
+    return CategoricalVariable(given["name"], levels, rare, given["missing"], by_value)
