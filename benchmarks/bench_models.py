@@ -69,13 +69,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fitted:
-    """How close a solver came, and in which time if that is the gap or closer."""
+    """How close a solver came, and in which time; None if that does not count."""
 
     tol: float
     n_iter: int | None  # which some solvers do not tell
     gap: float
     is_stopped: bool  # a smaller tol would change nothing, or take too long
     seconds: float | None = None
+    is_over: bool = False  # it was stopped after these seconds
 
 
 def problems(X: Any, y: NDArray[Any]) -> list[Problem]:
@@ -204,7 +205,7 @@ def attempt_fit(
     seconds = perf_counter() - start
     n_iter = None if model.n_iter_ is None else int(np.max(model.n_iter_))
     is_stopped = n_iter == model.get_params()["max_iter"] or seconds > MOST_SECONDS
-    return Fitted(tol, n_iter, value_of(problem, model) / best - 1, is_stopped)
+    return Fitted(tol, n_iter, value_of(problem, model) / best - 1, is_stopped, seconds)
 
 
 def value_of(problem: Problem, model: Any) -> float:
@@ -290,7 +291,8 @@ def print_fits(report: Report, heading: str, all_fits: dict[str, dict[str, Fitte
             if found.seconds is None or ours is None:
                 cells += [f"gap {found.gap:.1g}", ""]
             else:
-                cells += [f"{found.seconds:.3g}", f"{found.seconds / ours:.1f}x"]
+                over = "over " if found.is_over else ""
+                cells += [f"{over}{found.seconds:.3g}", f"{over}{found.seconds / ours:.1f}x"]
             lines.append(cells)
     report.table("fit | tol | iterations | seconds | relative to polysparse", lines)
 

@@ -7,6 +7,9 @@ that Newton's method in extended precision finds. `objective_` must be the value
 and `objective_ - gap_` must not be above that of any point. A trial ends as one of: `true` (all of
 that holds), `warned` (a ConvergenceWarning; the rest still holds), `refused` (ValueError), or what
 is wrong. Exit status 1 if anything was wrong. A trial is repeated with `--seed SEED --trials 1`.
+
+Columns without a penalty that are collinear up to a relative error of 1e-6 count as collinear, as
+models document: the best point has no larger coefficients along their difference.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ REFUSALS = re.compile(
     "have degrees"
 )
 EPS = float(np.finfo(np.float64).eps)
+COLLINEAR = 1e-12  # the squared relative error up to which columns without a penalty are collinear
 
 
 @dataclass
@@ -209,6 +213,8 @@ class Judge:
         for d, factor in (model.penalty_factors or {}).items():
             factors[degrees_of(X.shape[1], model.degree, model.interaction_only) == d] *= factor
         self.penalty = self.penalty * factors
+        has_free = not (self.is_ridge or self.penalty.all())
+        self.least_curvature = LONG(COLLINEAR if has_free else 1e-18)
 
     def value(self, w: Array, b: Array) -> float:
         return float(self.exact_value(w, b))
@@ -305,7 +311,7 @@ class Judge:
             scale = np.where(scale > 0, scale, 1)
             scaled = hessian / scale / scale[:, np.newaxis]
             for damping in (LONG(0), LONG(1e-12), LONG(1e-6)):
-                step = -solve(scaled, gradient / scale, damping) / scale
+                step = -solve(scaled, gradient / scale, damping, self.least_curvature) / scale
                 table = step.reshape(k, -1).T
                 found = None
                 for size in (1.0, 0.5, 0.1, 0.01):
@@ -362,8 +368,11 @@ def sigmoid(z: Array) -> Array:
     return np.where(z >= 0, 1 / (1 + e), e / (1 + e))
 
 
-def solve(matrix: Array, vector: Array, damping: Any) -> Array:
-    """Solve a symmetric positive semidefinite system; directions of no curvature are left out."""
+def solve(matrix: Array, vector: Array, damping: Any, least: Any) -> Array:
+    """Solve a symmetric positive semidefinite system of a damped matrix, whose diagonal was 1.
+
+    Directions with less than the least curvature are left out.
+    """
     a, v = matrix.copy(), vector.copy()
     n = len(v)
     a[np.diag_indices(n)] += damping
@@ -372,7 +381,7 @@ def solve(matrix: Array, vector: Array, damping: Any) -> Array:
     for _ in range(n):  # LDL' with diagonal pivots
         pivots = np.where(left, np.diag(a), -1)
         j = int(np.argmax(pivots))
-        if not pivots[j] > 1e-18:
+        if not pivots[j] > least + damping:
             break
         order.append(j)
         left[j] = False

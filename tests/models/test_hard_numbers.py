@@ -27,6 +27,20 @@ def test_random_fits_are_true(first):
     assert {seed: each for seed, each in found.items() if each not in GOOD} == {}
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(8708, id="a gap from pivots that almost cancel"),
+        pytest.param(934, id="three classes of huge weights, whose probabilities are almost 1"),
+        pytest.param(1489, id="free columns, collinear up to rounding errors"),
+        pytest.param(2886, id="free columns, collinear up to those of float32"),
+        pytest.param(5380, id="free columns of different sizes"),
+    ],
+)
+def test_random_fits_that_once_were_wrong(seed):
+    assert judge(problem(seed)) in GOOD
+
+
 @pytest.mark.parametrize("seed", range(20, 24))
 def test_ridge_without_a_penalty_whose_minimum_is_0(seed):
     rng = np.random.default_rng(seed)

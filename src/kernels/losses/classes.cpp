@@ -88,6 +88,18 @@ POLYSPARSE_INLINE void make_probabilities(int64_t k, const double* intercepts, c
     for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA { logs[u] = log_of(sums[u]); });
 }
 
+/// Writes the probability of all classes but the true one for each row: 1 less that of the true
+/// class would cancel.
+template <int64_t width>
+POLYSPARSE_INLINE void sum_others(int64_t k, const double* probabilities, const int64_t* classes,
+                                  double* others) {
+    for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA { others[u] = 0; });
+    for (int64_t c = 0; c < k; ++c)
+        for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
+            others[u] += select(classes[u] == c, 0, probabilities[c * lanes + u]);
+        });
+}
+
 /// Sums of a block, in lanes.
 struct BlockSums {
     LaneSum value, along, square, before, changed;
@@ -117,11 +129,12 @@ POLYSPARSE_PER_PROCESSOR void sum_block(const ScoredRows& rows, const Change& ch
                 highest = z > highest ? z : highest;
                 margins[c * lanes + u] = z;
             }
-        double logs[width], means[width] = {};
+        double logs[width], others[width], means[width] = {};
         make_probabilities<width>(k, rows.intercepts, own, logs);
         const double* const __restrict weights = rows.weights + r;
         const int64_t* const __restrict classes = rows.classes + r;
         const double* const __restrict probabilities = own.probabilities;
+        sum_others<width>(k, probabilities, classes, others);
         for (int64_t u = 0; u < width; ++u)
             total.value.parts[lane + u] += weights[u] * (logs[u] - margins[classes[u] * lanes + u]);
         if constexpr (has_change)
@@ -135,7 +148,7 @@ POLYSPARSE_PER_PROCESSOR void sum_block(const ScoredRows& rows, const Change& ch
             double* const __restrict cross = own.lists + (2 * k + c) * lanes + lane;
             for_rows<width>([&](int64_t u) POLYSPARSE_INLINE_LAMBDA {
                 const double p = probabilities[c * lanes + u], weighted = weights[u] * p;
-                const double residual = weighted - select(classes[u] == c, weights[u], 0);
+                const double residual = select(classes[u] == c, -weights[u] * others[u], weighted);
                 expected[u] += weighted;
                 slopes[u] += residual;
                 if constexpr (has_change) {
@@ -179,20 +192,21 @@ POLYSPARSE_PER_PROCESSOR void fill_block(const ScoredRows& rows, const Panels& o
         for (int64_t u = 0; u < width; ++u)
             for (int64_t c = 0; c < k; ++c)
                 own.margins[c * lanes + u] = rows.scores[(r + u) * k + c];
-        double logs[width];
+        double logs[width], others[width];
         make_probabilities<width>(k, rows.intercepts, own, logs);
-        for (int64_t u = 0; u < width; ++u) {
-            const int64_t first = (r + u) * k;
-            const double weight = rows.weights == nullptr ? 1 : rows.weights[r + u];
+        for (int64_t u = 0; u < width; ++u)
+            for (int64_t c = 0; c < k; ++c)
+                probabilities[(r + u) * k + c] = own.probabilities[c * lanes + u];
+        if (residuals == nullptr) return;
+        const int64_t* const classes = rows.classes + r;
+        sum_others<width>(k, own.probabilities, classes, others);
+        for (int64_t u = 0; u < width; ++u)
             for (int64_t c = 0; c < k; ++c) {
-                const double p = own.probabilities[c * lanes + u], weighted = weight * p;
-                probabilities[first + c] = p;
-                if (residuals == nullptr) continue;
-                residuals[first + c] = weighted;
-                curvatures[first + c] = weighted * (1 - p);
+                const bool is_true = c == classes[u];
+                const double p = own.probabilities[c * lanes + u], weight = rows.weights[r + u];
+                residuals[(r + u) * k + c] = weight * (is_true ? -others[u] : p);
+                curvatures[(r + u) * k + c] = weight * p * (is_true ? others[u] : 1 - p);
             }
-            if (residuals != nullptr) residuals[first + rows.classes[r + u]] -= weight;
-        }
     });
 }
 

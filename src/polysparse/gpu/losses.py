@@ -71,7 +71,13 @@ class SoftmaxRowLosses(ArrayRowLosses):
         value = (row_weights * (np.log(sums) - margins[each, self.targets])).sum()
         gradient = row_weights[:, None] * probabilities
         curvature = gradient * (1 - probabilities)
-        gradient[each, self.targets] -= row_weights
+        # For the true class, 1 - probability would cancel: it is the sum of the others.
+        true = each, self.targets
+        others = probabilities.copy()
+        others[true] = 0
+        others = row_weights * others.sum(axis=1)
+        gradient[true] = -others
+        curvature[true] = others * probabilities[true]
         return value, SoftmaxArrayPoint(gradient, curvature, row_weights, probabilities)
 
     def _intercept_sums(self, point: SoftmaxArrayPoint) -> tuple[Any, Any]:

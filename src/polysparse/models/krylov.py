@@ -147,6 +147,8 @@ class KrylovSpace:
         self._product = residual
         self._began = value
         self._last_pivot = math.inf  # of T; not positive if rounding errors hide it
+        # The last pivots of T + alpha, less that of T: a difference would cancel.
+        self._above = alphas.copy()
         # Of T + alpha: pivots, and the right side after elimination. `sizes` are those of the
         # spaces that each alpha needs.
         self._pivots, self._right = np.ones_like(alphas), np.full_like(alphas, self.norm)
@@ -212,15 +214,17 @@ class KrylovSpace:
     def _radau_pivots(self, before: float, beside: float) -> Vector:
         """Return the last pivots of T with one more row, whose least eigenvalue is 0, plus alpha.
 
-        They are at least alpha, which stands for T whose least eigenvalue rounding errors hide.
+        They are those of the next T + alpha less that of T. They are at least alpha, which is what
+        remains if rounding errors hide the least eigenvalue of T.
         """
         if self._last_pivot > 0:
             self._last_pivot = self.diagonal[-1] - before / self._last_pivot * before
         if self._last_pivot <= LEAST_RATIO * max(self.diagonal):
             self._last_pivot = -1.0
             return self.alphas
-        more = beside * (beside / self._last_pivot) - beside * (beside / self._pivots)
-        return self.alphas + np.maximum(more, 0.0)
+        ratio = beside / self._last_pivot
+        self._above = self.alphas + ratio * beside * (self._above / self._pivots)
+        return self._above
 
     def is_closed(self, i: int, tol: float) -> bool:
         """Whether the gap is below tol times the value, far above rounding errors."""

@@ -316,7 +316,8 @@ class Iterate:
 
         If only that penalty keeps the optimum finite, a much smaller one moves it, and the scores
         of some rows with it: a Newton step tells. Another one, for the whole gradient, tells how
-        much lower the loss is at its own minimum.
+        much lower the loss is at its own minimum. A tiny penalty hides directions of even less
+        curvature, so the gap that is returned is at least half of tol times the value.
         """
         free = np.where(self.is_free, self.w, 0.0)
         gradient, added = self.penalty.times(free), self.penalty.inner(free, free) / 2
@@ -336,7 +337,7 @@ class Iterate:
         decrease = -self._step_without_tiny(self.residual.reshape(-1) + gradient).slope / 2
         if decrease > max(self.tol, EXACT) * full:
             return most, "rounding"
-        return min(gap + 2 * decrease, most), "converged"
+        return min(max(gap + 2 * decrease, self.tol / 2 * self.value), most), "converged"
 
     def _step_without_tiny(self, residual: NDArray[np.float64]) -> NewtonStep:
         """Return a Newton step with a much smaller penalty of free coefficients.

@@ -92,7 +92,8 @@ def secants_of(at: Any) -> Model | None:
     if room < FEWEST_VECTORS:
         return None
     if at.losses.rows.describe()[0] < MANY_COLUMNS * n:
-        return Secants(np.ones(n) if factors is None else factors, min(MOST_VECTORS, room)), None
+        scale = np.ones(n) if factors is None else factors
+        return Secants(scale, min(MOST_VECTORS, room), at.n_jobs), None
     penalty = 1.0 if factors is None else factors
     scale = at.losses.typical_diagonal().reshape(-1)
     require_finite(scale, at.n_jobs)
@@ -101,7 +102,7 @@ def secants_of(at: Any) -> Model | None:
     np.sqrt(scale, out=scale)
     n_recent = min(MOST_RECENT, room // 8)
     capacity = min(MOST_VECTORS, room - 2 * n_recent)
-    return Secants(scale, capacity), RecentSecants(factors, n, n_recent, at.n_jobs)
+    return Secants(scale, capacity, at.n_jobs), RecentSecants(factors, n, n_recent, at.n_jobs)
 
 
 def descend(at: Any, max_iter: int, report: Report) -> tuple[int, End | None]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from polysparse.models.preconditioners import divide_by_root
+from polysparse.models.vectors import add_rows, dot, dots
 
 Vector = NDArray[np.float64]
 Table = NDArray[np.float64]
@@ -44,10 +45,12 @@ class Secants:
     capacity : int
         How many vectors may be kept. If there are more, the directions in which least is known of
         the Hessian are forgotten.
+    n_jobs : int or None, default=1
+        Number of threads.
     """
 
-    def __init__(self, scale: Vector, capacity: int) -> None:
-        self.roots, self.capacity = np.sqrt(scale), capacity
+    def __init__(self, scale: Vector, capacity: int, n_jobs: int | None = 1) -> None:
+        self.roots, self.capacity, self.n_jobs = np.sqrt(scale), capacity, n_jobs
         self.basis = np.empty((capacity, len(scale)))
         self.size = 0
         self.known = np.zeros(0)  # curvatures along the first vectors, from before a restart
@@ -69,14 +72,14 @@ class Secants:
         if self.capacity in (self.size, self.n_secants):
             self._restart()
         gradient /= self.roots
-        own, total = np.zeros(self.capacity), _dot(gradient, gradient)
+        own, total = np.zeros(self.capacity), dot(gradient, gradient, self.n_jobs)
         used = self.basis[: self.size]
         left = total
         for _ in range(2):
-            parts = np.einsum("ic,c->i", used, gradient)
+            parts = dots(used, gradient, self.n_jobs)
             own[: self.size] += parts
-            gradient -= np.einsum("ic,i->c", used, parts)
-            before, left = left, _dot(gradient, gradient)
+            add_rows(gradient, -parts, used, self.n_jobs)
+            before, left = left, dot(gradient, gradient, self.n_jobs)
             if left > CANCELLED * before:
                 break
         if left > NOTHING_NEW * total:
@@ -104,7 +107,8 @@ class Secants:
     def find_direction(self, out: Vector) -> float:
         """Write the quasi-Newton direction to `out`; return the slope along it."""
         self.direction = -self._divide(self.gradient)
-        np.einsum("ic,i->c", self.basis[: self.size], self.direction[: self.size], out=out)
+        out[:] = 0
+        add_rows(out, self.direction[: self.size], self.basis[: self.size], self.n_jobs)
         out /= self.roots
         return _dot(self.gradient, self.direction)
 
