@@ -91,7 +91,7 @@ def instances():
     )
     yield (
         polysparse.ObservedPolynomialFeatures().fit(X),
-        f"""{TRANSFORMER} max_columns min_count remember_rejected sparse_output
+        f"""{TRANSFORMER} columns max_columns min_count remember_rejected sparse_output
         basis_ columns_ counts_ n_output_features_
         forget_rejected inverse load merge partial_fit save""",
     )

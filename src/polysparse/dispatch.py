@@ -85,8 +85,8 @@ class Backend(Protocol):
         """Return a row of zeros in memory, as wide as X; no row if X has none."""
         ...
 
-    def count(self, estimator: Any, X: Any, basis: Any) -> Any:
-        """Return a ColumnTally of the columns of a basis that occur in X."""
+    def count(self, estimator: Any, X: Any, columns: Any) -> Any:
+        """Return a ColumnTally of columns, of all of a basis or of chosen ones, that occur in X."""
         ...
 
     def top_interactions(
