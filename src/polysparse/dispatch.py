@@ -90,7 +90,15 @@ class Backend(Protocol):
         ...
 
     def top_interactions(
-        self, X: Any, target: Any, k: int, *, degree: Any, n_jobs: int | None, **how: Any
+        self,
+        X: Any,
+        target: Any,
+        k: int,
+        *,
+        degree: Any,
+        n_jobs: int | None,
+        verbose: int,
+        **how: Any,
     ) -> Any:
         """Return a TopInteractions of single features and pairs."""
         ...
