@@ -91,7 +91,7 @@ def instances():
     )
     yield (
         polysparse.ObservedPolynomialFeatures().fit(X),
-        f"""{TRANSFORMER} max_columns min_count remember_rejected sparse_output
+        f"""{TRANSFORMER} columns max_columns min_count remember_rejected sparse_output
         basis_ columns_ counts_ n_output_features_
         forget_rejected inverse load merge partial_fit save""",
     )
@@ -131,11 +131,12 @@ def instances():
     yield polysparse.PolynomialTweedieRegressor().fit(X, Y), f"{MODEL} {AMOUNTS} link power"
     yield (
         polysparse.PolynomialLinearSVC().fit(X, Y),
-        f"{MODEL} C class_weight classes_ decision_function intercept_scaling warm_start",
+        f"""{MODEL} C class_weight classes_ decision_function intercept_scaling l1_ratio path
+        penalty warm_start""",
     )
     yield (
         polysparse.PolynomialLinearSVR().fit(X, Y),
-        f"{MODEL} C epsilon intercept_scaling warm_start",
+        f"{MODEL} C epsilon intercept_scaling l1_ratio path penalty warm_start",
     )
     yield polysparse.PolynomialFTRLRegressor().fit(X, Y), f"{ONLINE} loss score"
     yield (

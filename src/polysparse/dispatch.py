@@ -85,12 +85,20 @@ class Backend(Protocol):
         """Return a row of zeros in memory, as wide as X; no row if X has none."""
         ...
 
-    def count(self, estimator: Any, X: Any, basis: Any) -> Any:
-        """Return a ColumnTally of the columns of a basis that occur in X."""
+    def count(self, estimator: Any, X: Any, columns: Any) -> Any:
+        """Return a ColumnTally of columns, of all of a basis or of chosen ones, that occur in X."""
         ...
 
     def top_interactions(
-        self, X: Any, target: Any, k: int, *, degree: Any, n_jobs: int | None, **how: Any
+        self,
+        X: Any,
+        target: Any,
+        k: int,
+        *,
+        degree: Any,
+        n_jobs: int | None,
+        verbose: int,
+        **how: Any,
     ) -> Any:
         """Return a TopInteractions of single features and pairs."""
         ...

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 
 import sample_files
@@ -17,6 +18,8 @@ from polysparse import (
     ObservedPolynomialFeatures,
     PolynomialElasticNet,
     PolynomialLasso,
+    PolynomialLinearSVC,
+    PolynomialLinearSVR,
     PolynomialLogisticRegression,
     PolynomialRidge,
     load_model,
@@ -96,6 +99,8 @@ def test_options_are_parameters(options, parameters, data, model):
     [
         (["--penalty", "l1", "-C", "2"], PolynomialLogisticRegression(2.0, penalty="l1")),
         (["--l1-ratio", "0.5"], PolynomialLogisticRegression(l1_ratio=0.5)),
+        (["--model", "svc", "--penalty", "l1"], PolynomialLinearSVC(penalty="l1")),
+        (["--model", "svr", "--l1-ratio", "1"], PolynomialLinearSVR(l1_ratio=1)),
         (["--model", "lasso", "--alpha", "0.01"], PolynomialLasso(0.01)),
         (["--model", "elastic-net", "--l1-ratio", "0.2"], PolynomialElasticNet(l1_ratio=0.2)),
     ],
@@ -103,7 +108,7 @@ def test_options_are_parameters(options, parameters, data, model):
 )
 def test_penalties_with_an_l1_part(options, expected, data, model):
     run("fit", data, "-o", model, "--quiet", *options)
-    is_classifier = isinstance(expected, PolynomialLogisticRegression)
+    is_classifier = isinstance(expected, ClassifierMixin)
     assert_same_model(model, expected.fit(X, Y.astype(int) if is_classifier else Y))
 
 

@@ -136,6 +136,11 @@ def test_more_rows_can_be_learned_later():
     assert HashedPolynomialFeatures().partial_fit(lazily(X, [60])).n_features_in_ == 7
 
 
+def test_chosen_columns_are_counted():
+    poly = ObservedPolynomialFeatures(3, columns=[2, 9, 30, 77], min_count=5)
+    assert state(clone(poly).fit(lazily(X, [23, 37]))) == state(poly.fit(X))
+
+
 def test_only_what_transform_needs_goes_to_the_workers():
     rows = lazily(X, [30, 30])
     away = ObservedPolynomialFeatures(3, min_count=30, n_jobs=2).fit(rows)

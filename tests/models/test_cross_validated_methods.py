@@ -64,7 +64,7 @@ def calls(y, tmp_path):
 
 
 def _path(model, y):
-    parameter = "Cs" if isinstance(model, polysparse.PolynomialLogisticRegression) else "alphas"
+    parameter = "Cs" if {"C", "Cs"} & model.get_params().keys() else "alphas"
     return model.path(X, y, **{parameter: [0.5, 0.1]})
 
 

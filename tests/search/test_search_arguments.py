@@ -137,6 +137,25 @@ def test_a_long_search_warns_once(monkeypatch):
     assert shares == [0.01, 0.0, 0.01, 0.01, 0.01]
 
 
+def test_verbose_prints_how_far_a_search_is(monkeypatch, capsys):
+    top_interactions(X, TARGET)
+    assert capsys.readouterr().out == ""
+    top_interactions(X, TARGET, verbose=1)
+    name, share, _, unit = capsys.readouterr().out.split()
+    assert (name, share, unit) == ("top_interactions", "100.0%", "s")
+    now = [0.0]
+    monkeypatch.setattr("polysparse.search.progress.time.monotonic", lambda: now[0])
+    with LongSearch(name="a search", verbose=1) as search:
+        for share in range(11):
+            now[0] = 0.3 * share
+            search(share / 10)
+    assert capsys.readouterr().out.splitlines() == [
+        "a search   40.0%  1.20 s",
+        "a search   80.0%  2.40 s",
+        "a search  100.0%  3.00 s",
+    ]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.alone
 @pytest.mark.no_sanitizer

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from polysparse import (
     ObservedPolynomialFeatures,
@@ -41,6 +42,43 @@ def test_it_is_taken_as_columns_everywhere(top):
         expand(X[:, :5], columns=top)
     with pytest.raises(ValueError, match="degree=2 contradicts columns"):
         expand(X, degree=2, columns=top)
+
+
+def test_the_observed_transformer_takes_it(top, tmp_path):
+    poly = clone(ObservedPolynomialFeatures(columns=top)).fit(X)
+    np.testing.assert_array_equal(poly.columns_, np.sort(top.columns))
+    np.testing.assert_array_equal(poly.counts_, top.counts[np.argsort(top.columns)])
+    assert (poly.transform(X) != expand(X, columns=top)).nnz == 0
+    assert set(poly.get_feature_names_out()) == set(top.names)
+    model = PolynomialRidge(0.1, columns=ObservedPolynomialFeatures(columns=top)).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, PolynomialRidge(0.1, columns=top).fit(X, Y).coef_)
+
+    parts = [ObservedPolynomialFeatures(columns=top, min_count=2) for _ in range(2)]
+    parts[0].fit(X[:30]).partial_fit(X[30:50])
+    merged = parts[0].merge(parts[1].fit(X[50:]))
+    kept = poly.counts_ >= 2
+    np.testing.assert_array_equal(merged.columns_, poly.columns_[kept])
+    np.testing.assert_array_equal(merged.counts_, poly.counts_[kept])
+    with pytest.raises(ValueError, match="other has counted other columns"):
+        merged.merge(
+            ObservedPolynomialFeatures((2, 3), interaction_only=True, include_bias=False).fit(X)
+        )
+    poly.save(tmp_path / "poly.npz")
+    read = ObservedPolynomialFeatures.load(tmp_path / "poly.npz")
+    assert (read.transform(X) != expand(X, columns=top)).nnz == 0
+    with pytest.raises(ValueError, match="Call fit to start over"):  # it would count all columns
+        read.partial_fit(X)
+
+
+def test_the_observed_transformer_takes_column_numbers(top):
+    poly = ObservedPolynomialFeatures(columns=[0, 3, 11], interaction_only=True).fit(X)
+    assert poly.columns_.tolist() == [0, 3, 11]
+    assert poly.get_feature_names_out().tolist() == ["1", "x2", "x0 x3"]
+    with pytest.raises(ValueError, match="degree=4 contradicts columns, which has degree="):
+        ObservedPolynomialFeatures(4, columns=top).fit(X)
+    for bad in ("observed", ObservedPolynomialFeatures()):
+        with pytest.raises(ValueError, match="columns must be None, increasing column numbers"):
+            ObservedPolynomialFeatures(columns=bad).fit(X)
 
 
 def test_sums_of_the_columns_are_the_scores(top):

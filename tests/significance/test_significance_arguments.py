@@ -68,6 +68,11 @@ def test_no_rows_are_refused():
         interaction_test(np.empty((0, 3)), [])
 
 
+def test_verbose_prints_a_line_at_the_end(capsys):
+    interaction_test(X, Y, n_null=9, verbose=1)
+    assert capsys.readouterr().out.split()[:2] == ["interaction_test", "100.0%"]
+
+
 def test_a_generator_seeds_as_its_numbers_do():
     tested = [interaction_test(X, Y, 2, n_null=5, random_state=np.random.default_rng(1))] * 2
     tested.append(interaction_test(X, Y, 2, n_null=5, random_state=np.random.default_rng(2)))

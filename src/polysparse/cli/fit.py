@@ -79,8 +79,8 @@ WAY_OUT_OF_MEMORY = (
 OWN_OPTIONS = (
     ("-C", "C", ("logistic", "svc", "svr")),
     ("--alpha", "alpha", ("ridge", *WITH_EXPOSURE, "lasso", "elastic-net")),
-    ("--penalty", "penalty", ("logistic",)),
-    ("--l1-ratio", "l1_ratio", ("logistic", "elastic-net")),
+    ("--penalty", "penalty", ("logistic", "svc", "svr")),
+    ("--l1-ratio", "l1_ratio", ("logistic", "svc", "svr", "elastic-net")),
     ("--power", "power", ("tweedie",)),
     ("--epsilon", "epsilon", ("svr",)),
     ("--exposure", "exposure", WITH_EXPOSURE),
@@ -124,14 +124,14 @@ def add_to(commands: Any) -> None:
     add(
         "--penalty",
         choices=["l1", "l2", "elasticnet"],
-        help="penalty of logistic: l1 leaves most coefficients 0 (default: l2)",
+        help="penalty of logistic, svc and svr: l1 leaves most coefficients 0 (default: l2)",
     )
     add(
         "--l1-ratio",
         metavar="R",
         type=parse_weight,
-        help="share of the L1 penalty, from 0 to 1, of logistic (default: 0) and elastic-net "
-        "(default: 0.5)",
+        help="share of the L1 penalty, from 0 to 1, of elastic-net (default: 0.5) and of models "
+        "with --penalty (default: 0)",
     )
     add(
         "--power",

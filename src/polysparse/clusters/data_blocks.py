@@ -59,9 +59,9 @@ def describe(data: DataBlock) -> tuple[Any, ...]:
     return data.x.shape[0], WeightRange.of(data.weights)
 
 
-def count_columns(data: DataBlock, basis: MonomialBasis, n_jobs: int) -> tuple[Any, ...]:
+def count_columns(data: DataBlock, columns: tally.Counted, n_jobs: int) -> tuple[Any, ...]:
     """Return in how many rows each column of a basis occurs."""
-    return (tally.count_columns(basis, data.x, n_jobs),)
+    return (tally.count_columns(columns, data.x, n_jobs),)
 
 
 def count_classes(data: DataBlock) -> tuple[Any, ...]:

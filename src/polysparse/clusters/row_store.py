@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.clusters import data_blocks
 from polysparse.clusters.calls import threads_in_task
 from polysparse.columns.spaces import ColumnSpace
@@ -17,7 +16,7 @@ from polysparse.models.objectives import Losses, SquaredErrors
 from polysparse.models.recomputed_rows import RecomputedLosses, RecomputedResiduals
 from polysparse.models.row_store import Function
 from polysparse.models.weights import TargetRange, WeightRange
-from polysparse.observation.tally import ColumnTally
+from polysparse.observation.tally import ColumnTally, Counted
 
 
 class Cluster(Protocol):
@@ -72,9 +71,9 @@ class ClusterRows:
         (found,) = self.cluster.total(data_blocks.describe_targets, self.data)
         return found  # type: ignore[no-any-return]
 
-    def count_columns(self, basis: MonomialBasis) -> ColumnTally:
+    def count_columns(self, columns: Counted) -> ColumnTally:
         (tally,) = self.cluster.total(
-            data_blocks.count_columns, self.data, basis=basis, n_jobs=self.n_jobs
+            data_blocks.count_columns, self.data, columns=columns, n_jobs=self.n_jobs
         )
         return tally  # type: ignore[no-any-return]
 

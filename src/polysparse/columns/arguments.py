@@ -44,6 +44,17 @@ INTERACTION_ONLY: Any = Default(False)
 INCLUDE_BIAS: Any = Default(True)
 
 
+def parameters_of(estimator: Any, defaults: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of a basis; one that has its default is a Default."""
+    given = {name: getattr(estimator, name) for name in defaults}
+    return {
+        name: Default(value)
+        if type(value) is type(defaults[name]) and value == defaults[name]
+        else value
+        for name, value in given.items()
+    }
+
+
 def as_column_space(
     columns: Any,
     n_features: int,

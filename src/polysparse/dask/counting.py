@@ -9,32 +9,29 @@ from typing import Any
 from dask import delayed
 from sklearn.base import clone
 
-from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.clusters.calls import threads_in_task
 from polysparse.dask.arrays import as_row_blocks, errors_of_block
-from polysparse.observation.tally import ColumnTally, count_columns
+from polysparse.observation.tally import ColumnTally, Counted, count_columns
 
 TALLIES_PER_TASK = 4  # that a task merges
 
 
-def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
-    """Count the columns of a basis in all rows of X, as a transformer reads them."""
+def count(estimator: Any, X: Any, columns: Counted) -> ColumnTally:
+    """Count columns in all rows of X, as a transformer reads them."""
     X = as_row_blocks(X)
     reader = clone(estimator).set_params(n_jobs=threads_in_task(estimator.n_jobs))
     reader.n_features_in_ = X.shape[1]
     read = partial(reader._read_sparse, reset=False, min_samples=0)
-    return count_blocks(X, basis, read, reader.n_jobs)
+    return count_blocks(X, columns, read, reader.n_jobs)
 
 
-def count_blocks(
-    X: Any, basis: MonomialBasis, read: Callable[[Any], Any], n_jobs: int
-) -> ColumnTally:
-    """Count the columns of a basis in all rows of X; `read` makes a CanonicalCsr of a block.
+def count_blocks(X: Any, columns: Counted, read: Callable[[Any], Any], n_jobs: int) -> ColumnTally:
+    """Count columns in all rows of X; `read` makes a CanonicalCsr of a block.
 
     Only the counts of all rows together come to this process.
     """
     blocks = X.to_delayed().ravel()
-    task = delayed(partial(count_block, basis=basis, read=read, n_jobs=n_jobs))
+    task = delayed(partial(count_block, columns=columns, read=read, n_jobs=n_jobs))
     tallies = [task(block, block_id=(i, 0)) for i, block in enumerate(blocks)]
     while len(tallies) > 1:
         groups = [
@@ -46,11 +43,11 @@ def count_blocks(
 
 def count_block(
     block: Any,
-    basis: MonomialBasis,
+    columns: Counted,
     read: Callable[[Any], Any],
     n_jobs: int,
     block_id: tuple[int, ...],
 ) -> ColumnTally:
     """Count the columns in a block."""
     with errors_of_block(block_id):
-        return count_columns(basis, read(block), n_jobs)
+        return count_columns(columns, read(block), n_jobs)

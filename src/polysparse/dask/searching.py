@@ -23,19 +23,21 @@ from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.operator.products import Products
 from polysparse.search.arguments import as_degrees, as_rows
 from polysparse.search.functions import require_choices, search_rows
+from polysparse.search.progress import LongSearch
 from polysparse.search.result import TopInteractions
 from polysparse.search.rows import ValueRange
 from polysparse.search.sums import HIGHEST, TRANSFORMS, SummedRows, Vectors, vectors_of
 
 
 def top_interactions(
-    X: Any, target: Any, k: int, *, degree: Any, n_jobs: int | None, **how: Any
+    X: Any, target: Any, k: int, *, degree: Any, n_jobs: int | None, verbose: int, **how: Any
 ) -> TopInteractions:
     """Return the single features and pairs with the largest scores."""
     require_choices(k, degree=degree, **how)
     require_degree(X, as_degrees(degree), HIGHEST)
     how["sample_weight"] = _here(how["sample_weight"])
-    return search_rows(DaskRows(X, n_jobs), _here(target), k, degree=degree, **how)
+    with LongSearch(name="top_interactions", verbose=verbose):
+        return search_rows(DaskRows(X, n_jobs), _here(target), k, degree=degree, **how)
 
 
 def _here(values: Any) -> Any:

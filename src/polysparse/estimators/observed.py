@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polysparse.basis.degrees import Degree
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.arguments import as_ranks, parameters_of, require_no_contradiction
 from polysparse.columns.spaces import ChosenColumns
 from polysparse.dispatch import backend_of
 from polysparse.estimators.shared import IntegerRange, PolynomialMixin
@@ -20,6 +21,7 @@ from polysparse.estimators.tabular import (
     describe_features,
     encoded_names,
     encoder_of,
+    groups_of,
     n_encoded,
     require_known_levels,
     restore_features,
@@ -29,7 +31,9 @@ from polysparse.estimators.tabular import (
 from polysparse.files.archive import damage_to
 from polysparse.files.vocabulary import Vocabulary
 from polysparse.observation.observed_counts import ObservedCounts
-from polysparse.observation.tally import LOCK, ColumnTally
+from polysparse.observation.tally import LOCK, ColumnTally, Counted, count_columns
+
+_DEFAULTS = {"degree": 2, "interaction_only": False, "include_bias": True}
 
 
 class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignore[misc]
@@ -66,6 +70,11 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         ("from_dtype"), or a mask, numbers or names of columns. Their levels that occur in `fit`
         become features, as TableEncoder encodes them; pass one for other settings. Each column of
         the table is then a group. By default X consists of numbers.
+    columns : array-like of int or TopInteractions, optional
+        Count only these columns, instead of all: the result of `top_interactions` or
+        `interaction_test`, whose degree, interaction_only, groups and bias then apply (a different
+        value raises ValueError; the defaults never do), or increasing column numbers of the
+        expansion.
     min_count : int, default=1
         Keep only columns that are stored in at least this many rows.
     max_columns : int, optional
@@ -147,6 +156,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         groups: Any = None,
         terms: Any = None,
         categorical_features: Any = None,
+        columns: Any = None,
         min_count: int = 1,
         max_columns: int | None = None,
         remember_rejected: bool = True,
@@ -162,6 +172,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             categorical_features,
             n_jobs,
         )
+        self.columns = columns
         self.min_count = min_count
         self.max_columns = max_columns
         self.remember_rejected = remember_rejected
@@ -230,13 +241,12 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
             self._observed.require_counts()
             require_known_levels(self, X)
         x = self._read_sparse(sample_for(self, X), reset=is_first, min_samples=min_samples)
-        basis = self._indexable_basis(x.shape[1])
+        columns = self._counted_columns(x.shape[1])
         backend = backend_of(X)
         if backend is not None:
-            return self._add(backend.count(self, X, basis))
-        fresh = ColumnTally(basis)
-        fresh.count(x, self.n_jobs, None, int(self.min_count) if is_final else 1)
-        return self._add(fresh)
+            return self._add(backend.count(self, X, columns))
+        least = int(self.min_count) if is_final else 1
+        return self._add(count_columns(columns, x, self.n_jobs, least))
 
     def _add(self, fresh: ColumnTally) -> ObservedPolynomialFeatures:
         """Add counts to those learned before, in one step, whatever other threads add."""
@@ -265,8 +275,8 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         other : ObservedPolynomialFeatures
-            A fitted transformer with the same degree and features. Its min_count and max_columns
-            do not matter. It is left unchanged.
+            A fitted transformer with the same degree, features and `columns`. Its min_count and
+            max_columns do not matter. It is left unchanged.
 
         Returns
         -------
@@ -292,13 +302,19 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         encoder = encoder_of(other)
         if is_first and encoder is not None:
             set_encoder(self, encoder)
-        basis = self._indexable_basis(n_encoded(other)) if is_first else self.basis_
+        counted = self._counted_columns(n_encoded(other))
+        basis = _basis_of(counted) if is_first else self.basis_
         names, other_names = encoded_names(self), encoded_names(other)
         if basis != other.basis_:
             raise ValueError(
                 f"other has learned {other.basis_!r}, self {basis!r}: "
                 f"{basis._difference(other.basis_)} is different, but only columns of the same "
                 "degree and of the same features can be merged."
+            )
+        has_columns = self.columns is not None or other.columns is not None
+        if has_columns and counted != other._counted_columns(n_encoded(other)):
+            raise ValueError(
+                "other has counted other columns than self: pass the same `columns` to both."
             )
         if not (is_first or np.array_equal(names, other_names)):
             raise ValueError(
@@ -329,10 +345,27 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         self._observed = self._observed.without_rejected()
         return self
 
-    def _indexable_basis(self, n_features: int) -> MonomialBasis:
+    def _require_parameters(self) -> None:
+        super()._require_parameters()
+        if isinstance(self.columns, str | type) or hasattr(self.columns, "get_params"):
+            raise ValueError(
+                "columns must be None, increasing column numbers, or the result of "
+                f"top_interactions or interaction_test; got {self.columns!r}. For another "
+                "transformer, pass its columns_."
+            )
+
+    def _counted_columns(self, n_features: int) -> Counted:
+        """Return the columns that are counted: those of the basis, or `columns`."""
+        if hasattr(self.columns, "column_space"):
+            found: ChosenColumns = self.columns.column_space(n_features)
+            own = {"groups": groups_of(self), "terms": self.terms}
+            require_no_contradiction(found.basis, own | parameters_of(self, _DEFAULTS))
+            return found
         basis = self._make_basis(n_features)
         basis.require_indexable()
-        return basis
+        if self.columns is None:
+            return basis
+        return ChosenColumns(basis, as_ranks(basis, self.columns))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_observed")
@@ -452,7 +485,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         more: dict[str, Any] = {
             "min_count": min_count,
             "max_columns": max_columns,
-            "is_all": self._observed.is_all,
+            "is_all": self._observed.is_all and self.columns is None,
         }
         more |= describe_features(self)
         Vocabulary(columns, counts, more).write(path)
@@ -501,3 +534,7 @@ class ObservedPolynomialFeatures(PolynomialMixin, BaseEstimator):  # type: ignor
         chosen = found.columns.ranks, found.counts
         poly._observed = ObservedCounts(basis, None, poly._limits(), chosen, is_all)
         return poly
+
+
+def _basis_of(columns: Counted) -> MonomialBasis:
+    return columns.basis if isinstance(columns, ChosenColumns) else columns

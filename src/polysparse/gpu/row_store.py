@@ -15,7 +15,6 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ColumnSpace, HashedColumns
 from polysparse.gpu.canonical import DeviceCsr
 from polysparse.gpu.containers import Array, container_of
@@ -28,7 +27,7 @@ from polysparse.models.losses.interface import Loss, LossSums
 from polysparse.models.row_store import Function
 from polysparse.models.sample_weight import as_offset, as_weights
 from polysparse.models.weights import sums_by_class
-from polysparse.observation.tally import ColumnTally, count_columns
+from polysparse.observation.tally import ColumnTally, Counted, count_columns
 
 FLOAT64 = np.dtype(np.float64)
 N_TOGETHER = 8  # directions that are multiplied together
@@ -111,9 +110,9 @@ class DeviceRows(LocalRows):
     Sums are returned in main memory.
     """
 
-    def count_columns(self, basis: MonomialBasis) -> ColumnTally:
+    def count_columns(self, columns: Counted) -> ColumnTally:
         """Count in how many rows each column of a basis occurs, in main memory."""
-        return count_columns(basis, self.x.get(), self.n_jobs)  # type: ignore[attr-defined]
+        return count_columns(columns, self.x.get(), self.n_jobs)  # type: ignore[attr-defined]
 
     def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
         """Encode y for a loss, and send it to the GPU."""

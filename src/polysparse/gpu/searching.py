@@ -19,6 +19,7 @@ from polysparse.gpu.transformers import read_finite
 from polysparse.matrix.output import as_csr
 from polysparse.search.arguments import as_degrees
 from polysparse.search.functions import require_choices, search_rows
+from polysparse.search.progress import LongSearch
 from polysparse.search.result import TopInteractions
 from polysparse.search.rows import ValueRange
 from polysparse.search.sums import HIGHEST, TRANSFORMS, SummedRows, Vectors, vectors_of
@@ -27,13 +28,14 @@ WAY_OUT = "Drop rare features, or search fewer rows at a time."
 
 
 def top_interactions(
-    X: Any, target: Any, k: int, *, degree: Any, n_jobs: int | None, **how: Any
+    X: Any, target: Any, k: int, *, degree: Any, n_jobs: int | None, verbose: int, **how: Any
 ) -> TopInteractions:
     """Return the single features and pairs with the largest scores."""
     require_choices(k, degree=degree, **how)
     require_degree(X, as_degrees(degree), HIGHEST)
     how["sample_weight"] = _here(how["sample_weight"])
-    return search_rows(DeviceRows(X), _here(target), k, degree=degree, **how)
+    with LongSearch(name="top_interactions", verbose=verbose):
+        return search_rows(DeviceRows(X), _here(target), k, degree=degree, **how)
 
 
 def _here(values: Any) -> Any:

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.gpu.canonical import DeviceCsr, as_canonical
 from polysparse.gpu.containers import Container, container_of
 from polysparse.gpu.expansion import expand_columns
 from polysparse.gpu.memory import require_dense_room
 from polysparse.matrix.canonical import value_dtype
-from polysparse.observation.tally import ColumnTally, count_columns
+from polysparse.observation.tally import ColumnTally, Counted, count_columns
 
 
 def sample_of(X: Any) -> Any:
@@ -62,9 +61,9 @@ def transform(estimator: Any, X: Any) -> Any:
         return out.to_dense() if hasattr(out, "to_dense") else out.toarray()
 
 
-def count(estimator: Any, X: Any, basis: MonomialBasis) -> ColumnTally:
+def count(estimator: Any, X: Any, columns: Counted) -> ColumnTally:
     """Count the columns that occur. X is copied to main memory for it."""
     container = container_of(X)
     with container.on_its_device():
         x = read_finite(container).get()
-    return count_columns(basis, x, estimator.n_jobs)
+    return count_columns(columns, x, estimator.n_jobs)

@@ -26,6 +26,9 @@ Vector = NDArray[np.float64]
 # iteration takes two products with the active columns, and leaves about this fraction of the error.
 STALE = 0.2
 
+# What the curvature of a row whose loss is flat is taken for, relative to its weight.
+FLAT = 1e-8
+
 # Relative to its sum of squares, the sum of squares about the mean of a column that is constant.
 CONSTANT = 1e-13
 
@@ -67,6 +70,29 @@ class ActiveLosses(UpdatedLosses):
         self.n_products += 1
         found: Vector = self.rows.block.design.apply_transposed(self.row_gradients())
         return found
+
+    def squared_gradients(self) -> float:
+        """Return a bound of the sum of squared gradients of rows, divided by their weights.
+
+        If the loss is self-bounded, it is twice the value. Otherwise gradients include what the
+        rounding of scores changes.
+        """
+        if self.loss.is_self_bounded:
+            return 2 * float(self.value)
+        point, weights = self._point, self.rows.block.weights
+        sizes = np.abs(point.gradient) + point.curvature * np.abs(self._scores + self.intercept)
+        return float(np.divide(sizes * sizes, weights, where=weights > 0, out=0 * sizes).sum())
+
+    def curvature_or_least(self, point: Any) -> Vector:
+        """Return the curvatures of rows; of those whose loss is flat, a fraction of their weights.
+
+        Otherwise a quadratic model would not change a coefficient in whose rows the loss is flat,
+        such as a squared hinge loss beyond the margin.
+        """
+        curvature: Vector = point.curvature
+        weights = self.rows.block.weights
+        least = FLAT * (weights if curvature.ndim == 1 else weights[:, np.newaxis])
+        return np.where(curvature == 0, least, curvature)
 
     @property
     def total_weight(self) -> float:
@@ -135,13 +161,15 @@ class CenteredGram:
 
     def _hessian_of_rows(self) -> Iterator[tuple[int, int, Vector]]:
         """Yield the second derivatives of the losses of rows by each two scores."""
+        curvature = self.losses.curvature_or_least(self._point)
         if self.k == 1:
-            yield 0, 0, self._point.curvature
+            yield 0, 0, curvature
             return
         for second in range(self.k):
             one = np.zeros_like(self._point.curvature)
             one[:, second] = 1.0
             rows = self._point.hessian_product(one, 0.0, self.losses.n_jobs)
+            rows[:, second] += curvature[:, second] - self._point.curvature[:, second]
             for first in range(self.k):
                 yield first, second, np.ascontiguousarray(rows[:, first])
 
@@ -151,8 +179,9 @@ class CenteredGram:
             return self.built.gram(rows, self._n, self._table)
         if first > second:  # the table is symmetric
             return self.built.apply_transposed(rows)
-        products = np.empty((n, n))
-        sums = self.built.gram(rows, self._n, products)
+        products, sums = np.zeros((n, n)), np.zeros(n)
+        if first == second or rows.any():  # scores may not depend on each other
+            sums = self.built.gram(rows, self._n, products)
         for a, b in {(first, second), (second, first)}:
             new = slice(self._n * self.k + a, n * self.k, self.k)
             self._table[new, b : n * self.k : self.k] = products[self._n :]

@@ -13,6 +13,7 @@ from polysparse.columns.arguments import (
     Default,
     as_column_space,
     groups_or_names,
+    parameters_of,
     require_no_contradiction,
     with_names,
 )
@@ -27,11 +28,7 @@ _DEFAULTS = {"degree": 2, "interaction_only": False}
 
 def make_columns(model: Any, rows: RowStore) -> ColumnSpace:
     """Return the columns of a model; those that occur in rows are counted, if that is needed."""
-    parameters: dict[str, Any] = {}
-    for name, default in _DEFAULTS.items():  # a default does not contradict a transformer
-        value = getattr(model, name)
-        is_default = type(value) is type(default) and value == default
-        parameters[name] = Default(value) if is_default else value
+    parameters = parameters_of(model, _DEFAULTS)
     names = known_names(model, rows.n_features)
     parameters["groups"] = groups_or_names(groups_of(model), model.terms, names)
     parameters["terms"] = model.terms
@@ -74,10 +71,11 @@ def _observe(
 ) -> ColumnSpace:
     """Return the columns that a transformer would choose. It is not changed."""
     transformer._require_parameters()
-    basis = transformer._make_basis(rows.n_features)
+    counted = transformer._counted_columns(rows.n_features)
+    basis = counted.basis if isinstance(counted, ChosenColumns) else counted
     require_no_contradiction(basis, parameters)
     limits = transformer.min_count, transformer.max_columns
-    ranks, _ = rows.count_columns(basis).chosen(*limits, transformer.n_jobs)
+    ranks, _ = rows.count_columns(counted).chosen(*limits, transformer.n_jobs)
     if len(ranks) == 0:
         raise ValueError(
             f"No column occurs in min_count={transformer.min_count} rows: lower min_count, unless "

@@ -178,6 +178,7 @@ class PolynomialLogisticRegressionCV(CrossValidatedSparse, PolynomialLogisticReg
     Parameters
     ----------
     {Cs}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -364,7 +365,7 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
 
 
 @documented
-class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
+class PolynomialLinearSVCCV(CrossValidatedSparse, PolynomialLinearSVC):
     """Linear support vector classification on polynomial features, with a cross-validated penalty.
 
     {choosing}
@@ -372,6 +373,7 @@ class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
     Parameters
     ----------
     {Cs}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -414,7 +416,7 @@ class PolynomialLinearSVCCV(CrossValidated, PolynomialLinearSVC):
 
 
 @documented
-class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
+class PolynomialLinearSVRCV(CrossValidatedSparse, PolynomialLinearSVR):
     """Linear support vector regression on polynomial features, with a cross-validated penalty.
 
     {choosing}
@@ -422,6 +424,7 @@ class PolynomialLinearSVRCV(CrossValidated, PolynomialLinearSVR):
     Parameters
     ----------
     {Cs}
+    {l1_ratio}
     epsilon : float, default=0.0
         Errors up to this size have no loss.
     {features}

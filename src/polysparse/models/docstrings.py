@@ -90,6 +90,18 @@ default="from_dtype"
     refit : bool, default=True
         If False, no model is fitted to all rows: only the scores and the choice are set.
 """,
+    "l1_ratio": """\
+    l1_ratio : float, default=0.0
+        Share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
+    penalty : {"l1", "l2", "elasticnet"}, optional
+        An alternative to `l1_ratio`: "l1" is ``l1_ratio=1``, "l2" is ``l1_ratio=0``, and
+        "elasticnet" is any `l1_ratio`, which is also the default.
+""",
+    "l1_penalty": """\
+    With `l1_ratio` above 0, the sum of ``l1_ratio * abs(w) + (1 - l1_ratio) * w**2 / 2`` over all
+    coefficients w takes the place of half the sum of squares. Then most coefficients are exactly 0,
+    and only columns whose coefficients may differ from 0 are built.
+""",
     "alpha_or_none": """\
     alpha : float, default=1.0
         Strength of the penalty, at least 0. 0 means no penalty: if the optimum is not finite, you

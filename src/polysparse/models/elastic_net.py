@@ -160,7 +160,7 @@ class PolynomialElasticNet(SparsePenaltyMixin, PolynomialRegressor):
         >>> path.entries(1)["name"][0]
         'x0 x1'
         """
-        return path_of(self, X, y, sample_weight, "alpha", alphas, eps)
+        return path_of(self, (X, y, sample_weight), "alpha", alphas, eps)
 
     def _make_loss(self, rows: RowStore) -> SquaredLoss:
         _, weights = rows.describe()

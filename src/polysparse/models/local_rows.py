@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.engine import cpu
 from polysparse.matrix.canonical import CanonicalCsr
@@ -21,7 +20,7 @@ from polysparse.models.row_store import Function
 from polysparse.models.updated_rows import UpdatedLosses, UpdatedResiduals
 from polysparse.models.vectors import combine, dot, multiply, weighted_squares
 from polysparse.models.weights import TargetRange, WeightRange, sums_by_class
-from polysparse.observation.tally import ColumnTally, count_columns
+from polysparse.observation.tally import ColumnTally, Counted, count_columns
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,8 @@ class LocalRows:
     def describe_targets(self) -> TargetRange:
         return TargetRange.of(self.y, self.weights)
 
-    def count_columns(self, basis: MonomialBasis) -> ColumnTally:
-        return count_columns(basis, self.x, self.n_jobs)
+    def count_columns(self, columns: Counted) -> ColumnTally:
+        return count_columns(columns, self.x, self.n_jobs)
 
     def set_targets(self, columns: ColumnSpace, loss: Loss) -> None:
         encoded = loss.encode(self.y, self.weights, self.offset)

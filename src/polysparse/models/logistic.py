@@ -18,12 +18,11 @@ from polysparse.models.losses.logistic import LogLoss, log_probabilities, probab
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_weights
 from polysparse.models.solution import Solution
-from polysparse.models.sparse_path import SparsePath
-from polysparse.models.sparse_penalty import SparsePenaltyMixin, path_of
+from polysparse.models.sparse_penalty import SparseInverseMixin
 
 
 @documented
-class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
+class PolynomialLogisticRegression(SparseInverseMixin, PolynomialClassifier):
     """Logistic regression on polynomial features, without building them.
 
     Equivalent to scikit-learn's LogisticRegression on the output of PolynomialFeatures, which is
@@ -35,19 +34,12 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     regularized; it replaces the bias column. With two classes, there is one vector of coefficients,
     for the second class; with more, one vector for each class (multinomial loss).
 
-    With `l1_ratio` above 0, the penalty is the sum of
-    ``l1_ratio * abs(w) + (1 - l1_ratio) * w**2 / 2`` over all coefficients w, as in scikit-learn.
-    Then most coefficients are exactly 0, and only columns whose coefficients may differ from 0 are
-    built.
+    {l1_penalty}
 
     Parameters
     ----------
     {C_or_none}
-    l1_ratio : float, default=0.0
-        Share of the L1 penalty, from 0 (only squares) to 1 (only absolute values).
-    penalty : {"l1", "l2", "elasticnet"}, optional
-        An alternative to `l1_ratio`: "l1" is ``l1_ratio=1``, "l2" is ``l1_ratio=0``, and
-        "elasticnet" is any `l1_ratio`, which is also the default.
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -86,7 +78,6 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     (1, 5)
     """
 
-    penalty: str | None
     n_iter_: NDArray[np.int32]
 
     _kind = "logistic"
@@ -123,45 +114,6 @@ class PolynomialLogisticRegression(SparsePenaltyMixin, PolynomialClassifier):
     def _set_solution(self, solution: Solution, loss: LogLoss) -> None:
         super()._set_solution(solution, loss)
         self.n_iter_ = np.array([solution.n_iter], dtype=np.int32)
-
-    def path(
-        self, X: Any, y: Any, sample_weight: Any = None, *, Cs: Any = 100, eps: float = 1e-3
-    ) -> SparsePath:
-        """Fit for many values of `C`, from the strongest penalty to the weakest.
-
-        Each fit starts from the solution of the last. The model itself is not changed.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
-        y : array-like of shape (n_samples,)
-            The classes.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            Non-negative weights of the rows.
-        Cs : int or array-like, default=100
-            The values, or how many. If an int is given, values range from the smallest penalty with
-            which all coefficients are 0 down to `eps` times that.
-        eps : float, default=1e-3
-            The weakest penalty relative to the strongest.
-
-        Returns
-        -------
-        SparsePath
-            The solutions. It prints as a table; `table()` returns it, `entries()` lists terms in
-            the order in which they get a coefficient, and `plot_path()` draws them.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from polysparse import PolynomialLogisticRegression
-        >>> X = np.random.default_rng(0).integers(0, 2, (100, 4))
-        >>> y = X[:, 0] * X[:, 1]
-        >>> path = PolynomialLogisticRegression(l1_ratio=1, interaction_only=True).path(X, y, Cs=5)
-        >>> path.entries(1)["name"][0]
-        'x0 x1'
-        """
-        return path_of(self, X, y, sample_weight, "C", Cs, eps)
 
     # ------------------------------------------------------------------------------- predicting
 

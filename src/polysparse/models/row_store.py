@@ -13,11 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polysparse.basis.monomial_basis import MonomialBasis
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.models.classes import ClassWeights
 from polysparse.models.weights import TargetRange, WeightRange
-from polysparse.observation.tally import ColumnTally
+from polysparse.observation.tally import ColumnTally, Counted
 
 Function = Callable[..., Any]  # of a block, of what is kept of it, and of what all blocks share
 
@@ -47,8 +46,8 @@ class RowStore(Protocol):
     def describe_targets(self) -> TargetRange:
         """Return the range of y, which are numbers."""
 
-    def count_columns(self, basis: MonomialBasis) -> ColumnTally:
-        """Count in how many rows each column of a basis occurs."""
+    def count_columns(self, columns: Counted) -> ColumnTally:
+        """Count in how many rows each column of a basis, or each chosen one, occurs."""
 
     def set_targets(self, columns: ColumnSpace, loss: Any) -> None:
         """Encode y for a `losses.interface.Loss`, and prepare the expansion to these columns.

@@ -59,7 +59,7 @@ class SparsePenaltyMixin:
         if penalty is not None and (not isinstance(penalty, str) or penalty not in PENALTIES):
             raise ValueError(
                 f'penalty must be "l1", "l2", "elasticnet" or None; got {penalty!r}. For no '
-                "penalty, set C=numpy.inf."
+                f"penalty, set {'C=numpy.inf' if hasattr(self, 'C') else 'alpha=0'}."
             )
         own = PENALTIES.get(penalty)
         if own is not None and ratio not in (0.0, own):
@@ -103,10 +103,58 @@ class SparsePenaltyMixin:
         return solve(self, solver, penalty)
 
 
+class SparseInverseMixin(SparsePenaltyMixin):
+    """The same for models whose penalty is the inverse of `C`."""
+
+    penalty: str | None
+
+    def path(
+        self, X: Any, y: Any, sample_weight: Any = None, *, Cs: Any = 100, eps: float = 1e-3
+    ) -> SparsePath:
+        """Fit for many values of `C`, from the strongest penalty to the weakest.
+
+        Each fit starts from the solution of the last. The model itself is not changed.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            The targets or classes.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        Cs : int or array-like, default=100
+            The values, or how many. If an int is given, values range from the smallest penalty with
+            which all coefficients are 0 down to `eps` times that.
+        eps : float, default=1e-3
+            The weakest penalty relative to the strongest.
+
+        Returns
+        -------
+        SparsePath
+            The solutions. It prints as a table; `table()` returns it, `entries()` lists terms in
+            the order in which they get a coefficient, and `plot_path()` draws them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polysparse import PolynomialLogisticRegression
+        >>> X = np.random.default_rng(0).integers(0, 2, (100, 4))
+        >>> y = X[:, 0] * X[:, 1]
+        >>> path = PolynomialLogisticRegression(l1_ratio=1, interaction_only=True).path(X, y, Cs=5)
+        >>> path.entries(1)["name"][0]
+        'x0 x1'
+        """
+        return path_of(self, (X, y, sample_weight), "C", Cs, eps)
+
+
 def path_of(
-    model: Any, X: Any, y: Any, sample_weight: Any, parameter: str, given: Any, eps: float
+    model: Any, data: tuple[Any, ...], parameter: str, given: Any, eps: float
 ) -> SparsePath:
-    """Return the solutions of a model, which is not changed, for many values of a parameter."""
+    """Return the solutions of a model, which is not changed, for many values of a parameter.
+
+    `data` are what `open_rows` takes.
+    """
     recorder = PathRecorder(parameter, given, eps)
     twin = model._unfitted(**{parameter: 1.0})
     twin._require_parameters()
@@ -116,7 +164,7 @@ def path_of(
             "such as 1."
         )
     twin._recorder = recorder
-    fit(twin, partial(open_rows, twin, X, y, sample_weight), stacklevel=3)
+    fit(twin, partial(open_rows, twin, *data), stacklevel=3)
     return recorder.path(terms_of(twin))
 
 

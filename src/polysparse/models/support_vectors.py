@@ -16,19 +16,34 @@ from polysparse.models.losses.tube import SquaredTubeLoss
 from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
 from polysparse.models.solution import Solution
+from polysparse.models.sparse_penalty import SparseInverseMixin
 
 INTERCEPT_SCALING = RealRange(may_be_zero=False, may_be_infinite=True)
 
 
 def _strengths(model: Any) -> tuple[float, float]:
     """Return what losses are multiplied by, and the penalty of the squared intercept."""
-    if not model._has_penalty:
-        return 1.0, 0.0
-    return float(model.C), 1 / float(model.intercept_scaling) ** 2
+    strength = float(model.C) if model._has_penalty else 1.0
+    is_penalized = model._has_penalty and model._l1_share == 0
+    return strength, 1 / float(model.intercept_scaling) ** 2 if is_penalized else 0.0
+
+
+class SupportVectorMixin(SparseInverseMixin):
+    """The penalty of the intercept, which only exists without an L1 penalty."""
+
+    intercept_scaling: float
+
+    def _require_parameters(self) -> None:
+        super()._require_parameters()
+        if self._l1_share > 0 and self.intercept_scaling not in (1, np.inf):
+            raise ValueError(
+                f"intercept_scaling={self.intercept_scaling} does not apply to an L1 penalty, with "
+                "which the intercept is not regularized: leave it out, or use an L2 penalty."
+            )
 
 
 @documented
-class PolynomialLinearSVC(PolynomialClassifier):
+class PolynomialLinearSVC(SupportVectorMixin, PolynomialClassifier):
     """Linear support vector classification on polynomial features, without building them.
 
     Equivalent to scikit-learn's LinearSVC with its default loss, the squared hinge on the output of
@@ -42,9 +57,13 @@ class PolynomialLinearSVC(PolynomialClassifier):
     coefficients, for the second class; with more, one for each class against all others, and the
     sum of their objectives is minimized.
 
+    {l1_penalty}
+    The intercept is then not regularized, so `intercept_scaling` does not apply.
+
     Parameters
     ----------
     {C_or_none}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -85,7 +104,6 @@ class PolynomialLinearSVC(PolynomialClassifier):
     array([ 1., -1., -1.,  1.])
     """
 
-    intercept_scaling: float
     n_iter_: int
 
     _kind = "svc"
@@ -98,6 +116,8 @@ class PolynomialLinearSVC(PolynomialClassifier):
         self,
         C: float = 1.0,
         *,
+        l1_ratio: float = 0.0,
+        penalty: str | None = None,
         degree: Degree = 2,
         interaction_only: bool = False,
         groups: Any = None,
@@ -130,7 +150,7 @@ class PolynomialLinearSVC(PolynomialClassifier):
 
 
 @documented
-class PolynomialLinearSVR(PolynomialRegressor):
+class PolynomialLinearSVR(SupportVectorMixin, PolynomialRegressor):
     """Linear support vector regression on polynomial features, without building them.
 
     Equivalent to scikit-learn's LinearSVR with ``loss="squared_epsilon_insensitive"`` on the output
@@ -141,9 +161,13 @@ class PolynomialLinearSVR(PolynomialRegressor):
     squared coefficients is minimized, by Newton's method with preconditioned conjugate gradients in
     float64. As in LinearSVR, half the square of ``intercept / intercept_scaling`` is added to it.
 
+    {l1_penalty}
+    The intercept is then not regularized, so `intercept_scaling` does not apply.
+
     Parameters
     ----------
     {C_or_none}
+    {l1_ratio}
     epsilon : float, default=0.0
         Errors up to this size have no loss.
     {features}
@@ -177,7 +201,6 @@ class PolynomialLinearSVR(PolynomialRegressor):
 
     C: float
     epsilon: float
-    intercept_scaling: float
     warm_start: bool
     n_iter_: int
 
@@ -194,6 +217,8 @@ class PolynomialLinearSVR(PolynomialRegressor):
         self,
         C: float = 1.0,
         *,
+        l1_ratio: float = 0.0,
+        penalty: str | None = None,
         epsilon: float = 0.0,
         degree: Degree = 2,
         interaction_only: bool = False,

@@ -231,12 +231,9 @@ class SparseSolver:
 
     @property
     def _rounding_of_gap(self) -> float:
-        """An estimate of what the rounding of the gradient adds to the gap.
-
-        The squared gradient of a row is at most twice its weight times its loss.
-        """
+        """An estimate of what the rounding of the gradient adds to the gap."""
         squares = float(self.losses.column_squares().max(initial=0.0))
-        error = 4 * EPS * np.sqrt(2 * float(self.losses.value) * squares)
+        error = 4 * EPS * np.sqrt(self.losses.squared_gradients() * squares)
         return float(error * self.value / self.penalty.l1)
 
     def _solution(self, gap: float, end: End, tol: float) -> Solution:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import replace
 from threading import RLock
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from polysparse import machine, thresholds
 from polysparse.basis.monomial_basis import MonomialBasis
+from polysparse.columns.spaces import ChosenColumns
 from polysparse.engine import cpu
 from polysparse.machine import format_bytes, threads_for
 from polysparse.matrix.canonical import CanonicalCsr
@@ -20,6 +22,8 @@ from polysparse.matrix.row_profile import require_countable
 
 # A counted column takes 12 bytes for its number and its count, and 12 more while batches merge.
 ENTRY_BYTES = 24
+
+Counted = MonomialBasis | ChosenColumns  # the columns that are counted: all of a basis, or some
 
 MOST = 2**63 - 1
 MOST_AT_ONCE = 2**32  # rows and stored values that the kernels count together are fewer
@@ -165,10 +169,31 @@ class ColumnTally:
             return self.native.n_entries
 
 
-def count_columns(basis: MonomialBasis, x: CanonicalCsr, n_jobs: int | None) -> ColumnTally:
-    """Return in how many rows of x each column of a basis occurs."""
-    tally = ColumnTally(basis)
-    tally.count(x, n_jobs)
+def count_columns(
+    columns: Counted, x: CanonicalCsr, n_jobs: int | None, least: int = 1
+) -> ColumnTally:
+    """Return in how many rows of x each column occurs.
+
+    Columns in fewer than `least` rows may be left out.
+    """
+    if isinstance(columns, ChosenColumns):
+        return _count_chosen(columns, x, n_jobs)
+    tally = ColumnTally(columns)
+    tally.count(x, n_jobs, None, least)
+    return tally
+
+
+def _count_chosen(columns: ChosenColumns, x: CanonicalCsr, n_jobs: int | None) -> ColumnTally:
+    """Count chosen columns only: the transposed expansion of ones, times ones."""
+    x = replace(x.sorted_by_group(columns.basis), data=np.ones(len(x.data)))
+    n_outputs = x.profile_for(columns.basis).outputs(columns.basis)
+    require_countable(n_outputs)
+    counts = np.zeros(columns.n_columns)
+    n_threads = threads_for(n_jobs, n_outputs)
+    cpu.Expansion(columns, x).apply_transposed(np.ones(x.shape[0]), counts, n_outputs, n_threads)
+    occurs = counts > 0
+    tally = ColumnTally(columns.basis)
+    tally.add(columns.ranks[occurs], counts[occurs].astype(np.int64))
     return tally
 
 

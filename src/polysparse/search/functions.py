@@ -43,6 +43,7 @@ def top_interactions(
     sample_weight: Any = None,
     feature_names: Any = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> TopInteractions:
     """Find the k interactions with the largest scores against a target, exactly.
 
@@ -95,6 +96,9 @@ def top_interactions(
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. Results do not depend on it.
+    verbose : int, default=0
+        If not 0, a line is printed about every second: the share of the search that is done, and
+        seconds. Skipped parts count as done, so the share may jump.
 
     Returns
     -------
@@ -145,6 +149,7 @@ def top_interactions(
         sample_weight=sample_weight,
         feature_names=feature_names,
         n_jobs=n_jobs,
+        verbose=verbose,
     )
 
 
@@ -156,14 +161,16 @@ def search(
     groups: Any = None,
     feature_names: Any = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
     progress: Callable[[float], object] | None = None,
     **how: Any,
 ) -> TopInteractions:
     """Do what `top_interactions` does; `progress` is called with the share that is done."""
     require_choices(k, **how)
     x, groups, feature_names = as_features(X, groups, feature_names, n_jobs)
-    rows = RowsInMemory(x, n_jobs, LongSearch(progress))
-    return search_rows(rows, target, k, groups=groups, feature_names=feature_names, **how)
+    with LongSearch(progress, name="top_interactions", verbose=verbose) as report:
+        rows = RowsInMemory(x, n_jobs, report)
+        return search_rows(rows, target, k, groups=groups, feature_names=feature_names, **how)
 
 
 def require_choices(

@@ -23,8 +23,8 @@ class TopInteractions:
     """Interactions with the largest scores, the largest first.
 
     It prints as a table. To use only these interactions, pass it as `columns` to `expand`,
-    `iter_expand`, `plan`, `PolynomialOperator` or a model. Columns are then in the order of the
-    expansion, not of the scores.
+    `iter_expand`, `plan`, `PolynomialOperator`, `ObservedPolynomialFeatures` or a model. Columns
+    are then in the order of the expansion, not of the scores.
 
     Attributes
     ----------

@@ -54,6 +54,7 @@ def interaction_test(
     feature_names: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> TestedInteractions:
     """Find the k interactions with the largest statistics, and test if they are due to chance.
 
@@ -93,6 +94,9 @@ def interaction_test(
     n_jobs : int, optional
         Number of threads. By default every core that this process may use, but at most
         OMP_NUM_THREADS. Results do not depend on it.
+    verbose : int, default=0
+        If not 0, a line is printed about every second: the share of the test that is done, and
+        seconds. Skipped parts count as done, so the share may jump.
 
     Returns
     -------
@@ -150,6 +154,7 @@ def interaction_test(
         feature_names=feature_names,
         random_state=random_state,
         n_jobs=n_jobs,
+        verbose=verbose,
     )
 
 
@@ -167,6 +172,7 @@ def compute_test(
     feature_names: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
     progress: Callable[[float], object] | None = None,
 ) -> TestedInteractions:
     """Do what `interaction_test` does; `progress` is called with the share that is done."""
@@ -185,17 +191,17 @@ def compute_test(
     x, features, main = _scaled(x, basis.highest)
     effects = fit_main_effects(main, y, model, n_jobs)
     projection = Projection(main, effects.weights, n_jobs)
-    report = LongSearch(progress)
-    search = _Search(x, basis, effects, projection, min_count, n_null, n_jobs, report)
-    residuals = search.prepare(effects.residuals[:, np.newaxis].copy())
-    n_tested, columns, counts = search.find_leaders(residuals, k)
-    chosen = ChosenColumns(basis, columns)
-    exact = ExactStatistics(x, features, main, effects.weights, n_jobs, chosen)
-    scores = exact.of(residuals)[:, 0]
-    best = _largest(scores, k)
-    columns, scores = columns[best], scores[best]
-    p_values = single = bonferroni(scores, n_tested)
-    simulated, others = search.simulate(columns, exact.take(best), n_null, entropy)
+    with LongSearch(progress, name="interaction_test", verbose=verbose) as report:
+        search = _Search(x, basis, effects, projection, min_count, n_null, n_jobs, report)
+        residuals = search.prepare(effects.residuals[:, np.newaxis].copy())
+        n_tested, columns, counts = search.find_leaders(residuals, k)
+        chosen = ChosenColumns(basis, columns)
+        exact = ExactStatistics(x, features, main, effects.weights, n_jobs, chosen)
+        scores = exact.of(residuals)[:, 0]
+        best = _largest(scores, k)
+        columns, scores = columns[best], scores[best]
+        p_values = single = bonferroni(scores, n_tested)
+        simulated, others = search.simulate(columns, exact.take(best), n_null, entropy)
     if n_null > 0:
         p_values = step_down(np.abs(scores), simulated, others)
     return TestedInteractions(
