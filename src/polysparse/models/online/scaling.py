@@ -157,13 +157,15 @@ class Scaling:
         if self.loss != "squared":
             return np.ones_like(targets)
         means = np.divide(targets, n_rows, out=np.ones_like(targets), where=targets > 0)
-        return np.sqrt(means)
+        sizes: NDArray[np.float64] = np.sqrt(means)
+        return sizes
 
 
 def _steps(norms: Any, n_rows: Any) -> NDArray[np.float64]:
     """Return `step` for sums of norms of some rows."""
     means = np.divide(norms, n_rows, out=np.ones_like(norms), where=norms > 0)
-    return NORM_FACTOR / means
+    steps: NDArray[np.float64] = NORM_FACTOR / means
+    return steps
 
 
 def l1_norms(columns: ColumnSpace, x: CanonicalCsr) -> NDArray[np.float64]:
