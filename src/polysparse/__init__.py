@@ -114,10 +114,8 @@ if TYPE_CHECKING:
     )
     from polysparse.models.loading import load_model
     from polysparse.models.logistic import PolynomialLogisticRegression
-    from polysparse.models.online.estimators import (
-        PolynomialFTRLClassifier,
-        PolynomialFTRLRegressor,
-    )
+    from polysparse.models.online.classifier import PolynomialFTRLClassifier
+    from polysparse.models.online.regressor import PolynomialFTRLRegressor
     from polysparse.models.ridge import PolynomialRidge
     from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
     from polysparse.operator.polynomial_operator import PolynomialOperator
@@ -177,8 +175,8 @@ _LAZY = {
     "ObservedPolynomialFeatures": "polysparse.estimators.observed",
     "PolynomialElasticNet": "polysparse.models.elastic_net",
     "PolynomialElasticNetCV": "polysparse.models.cross_validated",
-    "PolynomialFTRLClassifier": "polysparse.models.online.estimators",
-    "PolynomialFTRLRegressor": "polysparse.models.online.estimators",
+    "PolynomialFTRLClassifier": "polysparse.models.online.classifier",
+    "PolynomialFTRLRegressor": "polysparse.models.online.regressor",
     "PolynomialFeatures": "polysparse.estimators.polynomial",
     "PolynomialGammaRegressor": "polysparse.models.generalized",
     "PolynomialGammaRegressorCV": "polysparse.models.cross_validated",

@@ -13,6 +13,7 @@ from checks import names_in
 from command_line import run
 from polysparse import cli
 from polysparse.cli.options import parse_size
+from polysparse.cli.program import COMMANDS, make_parser
 
 
 def test_plan_prints_a_table(good, capsys):
@@ -179,3 +180,10 @@ def test_it_runs_as_a_program_and_as_a_module():
 
     (script,) = entry_points(group="console_scripts", name="polysparse")
     assert script.load() is cli.main
+
+
+def test_the_parser_of_a_command_is_made_alone():
+    names = list(make_parser().commands.choices)
+    assert names == list(COMMANDS)
+    for name in names:
+        assert list(make_parser(name).commands.choices) == [name]

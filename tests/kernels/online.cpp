@@ -9,6 +9,7 @@
 #include "checks.hpp"
 #include "online/block_outputs.hpp"
 #include "online/ftrl.hpp"
+#include "online/scale_blocks.hpp"
 
 namespace polysparse::tests {
 namespace {
@@ -169,9 +170,59 @@ void test_learning(OnlineLoss loss, int64_t k, int64_t n_rows) {
     check(is_done || n_rows == 0 || n_done <= rows.n_blocks, "stopped between blocks");
 }
 
+/// Values are divided by scales that include their block, in however many calls; undone changes
+/// leave the scales as they were.
+void test_scales(int64_t n_blocks, int64_t capacity) {
+    subject = "scales of " + std::to_string(n_blocks) + " blocks";
+    constexpr int64_t n_features = 7;
+    std::vector<int64_t> starts{0};
+    std::vector<int32_t> columns;
+    std::vector<double> values, limits;
+    for (int64_t b = 0; b < n_blocks; ++b) {
+        for (uint64_t n = random_bits() % 20; n > 0; --n) {
+            columns.push_back(static_cast<int32_t>(random_bits() % n_features));
+            values.push_back(std::ldexp(1.0 + random_bits() % 8, static_cast<int>(b / 4)) *
+                             (random_bits() % 2 ? 1 : -1));
+        }
+        starts.push_back(std::ssize(columns));
+        limits.push_back(b < n_blocks / 2 ? 1 : 2);
+    }
+    std::vector<double> wanted(n_features), scales(n_features);
+    std::vector<float> scaled(values.size()), out(values.size());
+    for (int64_t b = 0; b < n_blocks; ++b) {
+        std::vector<double> largest(n_features);
+        for (int64_t i = starts[b]; i < starts[b + 1]; ++i)
+            largest[columns[i]] = std::max(largest[columns[i]], std::abs(values[i]));
+        for (int64_t j = 0; j < n_features; ++j)
+            if (largest[j] > limits[b] * wanted[j])
+                wanted[j] = wanted[j] > 0 ? largest[j] / limits[b] : largest[j];
+        for (int64_t i = starts[b]; i < starts[b + 1]; ++i)
+            scaled[i] = static_cast<float>(values[i] / wanted[columns[i]]);
+    }
+    std::vector<int64_t> features(capacity), all_features;
+    std::vector<double> before(capacity), all_before;
+    for (int64_t first = 0; first < n_blocks;) {
+        ScaleChanges changes{0, capacity, features.data(), before.data()};
+        first =
+            scale_blocks({n_blocks, starts.data(), limits.data(), columns.data(), values.data()},
+                         first, {n_features, scales.data()}, changes, out.data());
+        all_features.insert(all_features.end(), features.begin(), features.begin() + changes.n);
+        all_before.insert(all_before.end(), before.begin(), before.begin() + changes.n);
+    }
+    check(scales == wanted, "scales of plain loops");
+    check(out == scaled, "values divided by the scales of their block");
+    for (int64_t c = std::ssize(all_before) - 1; c >= 0; --c)
+        scales[all_features[c]] = all_before[c];
+    check(scales == std::vector<double>(n_features), "changes that are undone");
+}
+
 }  // namespace
 
 void test_online() {
+    for (const int64_t n_blocks : {0, 1, 40}) {
+        test_scales(n_blocks, 20);
+        test_scales(n_blocks, 1000);
+    }
     for (const int64_t n : {0, 1, 50, 3000}) {
         test_numbers(n, 3);
         test_numbers(n, 1000);

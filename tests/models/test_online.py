@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -169,6 +171,27 @@ def test_any_number_of_threads_has_the_same_bits(n_jobs, monkeypatch):
     one, several = (make("classes", n_columns=5000, n_jobs=n).fit(many, y) for n in (1, n_jobs))
     assert state_of(one) == state_of(several)
     assert one.decision_function(X).tobytes() == several.decision_function(X).tobytes()
+
+
+def test_learners_in_threads_at_once_have_the_bits_of_one_after_the_other(monkeypatch):
+    from polysparse import thresholds
+
+    monkeypatch.setattr(thresholds, "OUTPUTS_PER_THREAD", 1)
+    many = sparse.vstack([X] * 12).tocsr()
+    parts = [slice(begin, begin + 500) for begin in range(0, many.shape[0], 500)]
+
+    def learn(loss, wait=lambda: None):
+        y, model = np.tile(LOSSES[loss][0], 12), make(loss, n_columns=500, n_jobs=2)
+        for part in parts:
+            wait()
+            model.partial_fit(many[part], y[part], **first_call(loss))
+        return state_of(model)
+
+    losses = ["classes", "poisson", "classes"]
+    barrier = Barrier(len(losses), timeout=60)
+    with ThreadPoolExecutor(len(losses)) as pool:
+        at_once = list(pool.map(lambda loss: learn(loss, barrier.wait), losses))
+    assert at_once == [learn(loss) for loss in losses]
 
 
 def test_a_block_ends_where_it_has_many_outputs(monkeypatch):

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
-from polysparse import PolynomialFTRLClassifier, PolynomialFTRLRegressor, load_model
+from polysparse import (
+    HashedPolynomialFeatures,
+    PolynomialFTRLClassifier,
+    PolynomialFTRLRegressor,
+    load_model,
+)
 from polysparse.files.online_file import OnlineFile
 from polysparse.models.online import learner as learner_module
 
@@ -182,16 +188,58 @@ def test_observed_columns_wait_for_the_first_rows():
         assert model.coef_.shape[-1] == 20
 
 
-@pytest.mark.parametrize(
-    "change", [{"learning_rate": 0.1}, {"beta": 2.0}, {"l1": 1.0}, {"fit_intercept": False}]
-)
-def test_parameters_cannot_change_between_calls(change):
+CHANGES = {
+    "learning_rate": 0.1,
+    "beta": 2.0,
+    "l1": 1.0,
+    "l2": 1.0,
+    "fit_intercept": False,
+    "degree": 3,
+    "interaction_only": True,
+    "groups": [2, 3],
+    "terms": ["x0:x1"],
+    "categorical_features": [0],
+    "columns": "all",
+    "n_columns": 2**5,
+    "keep_sample": False,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_parameters_cannot_change_between_calls(name, tmp_path):
+    """Neither by a call, nor by a file whose parameters are not those of its state."""
     for model, y, how in ((classifier(), LABELS, {"classes": [0, 1]}), (regressor(), Y, {})):
-        model.partial_fit(X, y, **how).set_params(**change)
-        with pytest.raises(ValueError, match=f"{next(iter(change))} was changed from .* to .*"):
-            model.partial_fit(X, y)
-        model.set_params(n_jobs=1, **{name: getattr(classifier(), name) for name in change})
+        before = model.partial_fit(X, y, **how).get_params()[name]
+        state = model.learner_.states[0].copy()
+        model.set_params(**{name: CHANGES[name]})
+        path = tmp_path / "model.npz"
+        for call in (lambda m=model, t=y: m.partial_fit(X, t), lambda m=model, p=path: m.save(p)):
+            with pytest.raises(ValueError, match=f"^{name} was changed from .* to .* Change it ba"):
+                call()
+        assert np.array_equal(model.learner_.states[0], state)
+        model.set_params(**{name: before}, n_jobs=1, verbose=0, n_passes=2, feature_names=None)
         model.partial_fit(X, y)
+    model.set_params(degree=3).fit(X, y)  # from the beginning
+
+
+def test_the_loss_and_a_transformer_cannot_change_between_calls(tmp_path):
+    counts = np.abs(np.round(Y))
+    hashed = HashedPolynomialFeatures(n_columns=2**6, include_bias=False, groups=[2, 3])
+    model = regressor(columns=hashed, groups=np.array([2, 3])).partial_fit(X, counts)
+    for change, shown in (
+        ({"loss": "poisson"}, "loss was changed from 'squared' to 'poisson'"),
+        ({"columns__n_columns": 2**7}, "columns__n_columns was changed from 64 to 128"),
+        ({"columns": "hashed"}, "columns was changed from .*HashedPolynomialF.* to 'hashed'"),
+        ({"groups": np.array([1, 4])}, "groups was changed from "),
+    ):
+        before = {name: model.get_params()[name] for name in change}
+        with pytest.raises(ValueError, match=shown):
+            model.set_params(**change).partial_fit(X, counts)
+        model.set_params(**before)
+    model.set_params(columns=clone(hashed), groups=np.array([2, 3])).partial_fit(X, counts)
+    model.save(tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="loss was changed"):
+        load_model(tmp_path / "model.npz").set_params(loss="poisson").partial_fit(X, counts)
 
 
 # ------------------------------------------------------------------------------------ progress

@@ -1,12 +1,15 @@
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "bindings/signals.hpp"
 #include "online/ftrl.hpp"
-#include "online/scale_values.hpp"
+#include "online/scale_blocks.hpp"
 #include "platform/thread_pool.hpp"
 
 namespace polysparse {
@@ -98,19 +101,37 @@ class OnlineLearner {
     ThreadPool pool_;
 };
 
-void py_scale_values(In columns, InDoubles values, Doubles scales, Floats out) {
-    require(columns.size() == values.size() && out.size() == values.size(),
+/// Returns the next block, and the number of changes.
+std::tuple<int64_t, int64_t> py_scale_blocks(Array<const int64_t> starts, InDoubles limits,
+                                             In columns, InDoubles values, int64_t first,
+                                             Doubles scales, Array<int64_t> features,
+                                             Doubles before, Floats out) {
+    const int64_t n = size_of(limits);
+    require(size_of(starts) == n + 1 && columns.size() == values.size() &&
+                out.size() == values.size() && features.size() == before.size() && first >= 0,
             "arrays of unequal size");
+    int64_t end = 0, most = 0;
+    for (int64_t b = 0; b <= n; end = starts.data()[b++]) {
+        require(starts.data()[b] >= end, "malformed blocks");
+        if (b > 0) most = std::max(most, starts.data()[b] - end);
+    }
+    require(end <= size_of(values) && most <= size_of(before), "malformed blocks");
     const WithoutGil released;
-    scale_values(size_of(values), indices_of(columns), values.data(), size_of(scales),
-                 scales.data(), out.data());
+    const ValueBlocks blocks{n, starts.data(), limits.data(), indices_of(columns), values.data()};
+    ScaleChanges changes{0, size_of(before), features.data(), before.data()};
+    const int64_t next =
+        scale_blocks(blocks, first, {size_of(scales), scales.data()}, changes, out.data());
+    return {next, changes.n};
 }
 
 }  // namespace
 
 void bind_online(nb::module_& m) {
-    m.def("scale_values", &py_scale_values, nb::arg("columns").noconvert(),
-          nb::arg("values").noconvert(), nb::arg("scales").noconvert(), nb::arg("out").noconvert());
+    m.def("scale_blocks", &py_scale_blocks, nb::arg("starts").noconvert(),
+          nb::arg("limits").noconvert(), nb::arg("columns").noconvert(),
+          nb::arg("values").noconvert(), nb::arg("first"), nb::arg("scales").noconvert(),
+          nb::arg("features").noconvert(), nb::arg("before").noconvert(),
+          nb::arg("out").noconvert());
     nb::class_<OnlineLearner>(m, "OnlineLearner", "Learns from rows with FTRL-proximal.")
         .def(nb::init<int64_t, int64_t, bool, int64_t, float, float>(), nb::arg("n_columns"),
              nb::arg("k"), nb::arg("has_intercept"), nb::arg("loss"), nb::arg("l1"), nb::arg("l2"))

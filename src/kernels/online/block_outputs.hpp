@@ -19,7 +19,7 @@ class ColumnNumbers {
     /// For up to `most` columns at a time. Throws bad_alloc.
     explicit ColumnNumbers(int64_t most)
         : entries_(std::bit_ceil(static_cast<uint64_t>(std::max(spread * most, least_places))),
-                   Entry{-1, 0}),
+                   free_entry),
           used_(most + 1) {}
 
     /// Writes the numbers of n columns. New ones are appended to `columns`, of which there are
@@ -27,25 +27,27 @@ class ColumnNumbers {
     POLYSPARSE_INLINE int64_t number(const int32_t* wanted, int64_t n, int32_t* numbers,
                                      int32_t* columns, int64_t n_found) {
         require_room(columns, n_found, n);
-        Entry* const entries = entries_.data();
+        uint64_t* const entries = entries_.data();
         uint32_t* const used = used_.data();
         const uint32_t mask = mask_;
         const int shift = shift_;
         for (int64_t t = 0; t < n; ++t) {
             const int32_t column = wanted[t];
             uint32_t i = place_of(column, shift);
-            Entry entry = entries[i];
-            while ((entry.column != column) & (entry.column >= 0)) {  // seldom
+            uint64_t entry = entries[i];
+            while ((column_of(entry) ^ column) > 0) {  // another column, seldom
                 i = (i + 1) & mask;
                 entry = entries[i];
             }
-            // Whether a column is new cannot be foreseen: it is written in any case.
-            const bool is_new = entry.column < 0;
-            const int32_t number = is_new ? static_cast<int32_t>(n_found) : entry.number;
-            entries[i] = {column, number};
+            // Whether a column is new cannot be foreseen: there is no branch, and it is written in
+            // any case.
+            const int32_t is_new = column_of(entry) >> 31;  // all bits
+            const int32_t number =
+                (static_cast<int32_t>(n_found) & is_new) | (static_cast<int32_t>(entry) & ~is_new);
+            entries[i] = entry_of(column, number);
             used[n_found] = i;
             columns[n_found] = column;
-            n_found += is_new;
+            n_found -= is_new;
             numbers[t] = number;
         }
         return n_found;
@@ -53,13 +55,17 @@ class ColumnNumbers {
 
     /// Forgets the n_found columns that there are.
     void forget(int64_t n_found) {
-        for (int64_t u = 0; u < n_found; ++u) entries_[used_[u]].column = -1;
+        for (int64_t u = 0; u < n_found; ++u) entries_[used_[u]] = free_entry;
     }
 
   private:
-    struct Entry {
-        int32_t column, number;
-    };
+    /// The upper half of an entry is its column, the lower half its number.
+    POLYSPARSE_INLINE static uint64_t entry_of(int32_t column, int32_t number) {
+        return static_cast<uint64_t>(column) << 32 | static_cast<uint32_t>(number);
+    }
+    POLYSPARSE_INLINE static int32_t column_of(uint64_t entry) {
+        return static_cast<int32_t>(entry >> 32);
+    }
 
     POLYSPARSE_INLINE static uint32_t place_of(int32_t column, int shift) {
         return (static_cast<uint32_t>(column) * 0x9E3779B1u) >> shift;
@@ -75,15 +81,16 @@ class ColumnNumbers {
         shift_ = 32 - std::bit_width(mask_);
         for (int64_t u = 0; u < n_found; ++u) {
             uint32_t i = place_of(columns[u], shift_);
-            while (entries_[i].column >= 0) i = (i + 1) & mask_;
-            entries_[i] = {columns[u], static_cast<int32_t>(u)};
+            while (column_of(entries_[i]) >= 0) i = (i + 1) & mask_;
+            entries_[i] = entry_of(columns[u], static_cast<int32_t>(u));
             used_[u] = i;
         }
     }
 
     static constexpr int64_t spread = 4, least_places = 1024;
+    static constexpr uint64_t free_entry = ~uint64_t{0};  // a column of -1
 
-    std::vector<Entry> entries_;  // a column of -1 is free
+    std::vector<uint64_t> entries_;
     std::vector<uint32_t> used_;  // the place of each column that was found
     uint32_t mask_ = least_places - 1;
     int shift_ = 32 - std::bit_width(uint32_t{least_places - 1});

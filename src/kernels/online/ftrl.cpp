@@ -174,6 +174,21 @@ POLYSPARSE_INLINE void add_gradients(const int32_t* numbers, const float* values
         for (int64_t c = 0; c < k; ++c) gradients[numbers[t] * k + c] += values[t] * changes[c];
 }
 
+POLYSPARSE_PER_PROCESSOR void fill_two_class_losses(int64_t n, const double* scores,
+                                                    const double* targets, double* changes,
+                                                    double* losses) {
+    two_class_losses(n, scores, targets, changes, losses);
+}
+
+/// Writes the losses of n rows, and how they change with each of their k scores.
+void fill_losses(OnlineLoss loss, int64_t n, int64_t k, const double* scores, const double* targets,
+                 double* changes, double* losses) {
+    if (loss == OnlineLoss::two_classes)
+        return fill_two_class_losses(n, scores, targets, changes, losses);
+    for (int64_t r = 0; r < n; ++r)
+        losses[r] = online_loss(loss, k, scores + r * k, targets[r], changes + r * k);
+}
+
 /// How many scores there are, if it is one, as the compiler knows.
 template <class F>
 void with_scores(int64_t k, const F& f) {
@@ -197,7 +212,8 @@ class Learning {
           coordinates_(most_columns * table.k),
           intercepts_(table.k),
           scores_(most_rows * table.k),
-          changes_(table.k),
+          losses_(most_rows),
+          changes_(most_rows * table.k),
           own_changes_(most_rows * table.k) {}
 
     void learn(const BlockOutputs& outputs, const BlockRange& range) {
@@ -237,8 +253,8 @@ class Learning {
                        coordinates_.weights(), k, scores);
             if (table_.has_intercept)
                 for (int64_t c = 0; c < k; ++c) scores[c] += intercepts_.weights()[c];
-            find_changes(first, r, learner, is_leader, k);
         }
+        find_changes(first, last, learner, is_leader, k);
         for (int64_t r = first; r < last; ++r)
             add_gradients(outputs.numbers(r), outputs.values(r), outputs.n_outputs(r),
                           own_changes_.data() + (r - first) * k, k, coordinates_.gradients());
@@ -252,19 +268,23 @@ class Learning {
         intercepts_.store(of_intercepts, &intercept, 1, k);
     }
 
-    /// Of row r, from its scores.
+    /// Of the rows of a block, from their scores.
     template <class K>
-    void find_changes(int64_t first, int64_t r, int64_t learner, bool is_leader, K k) {
-        const double* const scores = scores_.data() + (r - first) * k;
-        const double loss = online_loss(table_.loss, k, scores, rows_.targets[r], changes_.data());
+    void find_changes(int64_t first, int64_t last, int64_t learner, bool is_leader, K k) {
+        const int64_t n = last - first;
+        fill_losses(table_.loss, n, k, scores_.data(), rows_.targets + first, changes_.data(),
+                    losses_.data());
         double& sum = learners_.losses[learner];
-        sum += rows_.weights[r] * loss;
-        if (!std::isfinite(sum)) sum = INFINITY;  // it never leads again
-        for (int64_t c = 0; c < k; ++c)
-            own_changes_[(r - first) * k + c] = static_cast<float>(rows_.weights[r] * changes_[c]);
+        for (int64_t r = 0; r < n; ++r) {
+            const double weight = rows_.weights[first + r];
+            sum += weight * losses_[r];
+            if (!std::isfinite(sum)) sum = INFINITY;  // it never leads again
+            for (int64_t c = 0; c < k; ++c)
+                own_changes_[r * k + c] = static_cast<float>(weight * changes_[r * k + c]);
+        }
         if (!is_leader) return;
-        progress_.losses[r] = loss;
-        std::copy_n(scores, static_cast<int64_t>(k), progress_.scores + r * k);
+        std::copy_n(losses_.data(), n, progress_.losses + first);
+        std::copy_n(scores_.data(), n * k, progress_.scores + first * k);
     }
 
     OnlineColumns columns_;
@@ -273,8 +293,8 @@ class Learning {
     Learners learners_;
     Progress progress_;
     Coordinates coordinates_, intercepts_;
-    std::vector<double> scores_, changes_;
-    std::vector<float> own_changes_;  // weighted, of each row of the block
+    std::vector<double> scores_, losses_, changes_;  // of each row of the block
+    std::vector<float> own_changes_;                 // weighted
 };
 
 }  // namespace

@@ -16,17 +16,27 @@ enum class OnlineLoss : int64_t { two_classes, classes, squared, poisson };
 /// Scores of counts beyond it do not change a mean any more, whose square must be a float.
 constexpr double most_log_mean = 30;
 
-/// Writes how the loss changes with each of k scores, and returns the loss. A target is the number
-/// of the class, if there are classes. Of squares and deviances, the change is that of one half.
+/// Log losses of n rows of two classes; see online_losses.
+POLYSPARSE_INLINE void two_class_losses(int64_t n, const double* __restrict scores,
+                                        const double* __restrict targets,
+                                        double* __restrict changes, double* __restrict losses) {
+    for (int64_t r = 0; r < n; ++r) {
+        const double score = scores[r], small = exp_of_minus(std::abs(score));
+        const double likely = 1 / (1 + small), second = select(score > 0, likely, small * likely);
+        changes[r] = second - targets[r];
+        const double wrong = select(targets[r] > 0, -score, score);
+        losses[r] = select(wrong < 0, 0, wrong) + log_1_plus(small);
+    }
+}
+
+/// Writes how the loss of a row changes with each of k scores, and returns the loss.
 inline double online_loss(OnlineLoss loss, int64_t k, const double* scores, double target,
                           double* changes) {
     switch (loss) {
         case OnlineLoss::two_classes: {
-            const double score = *scores, small = exp_of_minus(std::abs(score));
-            const double likely = 1 / (1 + small), second = score > 0 ? likely : small * likely;
-            *changes = second - target;
-            const double wrong = target > 0 ? -score : score;
-            return std::max(wrong, 0.0) + log_1_plus(small);
+            double value = 0;
+            two_class_losses(1, scores, &target, changes, &value);
+            return value;
         }
         case OnlineLoss::classes: {
             const double largest = *std::max_element(scores, scores + k);

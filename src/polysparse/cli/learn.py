@@ -289,10 +289,8 @@ def _finish(
 
 def _make_model(options: argparse.Namespace, stream: OpenedStream) -> Any:
     """Return the model that the options describe, which has learned nothing."""
-    from polysparse.models.online.estimators import (
-        PolynomialFTRLClassifier,
-        PolynomialFTRLRegressor,
-    )
+    from polysparse.models.online.classifier import PolynomialFTRLClassifier
+    from polysparse.models.online.regressor import PolynomialFTRLRegressor
 
     given = {
         "learning_rate": options.learning_rate,

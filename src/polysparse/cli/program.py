@@ -31,6 +31,20 @@ CODES: dict[type[BaseException], int] = {
     **dict.fromkeys((OSError, ValueError, MemoryError, ImportError), FAILURE),
 }
 
+# Modules by the names of their commands, in the order of the help.
+COMMANDS: dict[str, Any] = {
+    "plan": plan,
+    "expand": expand,
+    "names": names,
+    "rank": rank,
+    "top": top,
+    "fit": fit,
+    "learn": learn,
+    "predict": predict,
+    "terms": terms,
+    "paper": paper,
+}
+
 EXAMPLES = """\
 examples:
   polysparse fit people.csv --target income -o income.npz --plot variables.svg
@@ -75,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    options = make_parser().parse_args(arguments, argparse.Namespace(arguments=arguments))
+    parser = make_parser(*arguments[:1])
+    options = parser.parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         with _stopping_cleanly():
             options.run(options)
@@ -133,8 +148,11 @@ def _stopping_cleanly() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands and their options."""
+def make_parser(command: str = "") -> argparse.ArgumentParser:
+    """Return the parser of a command and its options, or of all commands.
+
+    The options of all commands take longer to describe than many commands take to run.
+    """
     parser = Parser(
         prog="polysparse",
         description="Polynomial and interaction features of data in files, and linear models on "
@@ -144,6 +162,6 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=version("polysparse"))
     commands = parser.commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (plan, expand, names, rank, top, fit, learn, predict, terms, paper):
-        command.add_to(commands)
+    for name in [command] if command in COMMANDS else COMMANDS:
+        COMMANDS[name].add_to(commands)
     return parser

@@ -53,7 +53,6 @@ try:
         multiply_each,
         raise_shifted,
         rescale,
-        scale_values,
         sum_hessian_products,
         sum_log_losses,
         sum_target_losses,
@@ -116,7 +115,7 @@ __all__ = [
     "rank",
     "rescale",
     "row_norms",
-    "scale_values",
+    "scale_blocks",
     "search",
     "sum_hessian_products",
     "sum_log_losses",
@@ -640,6 +639,43 @@ class OnlineLearner:
         """Write the scores of rows."""
         arrays = x.indptr, x.indices, x.data
         self._native.score(*arrays, state.reshape(-1), rate, beta, out.reshape(-1), n_threads)
+
+
+def scale_blocks(
+    x: CsrRows,
+    starts: Int64s,
+    limits: NDArray[np.float64],
+    scales: NDArray[np.float64],
+    out: NDArray[np.float32],
+) -> tuple[Int64s, NDArray[np.float64]]:
+    """Write the values of blocks, divided by the scales of their features, which grow first.
+
+    Returns the features whose scales grew, and what the scales were before, in order.
+
+    Parameters
+    ----------
+    x : CsrRows
+        Rows, whose values are float64.
+    starts : ndarray of int64
+        Where the values of each block begin, and where those of the last one end.
+    limits : ndarray of float64
+        For each block, how many times as large as the scale of its feature a value may be. The
+        scale of a feature with larger values becomes the largest one, divided by the limit.
+    scales : ndarray of float64
+        The scale of each feature; 0 before it occurs, so that its first scale is not divided.
+    out : ndarray of float32
+        Scaled values.
+    """
+    features, before = [np.empty(0, np.int64)], [np.empty(0)]
+    capacity = max(1024, int(np.diff(starts).max(initial=0)))
+    own_features, own_before = np.empty(capacity, np.int64), np.empty(capacity)
+    block = 0
+    while block < len(limits):
+        arrays = starts, limits, x.indices, x.data, block, scales, own_features, own_before, out
+        block, n = _kernels.scale_blocks(*arrays)
+        features.append(own_features[:n].copy())
+        before.append(own_before[:n].copy())
+    return np.concatenate(features), np.concatenate(before)
 
 
 # ---------------------------------------------------------------------------------- observation

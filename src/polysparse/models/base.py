@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from polysparse.basis.degrees import Degree
 from polysparse.columns.arguments import require_columns
 from polysparse.columns.spaces import ColumnSpace
-from polysparse.estimators.shared import IntegerRange, read_sparse
-from polysparse.estimators.shared import RealRange as RealRange  # models.online imports it here
+from polysparse.estimators.shared import IntegerRange, RealRange, read_sparse
 from polysparse.matrix.canonical import CanonicalCsr
 from polysparse.models import newton
 from polysparse.models.bootstrap import Bootstrap, bootstrap
@@ -31,12 +30,11 @@ from polysparse.models.solution import Solution
 from polysparse.operator.polynomial_operator import PolynomialOperator
 
 
-class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
-    """The parameters and attributes that all models have.
+class LinearModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
+    """The parameters and attributes that all models have, those of streams included.
 
-    A subclass defines its loss, its solver and how scores become predictions. To add a
-    parameter, list it in `__init__`, whose last line is ``self._store(locals())``, check it in
-    `_ranges` or `_bool_parameters`, and document it.
+    To add a parameter, list it in `__init__`, whose last line is ``self._store(locals())``, check
+    it in `_ranges` or `_bool_parameters`, and document it.
     """
 
     degree: Degree
@@ -46,15 +44,58 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     categorical_features: Any
     columns: Any
     feature_names: Any
-    penalty_factors: Any
     fit_intercept: bool
-    tol: float
-    max_iter: int
     n_jobs: int | None
     verbose: int
 
     n_features_in_: int
     column_space_: ColumnSpace
+
+    _link: Any = "identity"  # how scores become predictions: see `onnx_graph.Link`
+    _kind: ClassVar[str]  # the name of the model in files and on the command line
+    _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {}
+    _bool_parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
+    _y_numeric: ClassVar[bool] = True  # whether targets are numbers, not classes
+
+    def _store(self, given: dict[str, Any]) -> None:
+        """Store the parameters, as the local variables of `__init__`."""
+        self.__dict__.update({name: v for name, v in given.items() if name != "self"})
+
+    def _require_parameters(self) -> None:
+        """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""
+        for name, allowed in self._ranges.items():
+            allowed.require(name, getattr(self, name))
+        for name in self._bool_parameters:
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        n_jobs: Any = self.n_jobs
+        if n_jobs is not None and not isinstance(n_jobs, Integral):
+            raise ValueError(f"n_jobs must be an int or None; got {n_jobs!r}.")
+        require_columns(self.columns)
+
+    def _forget(self) -> dict[str, Any]:
+        """Remove the fitted attributes, so that a failed fit leaves none of them; return them."""
+        fitted = {name: v for name, v in vars(self).items() if name.endswith("_")}
+        for name in fitted:
+            delattr(self, name)
+        return fitted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class PolynomialModel(LinearModel):
+    """A model that is fitted to rows that are there.
+
+    A subclass defines its loss, its solver and how scores become predictions.
+    """
+
+    penalty_factors: Any
+    tol: float
+    max_iter: int
+
     column_counts_: NDArray[np.int64] | None
     coef_: NDArray[np.float64]
     intercept_: Any
@@ -63,14 +104,10 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     _has_offset_: bool  # unknown, and not set, if the model was read from a file
 
     _held_out: Any = None  # rows whose scores are known, a `splits.HeldOut`
-    _link: Any = "identity"  # how scores become predictions: see `onnx_graph.Link`
-    _kind: ClassVar[str]  # the name of the model in files and on the command line
     _ranges: ClassVar[dict[str, IntegerRange | RealRange]] = {
         "tol": RealRange(may_be_zero=True),
         "max_iter": IntegerRange(1),
     }
-    _bool_parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
-    _y_numeric: ClassVar[bool] = True  # whether targets are numbers, not classes
     _multi_output: ClassVar[bool] = False  # whether y may have several columns
 
     def __init__(
@@ -91,21 +128,8 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self._store(locals())
 
-    def _store(self, given: dict[str, Any]) -> None:
-        """Store the parameters, as the local variables of `__init__`."""
-        self.__dict__.update({name: v for name, v in given.items() if name != "self"})
-
     def _require_parameters(self) -> None:
-        """Raise ValueError if a parameter is invalid. The basis checks its own parameters."""
-        for name, allowed in self._ranges.items():
-            allowed.require(name, getattr(self, name))
-        for name in self._bool_parameters:
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
-        n_jobs: Any = self.n_jobs
-        if n_jobs is not None and not isinstance(n_jobs, Integral):
-            raise ValueError(f"n_jobs must be an int or None; got {n_jobs!r}.")
-        require_columns(self.columns)
+        super()._require_parameters()
         if self.penalty_factors is not None:
             require_factors(self.penalty_factors)
 
@@ -115,13 +139,6 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
         fit(self, partial(open_rows, self, X, y, sample_weight, *offset), stacklevel=3)
         self._has_offset_ = any(each is not None for each in offset)
         return self
-
-    def _forget(self) -> dict[str, Any]:
-        """Remove the fitted attributes, so that a failed fit leaves none of them; return them."""
-        fitted = {name: v for name, v in vars(self).items() if name.endswith("_")}
-        for name in fitted:
-            delattr(self, name)
-        return fitted
 
     def _read(self, X: Any, **wanted: Any) -> Any:
         """Validate X, and y if it is given, as `estimators.shared.read_sparse` does; as float64."""
@@ -335,8 +352,3 @@ class PolynomialModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -16,7 +16,8 @@ from polysparse.models.generalized import (
     PolynomialTweedieRegressor,
 )
 from polysparse.models.logistic import PolynomialLogisticRegression
-from polysparse.models.online.estimators import PolynomialFTRLClassifier, PolynomialFTRLRegressor
+from polysparse.models.online.classifier import PolynomialFTRLClassifier
+from polysparse.models.online.regressor import PolynomialFTRLRegressor
 from polysparse.models.online.saving import as_online_model
 from polysparse.models.ridge import PolynomialRidge
 from polysparse.models.saving import as_model

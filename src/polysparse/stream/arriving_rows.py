@@ -132,10 +132,12 @@ class TextRows:
         if head.is_count:
             is_bad |= block.labels < 0
         most = head.most_features if head.grows else head.n_features
-        is_out = (block.indices < head.base) | (block.indices - head.base >= most)
-        is_out |= ~np.isfinite(block.data)
-        where = np.flatnonzero(is_out)
-        is_bad[np.searchsorted(block.indptr, where, side="right") - 1] = True
+        lowest, highest = block.indices.min(initial=head.base), block.indices.max(initial=head.base)
+        is_finite = np.isfinite(block.data)
+        if lowest < head.base or highest - head.base >= most or not is_finite.all():
+            is_out = (block.indices < head.base) | (block.indices - head.base >= most)
+            where = np.flatnonzero(is_out | ~is_finite)
+            is_bad[np.searchsorted(block.indptr, where, side="right") - 1] = True
         return is_bad, lambda row: self._explain(block, row)
 
     def _explain(self, block: TextBlock, row: int) -> str:

@@ -80,7 +80,7 @@ def _require_no_marks(x: CanonicalCsr, scaling: Scaling, earlier: CanonicalCsr |
 
     With such a scale, the feature would never count again.
     """
-    if np.abs(x.data).max(initial=0) <= SUSPECT:
+    if x.data.max(initial=0) <= SUSPECT and x.data.min(initial=0) >= -SUSPECT:
         return
     are_bad = np.zeros(x.shape[0], bool)
     first: tuple[int, Any, int] | None = None

@@ -150,7 +150,11 @@ def _fitting(
     numbers: NDArray[np.int64], lengths: NDArray[np.int64], n_terms: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], int | None]:
     """Return the rows of the lowest priorities that fit together, and the number of the next."""
-    order = np.argsort(priorities_of(numbers))
+    priorities = priorities_of(numbers)
+    order = np.arange(len(numbers))
+    if len(order) > MOST_ROWS + 1:  # no more than that matter
+        order = np.argpartition(priorities, MOST_ROWS)[: MOST_ROWS + 1]
+    order = order[np.argsort(priorities[order])]
     fits = np.arange(len(order)) < MOST_ROWS
     fits &= np.cumsum(lengths[order]) <= MOST_VALUES
     fits &= np.cumsum(n_terms[order]) <= MOST_TERMS

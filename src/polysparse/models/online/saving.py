@@ -26,7 +26,11 @@ from polysparse.models.saving import as_plain, estimator_with, from_plain, param
 
 
 def as_online_file(model: Any, **more: Any) -> OnlineFile:
-    """Return what a file holds of a fitted online model, with further entries."""
+    """Return what a file holds of a fitted online model, with further entries.
+
+    ValueError is raised if parameters are not those of the state any more.
+    """
+    model._require_same_parameters()
     as_feature_names(model.feature_names, n_encoded(model))
     learner: Learner = model.learner_
     progress, scaling = learner.progress, learner.scaling
@@ -76,31 +80,31 @@ def as_online_model(file: OnlineFile, make: type) -> Any:
     """Return the model of a file; raise ValueError or TypeError if it is damaged."""
     model = estimator_with(make, file.more["parameters"])
     model._require_parameters()
-    settings = Settings(**file.more["settings"])
     n_features = file.columns.basis.n_features
     as_feature_names(model.feature_names, n_features)
     restore_features(model, n_features, file.more, encoding_in(file.more, file.columns.basis))
     if "classes" in file.more:
         model.classes_ = from_plain(file.more["classes"])
-    _require_consistent(model, settings)
+    settings = model._settings(_n_scores_of(model))
+    if file.more["settings"] != asdict(settings):
+        raise ValueError(f"its settings are not those of its parameters: {settings}")
     model.learner_ = _learner_of(file, settings)
     if not model.keep_sample:
         model.learner_.sample = None
     model.column_space_ = file.columns
+    model._set_begun_with()
     return model
 
 
-def _require_consistent(model: Any, settings: Settings) -> None:
-    """Raise ValueError unless the loss is that of the model, with a score for each class."""
-    n_scores = 1
-    if hasattr(model, "_set_classes"):
-        classes = np.asarray(getattr(model, "classes_", ()))
-        if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
-            raise ValueError(f"its classes are not sorted: {classes}")
-        model._set_classes(classes)
-        n_scores = 1 if len(classes) == 2 else len(classes)
-    if settings.n_scores != n_scores or settings.loss != model._loss_name(n_scores):
-        raise ValueError(f"its loss is {settings.loss!r}, of {settings.n_scores} scores")
+def _n_scores_of(model: Any) -> int:
+    """Return how many scores a row has; raise ValueError if there are no valid classes."""
+    if not hasattr(model, "_set_classes"):
+        return 1
+    classes = np.asarray(getattr(model, "classes_", ()))
+    if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
+        raise ValueError(f"its classes are not sorted: {classes}")
+    model._set_classes(classes)
+    return 1 if len(classes) == 2 else len(classes)
 
 
 def _learner_of(file: OnlineFile, settings: Settings) -> Learner:
@@ -119,7 +123,6 @@ def _learner_of(file: OnlineFile, settings: Settings) -> Learner:
         raise ValueError("a sum of squares or a rate is negative")
     if np.isnan(arrays["losses"]).any():
         raise ValueError("losses are not numbers")
-    _require_settings(settings)
     learner = Learner(file.columns, settings, list(arrays["state"]), arrays["rates"].tolist())
     learner.losses, learner.n_rows = arrays["losses"].copy(), _count(more["n_rows"])
     learner.n_counted = _count(more.get("n_counted", learner.n_rows))
@@ -132,17 +135,6 @@ def _learner_of(file: OnlineFile, settings: Settings) -> Learner:
         learner.sample = _sample_of(file, learner)
     _restore_progress(learner.progress, arrays, more["progress"])
     return learner
-
-
-def _require_settings(settings: Settings) -> None:
-    """Raise ValueError for settings that no model has."""
-    penalties = settings.beta, settings.l1, settings.l2
-    rate = 1.0 if settings.rate is None else settings.rate
-    are_numbers = all(type(each) in (int, float) for each in (*penalties, rate))
-    if not are_numbers or not all(0 <= each < np.inf for each in penalties):
-        raise ValueError(f"beta, l1 or l2 is not a finite number from 0: {penalties}")
-    if not 0 < rate < np.inf or type(settings.fit_intercept) is not bool:
-        raise ValueError(f"its settings are malformed: {settings}")
 
 
 def _restore_progress(progress: Progress, arrays: dict[str, Any], counts: Any) -> None:

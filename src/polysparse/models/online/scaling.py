@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ RATE_ROWS = 2048  # that decide about rates
 LARGEST_SCALED = 2.0  # of the size of a scaled value, after the first rows
 NORM_FACTOR = 2.0  # a rate is a multiple of it, divided by the mean norm of expanded rows
 
-# What to undo if rows are not learned from: features, and what their scales were.
-Changes = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
+# What to undo if rows are not learned from: features, and what their scales were, in order.
+Changes = tuple[NDArray[np.int64], NDArray[np.float64]]
+NO_CHANGES: Changes = np.empty(0, np.int64), np.empty(0)
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Scaling:
     n_rows: int = 0
     norms: float = 0.0
     targets: float = 0.0
-    _changes: Changes = field(default_factory=list, repr=False, compare=False)
+    _changes: Changes = field(default=NO_CHANGES, repr=False, compare=False)
     _before: tuple[int, float, float] = (0, 0.0, 0.0)
 
     def scale(self, x: CanonicalCsr) -> CanonicalCsr:
@@ -62,15 +64,12 @@ class Scaling:
     @property
     def step(self) -> float:
         """What rates are multiplied with, for the rows up to now."""
-        norm = self.norms / self.n_rows if self.norms > 0 else 1.0
-        return NORM_FACTOR / norm
+        return float(_steps(np.float64(self.norms), self.n_rows))
 
     @property
     def size(self) -> float:
         """The root of the mean square of targets, if the loss is squared."""
-        if self.loss != "squared" or self.targets == 0:
-            return 1.0
-        return float(np.sqrt(self.targets / self.n_rows))
+        return float(self._sizes(np.float64(self.targets), self.n_rows))
 
     @property
     def mean(self) -> float:
@@ -94,7 +93,7 @@ class Scaling:
 
         Their values are float32. Rows that do not count have no weight.
         """
-        self._changes, self._before = [], (self.n_rows, self.norms, self.targets)
+        self._before = self.n_rows, self.norms, self.targets
         scaled = replace(x, data=self._learn_scales(x, counts, ends))
         steps, sizes = np.empty(len(ends)), np.empty(len(ends))
         n_counted = np.cumsum(counts)[ends - 1]
@@ -104,16 +103,16 @@ class Scaling:
             n_first = min(n_first, len(ends))
             end = int(ends[n_first - 1])
             norms = l1_norms(columns, scaled.rows(slice(0, end)))
-            self._learn_rates(norms, targets, counts, ends[:n_first], steps, sizes)
+            rates = self._learn_rates(norms, targets, counts, ends[:n_first])
+            steps[:n_first], sizes[:n_first] = rates
         steps[n_first:], sizes[n_first:] = self.step, self.size
         return scaled, steps, sizes
 
     def undo(self) -> None:
         """Go back to before the last call of `learn`."""
-        for features, before in reversed(self._changes):
-            self.largest[features] = before
+        features, before = self._changes
+        self.largest[features[::-1]] = before[::-1]  # the first one of a feature counts
         self.n_rows, self.norms, self.targets = self._before
-        self._changes = []
 
     def _learn_scales(
         self, x: CanonicalCsr, counts: NDArray[np.bool_], ends: NDArray[np.int64]
@@ -121,36 +120,11 @@ class Scaling:
         """Learn the scales of the features of each block, and return scaled values."""
         data = np.empty(len(x.data), np.float32)
         starts = np.concatenate([[0], ends])
-        at = x.indptr[starts]  # where the values of a block begin
         n_before = np.concatenate([[0], np.cumsum(counts)])[starts[:-1]] + self.n_rows
-        n_first = int(np.searchsorted(n_before, FIRST_ROWS))  # blocks of the first rows
-        sizes = np.abs(x.data)
-        begin = 0
-        for first, last, limit in ((0, n_first, 1.0), (n_first, len(ends), LARGEST_SCALED)):
-            values = slice(int(at[first]), int(at[last]))
-            is_beyond = sizes[values] > limit * self.largest[x.indices[values]]
-            beyond = np.flatnonzero(is_beyond) + values.start
-            blocks = np.unique(np.searchsorted(at, beyond, side="right") - 1)
-            for b in blocks.tolist():  # whose values may change a scale
-                own = slice(int(at[b]), int(at[b + 1]))
-                is_beyond = sizes[own] > limit * self.largest[x.indices[own]]
-                if is_beyond.any():
-                    before = slice(begin, own.start)
-                    cpu.scale_values(x.indices[before], x.data[before], self.largest, data[before])
-                    begin = own.start
-                    self._grow(x.indices[own][is_beyond], sizes[own][is_beyond], limit)
-        rest = slice(begin, int(at[-1]))
-        cpu.scale_values(x.indices[rest], x.data[rest], self.largest, data[rest])
+        limits = np.where(n_before < FIRST_ROWS, 1.0, LARGEST_SCALED)
+        at = x.indptr[starts].astype(np.int64, copy=False)  # where the values of a block begin
+        self._changes = cpu.scale_blocks(x, at, limits, self.largest, data)
         return data
-
-    def _grow(self, indices: NDArray[np.int64], sizes: NDArray[np.float64], limit: float) -> None:
-        """Let the scales of features grow, given their values that are too large for them."""
-        features = np.unique(indices).astype(np.int64)
-        before = self.largest[features]
-        self._changes.append((features, before))
-        largest = np.zeros(len(features))
-        np.maximum.at(largest, np.searchsorted(features, indices), sizes)
-        self.largest[features] = np.where(before > 0, largest / limit, largest)
 
     def _learn_rates(
         self,
@@ -158,20 +132,40 @@ class Scaling:
         targets: NDArray[np.float64],
         counts: NDArray[np.bool_],
         ends: NDArray[np.int64],
-        steps: NDArray[np.float64],
-        sizes: NDArray[np.float64],
-    ) -> None:
-        """Learn from the first rows, given their norms; write `step` and `size` of their blocks."""
-        begin, power = 0, 2 if self.loss == "squared" else 1
-        for b, end in enumerate(ends.tolist()):
-            sizes[b] = self.size  # of earlier targets: these are yet to be predicted
-            for r in range(begin, end):  # in order, so that sums do not depend on the division
-                if counts[r]:
-                    self.n_rows += 1
-                    self.norms += float(norms[r])
-                    self.targets += float(targets[r]) ** power
-            steps[b] = self.step
-            begin = end
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Learn from the first rows, given their norms; return `step` and `size` of their blocks.
+
+        Sums are added in the order of rows, so that they do not depend on the division.
+        """
+        n = int(ends[-1])
+        sizes = targets[:n] ** 2 if self.loss == "squared" else targets[:n]
+        own_norms, own_targets = (
+            np.cumsum(np.concatenate([[first], np.where(counts[:n], each, 0.0)]))
+            for first, each in ((self.norms, norms), (self.targets, sizes))
+        )
+        n_rows = self.n_rows + np.concatenate([[0], np.cumsum(counts[:n])])
+        starts = np.concatenate([[0], ends[:-1]])
+        self.n_rows = int(n_rows[n])
+        self.norms, self.targets = float(own_norms[n]), float(own_targets[n])
+        # Targets of a block are yet to be predicted.
+        return _steps(own_norms[ends], n_rows[ends]), self._sizes(
+            own_targets[starts], n_rows[starts]
+        )
+
+    def _sizes(self, targets: Any, n_rows: Any) -> NDArray[np.float64]:
+        """Return `size` for sums of targets of some rows."""
+        if self.loss != "squared":
+            return np.ones_like(targets)
+        means = np.divide(targets, n_rows, out=np.ones_like(targets), where=targets > 0)
+        sizes: NDArray[np.float64] = np.sqrt(means)
+        return sizes
+
+
+def _steps(norms: Any, n_rows: Any) -> NDArray[np.float64]:
+    """Return `step` for sums of norms of some rows."""
+    means = np.divide(norms, n_rows, out=np.ones_like(norms), where=norms > 0)
+    steps: NDArray[np.float64] = NORM_FACTOR / means
+    return steps
 
 
 def l1_norms(columns: ColumnSpace, x: CanonicalCsr) -> NDArray[np.float64]:
