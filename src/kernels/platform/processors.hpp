@@ -109,6 +109,8 @@ struct Pack {
     Numbers numbers;
 
     POLYSPARSE_INLINE static Pack of(Value value) { return {value - Numbers{}}; }
+    /// Needs: a size of two.
+    POLYSPARSE_INLINE static Pack of(Value one, Value other) { return {Numbers{one, other}}; }
     POLYSPARSE_INLINE Pack operator+(Pack other) const { return {numbers + other.numbers}; }
     POLYSPARSE_INLINE Pack operator*(Pack other) const { return {numbers * other.numbers}; }
 #else
@@ -119,6 +121,7 @@ struct Pack {
         for (Value& number : pack.numbers) number = value;
         return pack;
     }
+    static Pack of(Value one, Value other) { return {{one, other}}; }
     Pack operator+(Pack other) const {
         for (int64_t i = 0; i < size; ++i) other.numbers[i] += numbers[i];
         return other;

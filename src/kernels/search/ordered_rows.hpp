@@ -73,12 +73,47 @@ struct OrderedRows {
     }
 };
 
-/// Orders columns that may be used and are in at least `least` rows: rare groups first, rare
-/// columns first within a group. A group that has members `among` precedes the others. Returns the
-/// number of each column, or -1. Throws Stopped.
+/// The columns of all stored values. A copy, because the caller's arrays may change between two
+/// passes.
+struct OwnRows {
+    HugeArray<int32_t> columns;
+    std::vector<uint32_t> n_rows_with;  // [column]
+
+    /// Needs: rows inspected and increasing, fewer than 2^31 stored values and columns. Throws
+    /// bad_alloc and Stopped.
+    OwnRows(int64_t n_columns, int64_t n_rows, const Indices& row_offsets, const Indices& indices,
+            int64_t n_threads, const StopRequest& should_stop)
+        : columns(row_offsets[n_rows] - row_offsets[0]) {
+        const int64_t first = row_offsets[0];
+        std::vector<std::vector<uint32_t>> counts(n_threads, std::vector<uint32_t>(n_columns));
+        const auto copy = [&](int64_t worker, int64_t, int64_t begin, int64_t end) {
+            std::vector<uint32_t>& count = counts[worker];
+            indices.visit([&](const auto* from) {
+                for (int64_t r = begin; r < end; ++r) {
+                    const int64_t n = row_offsets[r + 1] - row_offsets[r];
+                    int32_t* const to = columns.data() + (row_offsets[r] - first);
+                    copy_increasing(from + row_offsets[r], n, n_columns, to);
+                    for (int64_t t = 0; t < n; ++t) ++count[to[t]];
+                }
+            });
+        };
+        stretches_of_rows(row_offsets, n_rows, n_threads).run(should_stop, copy);
+        n_rows_with = std::move(counts[0]);
+        for (int64_t worker = 1; worker < n_threads; ++worker)
+            for (int64_t j = 0; j < n_columns; ++j) n_rows_with[j] += counts[worker][j];
+    }
+};
+
+/// In which order a search numbers columns.
+enum class Numbering { rare_first, by_feature };
+
+/// Numbers columns that may be used and are in at least `least` rows. `rare_first`: rare groups
+/// first, rare columns first within a group; a group that has members `among` precedes the others.
+/// Returns the number of each column, or -1. Throws Stopped.
 inline std::vector<int32_t> order_columns(const Basis& basis, const SearchedColumns& columns,
                                           const std::vector<uint32_t>& n_rows_with, int64_t least,
-                                          const StopRequest& should_stop, OrderedRows& out) {
+                                          Numbering numbering, const StopRequest& should_stop,
+                                          OrderedRows& out) {
     const GroupTable* const groups = basis.groups.get();
     const auto group_of = [&](int64_t j) {
         return groups == nullptr ? j : groups->group_of(columns.features[j]);
@@ -105,7 +140,7 @@ inline std::vector<int32_t> order_columns(const Basis& basis, const SearchedColu
         const int64_t g = group_of(j);
         return std::tuple(of_group[g].has_none_among, of_group[g].mean(), g, n_rows_with[j], j);
     };
-    std::ranges::sort(order, {}, key);
+    if (numbering == Numbering::rare_first) std::ranges::sort(order, {}, key);
     std::vector<int32_t> number_of(columns.n, -1);
     for (const int32_t j : order) {
         number_of[j] = static_cast<int32_t>(out.features.size());
@@ -145,30 +180,17 @@ inline void order_row(const std::vector<int32_t>& number_of, const int32_t* colu
 }
 
 /// Rows in the order of a search. `values` are null if all are 1. Takes at most 20 bytes per stored
-/// value besides 4 that it frees. Needs: rows inspected and increasing, fewer than 2^31 stored
-/// values and columns. Throws bad_alloc and Stopped.
+/// value besides the copy, which it frees. Throws bad_alloc and Stopped.
 inline OrderedRows order_rows(const Basis& basis, const SearchedColumns& columns, int64_t n_rows,
-                              const Indices& row_offsets, const Indices& indices,
+                              const Indices& row_offsets, const OwnRows own_rows,
                               const double* values, int64_t least, int64_t n_threads,
                               const StopRequest& should_stop) {
     OrderedRows out;
-    const int64_t first = row_offsets[0], n_stored = row_offsets[n_rows] - first;
-    // A copy, because the caller's arrays may change between two passes.
-    HugeArray<int32_t> own(n_stored);
+    const int64_t first = row_offsets[0];
+    const HugeArray<int32_t>& own = own_rows.columns;
+    const std::vector<int32_t> number_of = order_columns(
+        basis, columns, own_rows.n_rows_with, least, Numbering::rare_first, should_stop, out);
     const auto stretches = stretches_of_rows(row_offsets, n_rows, n_threads);
-    stretches.run(should_stop, [&](int64_t, int64_t begin, int64_t end) {
-        indices.visit([&](const auto* from) {
-            for (int64_t r = begin; r < end; ++r)
-                copy_increasing(from + row_offsets[r], row_offsets[r + 1] - row_offsets[r],
-                                columns.n, own.data() + (row_offsets[r] - first));
-        });
-    });
-    std::vector<uint32_t> n_rows_with(columns.n);
-    equal_stretches(n_stored, 1).run(should_stop, [&](int64_t, int64_t begin, int64_t end) {
-        for (int64_t t = begin; t < end; ++t) ++n_rows_with[own[t]];
-    });
-    const std::vector<int32_t> number_of =
-        order_columns(basis, columns, n_rows_with, least, should_stop, out);
     out.row_offsets.assign(n_rows + 1, 0);
     stretches.run(should_stop, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "basis/basis.hpp"
 #include "matrix/csr_view.hpp"
@@ -17,6 +18,11 @@ struct SearchedRows {
     Indices row_offsets;
     Indices columns;
     const double* values;
+
+    /// Throws bad_alloc and Stopped.
+    OwnRows copy(int64_t n_columns, int64_t n_threads, const StopRequest& should_stop) const {
+        return {n_columns, n, row_offsets, columns, n_threads, should_stop};
+    }
 };
 
 /// Columns that may be used and are in at least `least` rows.
@@ -28,8 +34,14 @@ struct PreparedRows {
     /// Throws bad_alloc and Stopped.
     PreparedRows(const Basis& basis, const SearchedColumns& columns, const SearchedRows& x,
                  int64_t least, int64_t n_threads, const StopRequest& should_stop)
-        : rows(order_rows(basis, columns, x.n, x.row_offsets, x.columns, x.values, least, n_threads,
-                          should_stop)) {
+        : PreparedRows(basis, columns, x, x.copy(columns.n, n_threads, should_stop), least,
+                       n_threads, should_stop) {}
+
+    /// The same with a copy that was made before, and is freed.
+    PreparedRows(const Basis& basis, const SearchedColumns& columns, const SearchedRows& x,
+                 OwnRows own, int64_t least, int64_t n_threads, const StopRequest& should_stop)
+        : rows(order_rows(basis, columns, x.n, x.row_offsets, std::move(own), x.values, least,
+                          n_threads, should_stop)) {
         if (rows.row_offsets.back() == 0) return;
         const Indices row_offsets(rows.row_offsets.data());
         by_column = transpose<int32_t>(row_offsets, x.n, rows.numbers.data(), rows.n_columns(),

@@ -224,6 +224,52 @@ class Scorer {
 
     int64_t n_found() const { return 0; }  // what is kept is bounded by itself
 
+    // For passes over all pairs, whose places have the sums and the number of rows. Scores of pairs
+    // by `dot` have the order of sums and products that all results have.
+
+    POLYSPARSE_INLINE int64_t n_numbers() const { return is_plain ? 2 : n_sums_ + 1; }
+
+    /// Begins a search of pairs.
+    void start_pairs() {
+        left_ = 0;
+        if (is_unit || targets_.score != Score::normalized) return;
+        double size = 0;  // of the terms of a score
+        for (uint32_t row = 0; row < static_cast<uint32_t>(x_->n_rows()); ++row)
+            size += largest_of(row_with(row, 1)) / weight_of(targets_.weights, row);
+        set_slack(x_->n_rows(), std::sqrt(size));
+    }
+
+    /// A row and the value of a lead.
+    struct LeadRow {
+        Row row;
+        Pack<double> plain;  // what is added to a place, if all stored values are 1
+    };
+    POLYSPARSE_INLINE LeadRow lead_row(int64_t row, double value) const {
+        const Row with = row_with(static_cast<uint32_t>(row), value);
+        return {with, Pack<double>::of(with.target, 1)};
+    }
+
+    POLYSPARSE_INLINE void add_pair(double* place, const LeadRow& lead, double value) const {
+        if constexpr (is_unit && is_plain) {
+            (Pack<double>::load(place) + lead.plain).store(place);
+        } else {
+            add_to(place, is_unit ? 1.0 : lead.row.product * value, lead.row);
+            place[is_plain ? 1 : n_sums_] += 1;
+        }
+    }
+
+    POLYSPARSE_INLINE void report_pair(int64_t lead, int64_t number, const double* place) {
+        if (!x_->groups.groups.empty() && !may_be_pair(lead, number)) return;
+        if (prefix_size_ == 0 || prefix_[0] != lead) set_prefix(0, lead);
+        report_sums(place, number, static_cast<int64_t>(place[n_sums_]), best_->threshold());
+    }
+
+    void report_single(int64_t number, const double* place) {
+        has_among_[0] = false;
+        prefix_size_ = 0;
+        report_sums(place, number, static_cast<int64_t>(place[n_sums_]), best_->threshold());
+    }
+
   private:
     struct Accepted {
         double bound;
@@ -403,6 +449,13 @@ class Scorer {
 
     void set_slack(int64_t n_rows, double bound) {
         if constexpr (!is_unit) slack_ = 4 * rounding(n_rows) * bound;
+    }
+
+    /// Whether the groups of two columns allow it.
+    bool may_be_pair(int64_t lead, int64_t number) const {
+        const ColumnGroups& groups = x_->groups;
+        const int64_t group = groups.group_of(lead);
+        return group != groups.group_of(number) || (lead == number && groups.has_powers(group));
     }
 
     /// Whether a column that is among may follow one that is not, whose group has others.

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from polysparse.engine import cpu
 from polysparse.machine import require_memory, threads_for
 from polysparse.matrix.canonical import CanonicalCsr
-from polysparse.search.arguments import NO_USE, SCORES
+from polysparse.search.arguments import SCORES
 from polysparse.search.question import Question
-from polysparse.search.screening import promising_features
 
 MOST_STORED = 2**31  # values, rows and columns that the kernels search are fewer
 MOST_TIES = 2**22  # columns beyond k whose scores are the same but for rounding
@@ -46,7 +45,9 @@ class ValueRange:
         """Return the range of an array."""
         if len(data) == 0:
             return cls(0.0, 0.0, float("inf"))
-        return cls(float(data.min()), float(data.max()), float(abs(data).min()))
+        least, largest = float(data.min()), float(data.max())
+        smallest_size = least if least > 0 else -largest if largest < 0 else abs(data).min()
+        return cls(least, largest, float(smallest_size))
 
     def __add__(self, other: ValueRange) -> ValueRange:
         return ValueRange(
@@ -96,9 +97,10 @@ class RowsInMemory:
     ) -> None:
         self.x, self.n_jobs, self.progress = x, n_jobs, progress
         self.shape = x.shape
+        self._range = ValueRange.of(x.data)
 
     def value_range(self) -> ValueRange:
-        return ValueRange.of(self.x.data)
+        return self._range
 
     def best(self, question: Question) -> Found:
         basis, targets = question.basis, question.targets
@@ -108,9 +110,6 @@ class RowsInMemory:
         require_searchable(x)
         features, indices = stored_features(x)
         uses = question.restriction.uses_of(features)
-        promising = promising_features(question, x, self.n_jobs)
-        if promising is not None:
-            uses[~promising[features]] = NO_USE
         n_targets = targets.values.shape[1]
         n_threads = threads_for(self.n_jobs, n_stored * 2 ** min(basis.highest, 10))
         require_memory(
@@ -118,8 +117,8 @@ class RowsInMemory:
             "the search",
             "Drop rare features, use fewer columns of the target, or fewer threads.",
         )
-        is_unit = bool((x.data == 1).all())
-        is_signed = bool((x.data < 0).any())
+        is_unit = self._range.least == self._range.largest == 1
+        is_signed = self._range.least < 0
         found = cpu.search(
             basis,
             (x.indptr, indices, np.empty(0) if is_unit else x.data),
