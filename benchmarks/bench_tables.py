@@ -32,6 +32,7 @@ from polysparse.machine import format_bytes, threads_for
 
 OURS, THEIRS = "TableEncoder", "OneHotEncoder"
 TARGETS = {"pandas, object": 4.0, "pandas, str": 6.0, "polars, String": 12.0}
+UNSHARED = "pandas, object, each row's own"  # strings that are equal, but not the same objects
 TARGET_CODES, TARGET_CSV, TARGET_MEMORY, TARGET_FIT = 2.5, 5.0, 1 / 3, 1.3
 SIZES = (2, 5, 7, 10, 16, 42, 100, 300, 1_000, 2_000, 5_000, 10_000)  # levels of the variables
 C = 1.0  # the default of both
@@ -55,6 +56,11 @@ def make_text(n_rows: int) -> pd.DataFrame:
 
 def _levels(size: int) -> Any:
     return np.array([f"level {i}" for i in range(size)], dtype=object)
+
+
+def _copied(level: str) -> str:
+    """Return another object with the same characters."""
+    return level[:1] + level[1:]
 
 
 def make_people(n_rows: int) -> tuple[pd.DataFrame, Any]:
@@ -95,7 +101,8 @@ def time_encoding(n_rows: int, repeats: int) -> list[Encoded]:
     """Encode the same strings from tables of every kind; the result must be the same."""
     text = make_text(n_rows)
     as_str = text.astype("str")
-    tables: dict[str, Any] = {"pandas, object": text, "pandas, str": as_str}
+    tables: dict[str, Any] = {"pandas, object": text, UNSHARED: text.map(_copied).astype(object)}
+    tables["pandas, str"] = as_str
     tables["pandas, category"] = text.astype("category")
     if is_installed("pyarrow"):
         import pyarrow as pa
@@ -115,7 +122,7 @@ def time_encoding(n_rows: int, repeats: int) -> list[Encoded]:
         sides: dict[str, Callable[[], Any]] = {
             OURS: lambda table=table: polysparse.TableEncoder().fit_transform(table)
         }
-        if name in TARGETS:
+        if name in TARGETS or name == UNSHARED:
             sides[THEIRS] = lambda table=table: OneHotEncoder().fit_transform(table)
         best = measure.best_times(sides, repeats=repeats, check=check)
         found.append(Encoded(name, best))
@@ -227,7 +234,7 @@ def print_encoding(report: Report, n_rows: int, rows: list[Encoded]) -> None:
     for row in rows:
         cells = [row.name, milliseconds(row.times[OURS]), "", ""]
         if THEIRS in row.times:
-            is_met = row.ratio >= TARGETS[row.name]
+            is_met = row.ratio >= TARGETS.get(row.name, 0.0)
             cells[2:] = [
                 milliseconds(row.times[THEIRS]),
                 report.mark(f"{row.ratio:.1f}x", is_met),
@@ -242,7 +249,7 @@ def reached(
     """The measures that have targets."""
     times = {row.name: row.times[OURS] for row in encoded}
     for row in encoded:
-        if THEIRS in row.times:
+        if row.name in TARGETS:
             target = TARGETS[row.name]
             what = f"{OURS} against {THEIRS}, {row.name}"
             yield Reached(what, f"{target:g}x", f"{row.ratio:.1f}x", row.ratio >= target)

@@ -7,7 +7,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from csr_zoo import random_csr
 from model_data import numbers_for
-from polysparse import PolynomialFTRLClassifier, PolynomialFTRLRegressor, TableEncoder
+from polysparse import (
+    PolynomialFTRLClassifier,
+    PolynomialFTRLRegressor,
+    TableEncoder,
+    load_model,
+)
 
 X = random_csr(90, 6, 0.5)
 
@@ -60,7 +65,7 @@ def test_a_table_with_categories():
 
 @pytest.mark.parametrize("columns", ["all", "hashed"])
 @pytest.mark.parametrize("make", [PolynomialFTRLRegressor, PolynomialFTRLClassifier])
-def test_new_levels_in_a_batch_are_not_silently_dropped(make, columns):
+def test_new_levels_in_a_batch_are_not_silently_dropped(make, columns, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"color": ["red", "green", "blue"], "size": [1.0, 2.0, 3.0]})
     how = {"classes": [0, 1]} if make is PolynomialFTRLClassifier else {}
@@ -71,4 +76,7 @@ def test_new_levels_in_a_batch_are_not_silently_dropped(make, columns):
     encoder = TableEncoder().fit(frame)
     model = make(columns=columns, categorical_features=encoder).partial_fit(frame, [0, 1, 0], **how)
     model.partial_fit(frame.assign(color="pink"), [0, 1, 0])
-    assert model.learner_.progress.n_rows == 6
+    model.save(tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    loaded.partial_fit(frame.assign(color="brown"), [0, 1, 0])
+    assert loaded.learner_.progress.n_rows == 9

@@ -177,6 +177,16 @@ def test_targets_that_are_words_or_missing_are_refused_with_a_way_out(X):
         PolynomialRidge().fit(X, np.where(np.arange(len(Y)) == 1, np.nan, Y))
 
 
+def test_a_fitted_encoder_is_saved_as_such(tmp_path):
+    path = tmp_path / "model.npz"
+    PolynomialRidge(categorical_features=ENCODER).fit(FRAME, Y).save(path)
+    few = load_model(path).fit(FRAME[:9], Y[:9])
+    assert few.table_encoder_.groups_ == ENCODER.groups_
+    ObservedPolynomialFeatures(categorical_features=ENCODER).fit(FRAME).save(path)
+    poly = ObservedPolynomialFeatures.load(path).partial_fit(FRAME.assign(city="Bern"))
+    assert poly.table_encoder_.groups_ == ENCODER.groups_
+
+
 @pytest.mark.parametrize(
     "damage",
     [

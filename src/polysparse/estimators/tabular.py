@@ -29,6 +29,7 @@ from polysparse.tables.learning import (
 from polysparse.tables.reading import Table, is_table, open_table
 
 ENCODER = "table_encoder_"  # the attribute, only if X was a table with categories
+GIVEN = "is_encoder_given"  # the entry of files: whether a fitted encoder was passed
 
 
 def encoder_for(categorical_features: Any, X: Any) -> TableEncoder | None:
@@ -39,8 +40,8 @@ def encoder_for(categorical_features: Any, X: Any) -> TableEncoder | None:
     so are arrays and sparse matrices, if categories are found by their dtype.
     """
     given = categorical_features
-    if isinstance(given, TableEncoder) and given.__sklearn_is_fitted__():
-        return copy(given)
+    if _is_fitted_encoder(given):
+        return copy(given)  # type: ignore[no-any-return]
     columns = given.categorical_features if isinstance(given, TableEncoder) else given
     if isinstance(columns, str):
         require_from_dtype(columns)
@@ -168,9 +169,7 @@ def require_known_levels(estimator: Any, X: Any) -> None:
     A fitted TableEncoder as parameter decides about them itself.
     """
     encoder = encoder_of(estimator)
-    given = estimator.categorical_features
-    is_given = isinstance(given, TableEncoder) and given.__sklearn_is_fitted__()
-    if encoder is None or is_given or sparse.issparse(X):
+    if encoder is None or is_encoder_given(estimator) or sparse.issparse(X):
         return
     try:
         replace(encoder._encoding, is_strict=True).encode(open_table(X))
@@ -179,6 +178,15 @@ def require_known_levels(estimator: Any, X: Any) -> None:
             f"{error} If levels come in batches, fit a TableEncoder to all of them, and pass it as "
             "categorical_features."
         ) from None
+
+
+def is_encoder_given(estimator: Any) -> bool:
+    """Return whether the parameter of an estimator is a fitted TableEncoder."""
+    return _is_fitted_encoder(estimator.categorical_features)
+
+
+def _is_fitted_encoder(given: Any) -> bool:
+    return isinstance(given, TableEncoder) and given.__sklearn_is_fitted__()
 
 
 def set_encoder(estimator: Any, encoder: TableEncoder) -> None:
@@ -219,7 +227,7 @@ def describe_features(estimator: Any) -> dict[str, Any]:
     """Return what a file needs to know about the features of a fitted estimator."""
     encoder = encoder_of(estimator)
     if encoder is not None:
-        return {TABLE: encoder._encoding.as_dict()}
+        return {TABLE: encoder._encoding.as_dict(), GIVEN: is_encoder_given(estimator)}
     if hasattr(estimator, "feature_names_in_"):
         return {"feature_names_in": list(map(str, estimator.feature_names_in_))}
     return {}
@@ -231,6 +239,11 @@ def restore_features(
     """Set the attributes that `describe_features` has described."""
     if encoding is not None:
         set_encoder(estimator, TableEncoder._of(encoding))
+        if description.get(GIVEN, False):  # older files do not have it
+            given = estimator.categorical_features  # vocabularies do not have its parameters
+            if not isinstance(given, TableEncoder):
+                given = estimator.categorical_features = TableEncoder._of(encoding)
+            given._set_encoding(encoding, None)
         return
     estimator.n_features_in_ = n_features
     names = description.get("feature_names_in")
