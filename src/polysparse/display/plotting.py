@@ -265,6 +265,10 @@ def draw_means(bins: Any, ax: Any = None, make_figure: Any = None) -> Any:
     predicted, observed, _ = bins.points()
     if (predicted > 0).all() and (observed > 0).all():
         ax.set(xscale="log", yscale="log")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.get_major_locator().set_params(subs=(1, 2, 5))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("")
     ax.axline((1, 1), (2, 2), color="0.6", lw=1, ls="--")
     _draw_bins(bins, ax)
     ax.set_aspect("equal", adjustable="datalim")

@@ -83,7 +83,8 @@ class CalibrationByMean:
         ends = np.cumsum(sums[0])
         total = ends[-1] if len(ends) else 1.0
         which = np.minimum(((ends - sums[0] / 2) / total * n_bins).astype(np.intp), n_bins - 1)
-        return CalibrationBins(*(np.bincount(which, each, n_bins) for each in sums))
+        found = (np.bincount(which, each, n_bins).astype(np.float64) for each in sums)
+        return CalibrationBins(*found)
 
 
 def buckets_of(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
