@@ -41,7 +41,7 @@ from polysparse import (
     TableEncoder,
     load_model,
 )
-from polysparse.models import cross_validated, cross_validation, least_squares
+from polysparse.models import cross_validation, least_squares, ridge_cross_validation
 from polysparse.models.quasi_newton import Memory
 from polysparse.models.splits import Split
 
@@ -203,7 +203,7 @@ def test_several_targets_have_a_krylov_space_each(monkeypatch):
 
     together, n_spaces = scores_and_spaces()
     assert n_spaces == 2 * 3  # splits and targets
-    monkeypatch.setattr(cross_validated, "MOST_BYTES", 0)
+    monkeypatch.setattr(ridge_cross_validation, "MOST_BYTES", 0)
     one_by_one, n_spaces = scores_and_spaces()
     assert n_spaces >= 2 * 3 * len(PENALTIES)
     np.testing.assert_allclose(together, one_by_one, atol=1e-6)

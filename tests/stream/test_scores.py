@@ -12,8 +12,8 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from polysparse import PolynomialLogisticRegression, load_model
-from polysparse.models.calibration import CalibrationBins
+from polysparse import PolynomialLogisticRegression, PolynomialPoissonRegressor, load_model
+from polysparse.models.calibration import CalibrationBins, CalibrationByMean
 from polysparse.stream.scores import Deviance, Ranking
 from sample_files import X, run
 
@@ -128,10 +128,37 @@ def test_deviances(power, has_offset):
         assert explained == pytest.approx(d2_tweedie_score(labels, means, power=power))
 
 
+@pytest.mark.parametrize("signs", [[1], [-1, 1]])
+def test_bins_of_means_have_about_equal_weights(signs):
+    means = np.exp(RNG.normal(0, 2, 3_000)) * RNG.choice(signs, 3_000)
+    targets, weights = RNG.random(3_000), RNG.random(3_000)
+    calibration = CalibrationByMean()
+    for part in (slice(0, 700), slice(700, None)):
+        calibration.add(means[part], targets[part], weights[part])
+    predicted, observed, which = calibration.bins().points()
+    np.testing.assert_array_equal(which, np.arange(10))
+    order = np.argsort(means)
+    shares = np.cumsum(weights[order]) / weights.sum()
+    for i in range(10):
+        own = order[(i / 10 < shares) & (shares <= (i + 1) / 10)]
+        expected = np.average([means[own], targets[own]], axis=1, weights=weights[own])
+        np.testing.assert_allclose([predicted[i], observed[i]], expected, rtol=0.02)
+    alike = CalibrationByMean()
+    alike.add(np.full(7, 2.0), np.arange(7.0))
+    assert [list(each) for each in alike.bins().points()] == [[2.0], [3.0], [5]]
+    assert len(CalibrationByMean().bins().points()[0]) == 0
+
+
 def test_a_report_of_counts(tmp_path, capsys):
     data = written(tmp_path / "in.svm", LABELS)
     options = data, "-o", tmp_path / "m.npz", "--test", data
-    values = dict(line for line in report(capsys, *options, "--model", "poisson"))
+    lines = report(capsys, *options, "--model", "poisson")
+    header = lines.index(["bin", "predicted mean", "observed mean", "rows"])
+    bins = np.array(lines[header + 1 :], dtype=float)
+    assert 5 <= len(bins) <= 10
+    assert bins[:, 3].sum() == len(LABELS)
+    assert bins[:, 2] @ bins[:, 3] == pytest.approx(LABELS.sum(), rel=1e-4)
+    values = dict(lines[:header])
     of_deviance = ["mean deviance", "mean deviance of a constant rate", "D2"]
     assert list(values) == [*of_deviance, "R2", "RMSE", "baseline RMSE (mean of the labels)"]
     model = load_model(tmp_path / "m.npz")
@@ -165,3 +192,22 @@ def test_the_plot(n_classes):
     assert terms.get_xlabel() == ("weight, for class 3" if n_classes == 2 else "weight")
     with pytest.raises(ValueError, match=r"y has shape \(3,\); one class for each"):
         model.plot_calibration(X, y[:3])
+
+
+def test_the_plot_of_counts():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    offset = np.linspace(-1, 1, len(LABELS))
+    model = PolynomialPoissonRegressor().fit(X, LABELS, offset=offset)
+    ax = model.plot_calibration(X, LABELS, n_bins=4, offset=offset)
+    _, line = ax.get_lines()
+    calibration = CalibrationByMean()
+    calibration.add(model.predict(X, offset), LABELS)
+    expected = calibration.bins(4).points()[:2]
+    np.testing.assert_allclose([line.get_xdata(), line.get_ydata()], expected)
+    assert ax.get_xscale() == "log"
+    weights = (LABELS == 3) * 1.0
+    ax = model.plot_calibration(X, LABELS - 3, n_bins=4, sample_weight=weights, ax=ax)
+    assert (ax.get_lines()[-1].get_ydata() == 0).all()
+    with pytest.raises(ValueError, match=r"y has shape \(3,\); one target for each"):
+        model.plot_calibration(X, LABELS[:3])

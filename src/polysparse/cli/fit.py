@@ -430,9 +430,13 @@ def _print_scores(
     bins = scores.pop("calibration", None)
     for name, value in scores.items():
         print(f"{name}\t{value:.6g}" if isinstance(value, float) else f"{name}\t{value}")
-    if bins is not None:
+    if bins is not None and options.model in WITH_CLASSES:
         print("predicted\tmean\ttrue\trows")
         for mean, share, i in zip(*bins.points(), strict=True):
             print(
                 f"{i / 10:.1f}-{(i + 1) / 10:.1f}\t{mean:.4f}\t{share:.4f}\t{bins.weights[i]:.0f}"
             )
+    elif bins is not None:
+        print("bin\tpredicted mean\tobserved mean\trows")
+        for predicted, observed, i in zip(*bins.points(), strict=True):
+            print(f"{i + 1}\t{predicted:.6g}\t{observed:.6g}\t{bins.weights[i]:.0f}")

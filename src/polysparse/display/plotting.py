@@ -246,15 +246,48 @@ def draw_calibration(bins: dict[Any, Any], ax: Any = None, make_figure: Any = No
         ax = make_figure(figsize=(5.0, 5.0), layout="constrained").subplots()
     ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--")
     for label, own in bins.items():
-        predicted, observed, which = own.points()
-        (line,) = ax.plot(predicted, observed, lw=1.2, label=_in_lines(str(label)))
-        shares = own.weights[which] / own.weights.max(initial=1.0)
-        sizes = (SMALLEST + (LARGEST - SMALLEST) * np.sqrt(shares)) ** 2
-        ax.scatter(predicted, observed, sizes, color=line.get_color(), edgecolor="white", zorder=3)
+        _draw_bins(own, ax, label=_in_lines(str(label)))
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     ax.set_xlabel("predicted probability")
     ax.set_ylabel("share of rows in which it is true")
     ax.legend(title="class", frameon=False)
+    return _with_grid(ax)
+
+
+def draw_means(bins: Any, ax: Any = None, make_figure: Any = None) -> Any:
+    """Draw observed against predicted means, given CalibrationBins, and return the axes.
+
+    Without axes, a figure is made, as in `draw_terms`.
+    """
+    if ax is None:
+        make_figure = make_figure or require_matplotlib("matplotlib.pyplot").figure
+        ax = make_figure(figsize=(5.0, 5.0), layout="constrained").subplots()
+    predicted, observed, _ = bins.points()
+    if (predicted > 0).all() and (observed > 0).all():
+        ax.set(xscale="log", yscale="log")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.get_major_locator().set_params(subs=(1, 2, 5))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("")
+    ax.axline((1, 1), (2, 2), color="0.6", lw=1, ls="--")
+    _draw_bins(bins, ax)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_xlabel("predicted mean")
+    ax.set_ylabel("observed mean")
+    return _with_grid(ax)
+
+
+def _draw_bins(bins: Any, ax: Any, **line_options: Any) -> None:
+    """Draw a line, and a marker for each bin, as large as it has rows."""
+    predicted, observed, which = bins.points()
+    (line,) = ax.plot(predicted, observed, lw=1.2, **line_options)
+    shares = bins.weights[which] / bins.weights.max(initial=1.0)
+    sizes = (SMALLEST + (LARGEST - SMALLEST) * np.sqrt(shares)) ** 2
+    ax.scatter(predicted, observed, sizes, color=line.get_color(), edgecolor="white", zorder=3)
+
+
+def _with_grid(ax: Any) -> Any:
+    """Return the axes, with a grid behind what is drawn."""
     ax.grid(color="0.9", lw=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from polysparse.columns.spaces import ColumnSpace
+from polysparse.models.amounts_cross_validation import CrossValidatedAmounts
 from polysparse.models.choosing import Penalties
 from polysparse.models.cross_validation import CrossValidated
 from polysparse.models.docstrings import documented
 from polysparse.models.elastic_net import PolynomialElasticNet, PolynomialLasso
-from polysparse.models.fitting import set_solution
 from polysparse.models.generalized import (
     PolynomialGammaRegressor,
     PolynomialPoissonRegressor,
     PolynomialTweedieRegressor,
 )
-from polysparse.models.least_squares import minimize_path
-from polysparse.models.local_rows import LocalRows
 from polysparse.models.logistic import PolynomialLogisticRegression
 from polysparse.models.ridge import PolynomialRidge
-from polysparse.models.solution import End, Solution
+from polysparse.models.ridge_cross_validation import CrossValidatedRidge
 from polysparse.models.sparse_cross_validation import CrossValidatedLasso, CrossValidatedSparse
 from polysparse.models.support_vectors import PolynomialLinearSVC, PolynomialLinearSVR
 
@@ -30,48 +25,9 @@ OF_SUMS = Penalties("alpha", (-4, 4))
 OF_MEANS = Penalties("alpha", (-6, 2))
 RELATIVE = Penalties("alpha", (-3, 0))  # to the strongest penalty that matters
 
-MOST_BYTES = 2**28  # of the solutions of several targets for all penalties of a split
-
-
-class CrossValidatedAmounts(CrossValidated):
-    """Cross-validation of a model of counts or amounts, which has offsets."""
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        offset: Any = None,
-        *,
-        cv_groups: Any = None,
-    ) -> Any:
-        """Choose the penalty by cross-validation, and fit the model to all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
-        y : array-like of shape (n_samples,)
-            The targets.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            Non-negative weights of the rows, in fits and scores. A function given as `scoring` gets
-            those of held-out rows if it has a parameter `sample_weight`.
-        offset : float or array-like of shape (n_samples,), optional
-            Added to the linear predictor of each row, in fits and when held-out rows are predicted.
-            With a log link, pass the logarithm of the exposure of each row.
-        cv_groups : array-like of shape (n_samples,), optional
-            Groups of rows for a splitter such as GroupKFold, which it calls `groups`.
-
-        Returns
-        -------
-        self : object
-            Fitted model.
-        """
-        return self._choose(X, y, sample_weight, offset, cv_groups=cv_groups)
-
 
 @documented
-class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
+class PolynomialRidgeCV(CrossValidatedRidge, PolynomialRidge):
     """Ridge regression on polynomial features, with a cross-validated penalty.
 
     {choosing}
@@ -123,50 +79,6 @@ class PolynomialRidgeCV(CrossValidated, PolynomialRidge):
 
     _plain = PolynomialRidge
     _penalties = OF_SUMS
-
-    def _fit_path(
-        self, models: list[Any], columns: ColumnSpace, rows: LocalRows
-    ) -> Iterator[tuple[Any, End]]:
-        """Fit models from one Krylov space, which has the solutions for all penalties.
-
-        Several targets have a space each, one after the other, if all solutions have room.
-        """
-        loss = models[0]._make_loss(rows)
-        n_bytes = 8 * columns.n_columns * (loss.n_targets or 0) * len(models)
-        if self.penalty_factors is not None or n_bytes > MOST_BYTES:
-            yield from super()._fit_path(models, columns, rows)
-        elif loss.n_targets is None:
-            path = self._path(models, columns, rows, loss)
-            while (found := rows.run(next, path, None)) is not None:
-                yield from self._fitted(models[found[0]], columns, loss, found[1])
-        else:
-            each = [replace(loss, target=target) for target in range(loss.n_targets)]
-            paths = [dict(rows.run(list, self._path(models, columns, rows, one))) for one in each]
-            for place in list(paths[0]):
-                solution = Solution.of_several([path.pop(place) for path in paths])
-                yield from self._fitted(models[place], columns, loss, solution)
-
-    def _path(
-        self, models: list[Any], columns: ColumnSpace, rows: LocalRows, loss: Any
-    ) -> Iterator[tuple[int, Solution]]:
-        """Return the solutions for one target, and the places of their models."""
-        rows.set_targets(columns, loss)
-        errors = rows.squared_errors(bool(self.fit_intercept), self.n_jobs)
-        return minimize_path(
-            errors,
-            [model.alpha for model in models],
-            tol=self.tol,
-            max_iter=self.max_iter,
-            report=models[0]._reporter(errors),
-        )
-
-    def _fitted(
-        self, model: Any, columns: ColumnSpace, loss: Any, solution: Solution
-    ) -> Iterator[tuple[Any, End]]:
-        """Yield a model with a solution, and how it ended; drop the coefficients afterwards."""
-        set_solution(model, columns, loss, solution)
-        yield model, solution.end
-        model._forget()
 
 
 @documented

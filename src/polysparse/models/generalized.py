@@ -11,16 +11,18 @@ from sklearn.metrics import d2_tweedie_score
 
 from polysparse.basis.degrees import Degree
 from polysparse.dispatch import dispatch
+from polysparse.display.plotting import draw_means
 from polysparse.estimators.shared import IntegerRange, RealRange
 from polysparse.models.base import PolynomialModel
 from polysparse.models.bootstrap import Bootstrap
+from polysparse.models.calibration import CalibrationByMean, require_targets
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.interface import Loss
 from polysparse.models.losses.log_link import LogLinkLoss, exponentials
 from polysparse.models.losses.squared import SquaredLoss
 from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
-from polysparse.models.sample_weight import as_offset
+from polysparse.models.sample_weight import as_offset, as_weights
 
 
 class GeneralizedLinearModel(PolynomialRegressor):
@@ -188,6 +190,48 @@ class GeneralizedLinearModel(PolynomialRegressor):
             return float(np.array_equal(means, y))
         found = d2_tweedie_score(y, means, sample_weight=sample_weight, power=self._power)
         return float(found)
+
+    def plot_calibration(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int = 10,
+        sample_weight: Any = None,
+        offset: Any = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the mean of the targets against the mean of the predictions, in bins.
+
+        Rows are sorted by their predictions, and divided into bins of about equal weight. Where the
+        line is on the diagonal, the model predicts the right mean.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data; preferably rows that the model was not fitted to.
+        y : array-like of shape (n_samples,)
+            The targets.
+        n_bins : int, default=10
+            Number of bins.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        offset : float or array-like of shape (n_samples,), optional
+            Added to the linear predictor of each row, as in `fit`.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes, with a logarithmic scale if all means are above 0.
+        """
+        IntegerRange(1).require("n_bins", n_bins)
+        means, targets = self.predict(X, offset), np.asarray(y)
+        require_targets(targets, len(means), "target")
+        calibration = CalibrationByMean()
+        calibration.add(means, targets, as_weights(sample_weight, len(means)))
+        return draw_means(calibration.bins(int(n_bins)), ax)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ from polysparse.basis.degrees import Degree
 from polysparse.dispatch import dispatch
 from polysparse.display.plotting import draw_calibration
 from polysparse.estimators.shared import IntegerRange
-from polysparse.models.calibration import CalibrationBins
+from polysparse.models.calibration import CalibrationBins, require_targets
 from polysparse.models.classifier import PolynomialClassifier
 from polysparse.models.docstrings import documented
 from polysparse.models.losses.logistic import LogLoss, log_probabilities, probabilities
@@ -178,11 +178,7 @@ class PolynomialLogisticRegression(SparseInverseMixin, PolynomialClassifier):
         IntegerRange(1).require("n_bins", n_bins)
         probabilities = self.predict_proba(X)
         true = np.asarray(y)
-        if true.shape != (len(probabilities),):
-            raise ValueError(
-                f"y has shape {true.shape}; one class for each of the {len(probabilities)} rows of "
-                "X is needed."
-            )
+        require_targets(true, len(probabilities), "class")
         weights = as_weights(sample_weight, len(true))
         first = 1 if len(self.classes_) == 2 else 0
         bins = {

@@ -12,12 +12,15 @@ from scipy.special import xlogy
 from polysparse.files.errors import FileFault
 from polysparse.files.model_file import ModelFile
 from polysparse.files.source import Source
-from polysparse.models.calibration import CalibrationBins
+from polysparse.models.calibration import (
+    N_BINS,
+    N_BUCKETS,
+    CalibrationBins,
+    CalibrationByMean,
+    buckets_of,
+)
 from polysparse.stream.predict import iter_predictions
 from polysparse.stream.resources import Resources
-
-SHIFT = 12  # bits of a float32 that are dropped: scores that share the others count as equal
-N_BUCKETS = 2 ** (32 - SHIFT)
 
 
 class Ranking:
@@ -31,10 +34,7 @@ class Ranking:
 
     def add(self, scores: NDArray[np.float64], is_second: NDArray[np.bool_]) -> None:
         """Count some rows."""
-        with np.errstate(over="ignore"):
-            bits = (scores + 0.0).astype(np.float32).view(np.int32).astype(np.int64)
-        # Bits of negative numbers are mirrored, so that buckets increase with scores.
-        buckets = np.where(bits >= 0, bits + 2**31, -1 - bits) >> SHIFT
+        buckets = buckets_of(scores)
         for number in (0, 1):
             own = buckets[is_second == bool(number)]
             self.counts[number] += np.bincount(own, minlength=N_BUCKETS)
@@ -118,11 +118,13 @@ def score_regression(
     """Return R2 and the root of the mean squared error on the labels of a file.
 
     The baseline of the error predicts the mean of the labels. For counts and amounts, the mean
-    deviance, that of a constant rate times the exposures, and D2 come first.
+    deviance, that of a constant rate times the exposures, and D2 come first, and bins of predicted
+    means are last.
     """
     errors, n_rows, mean, spread = 0.0, 0, 0.0, 0.0
     has_deviance = getattr(model, "_link", None) == "log"
     deviance, own = Deviance(float(model._power) if has_deviance else 1.0), None
+    calibration = CalibrationByMean()
 
     def predict(X: Any) -> NDArray[Any]:
         nonlocal own
@@ -133,6 +135,7 @@ def score_regression(
     for predicted, labels in iter_predictions(source, predict, resources, file):
         if has_deviance:
             deviance.add(labels, predicted, own)
+            calibration.add(predicted, labels)
         errors += float(np.sum((predicted - labels) ** 2))
         # Spreads of blocks about their own means are joined, so that nothing cancels.
         block_mean, n_block = float(labels.mean()), len(labels)
@@ -147,11 +150,12 @@ def score_regression(
         out["mean deviance"] = deviance.mean
         out["mean deviance of a constant rate"] = constant
         out["D2"] = 1 - deviance.mean / constant if constant > 0 else math.nan
-    return out | {
+    out |= {
         "R2": 1 - errors / spread if spread else math.nan,
         "RMSE": math.sqrt(errors / rows),
         "baseline RMSE (mean of the labels)": math.sqrt(spread / rows),
     }
+    return out | ({"calibration": calibration.bins()} if has_deviance else {})
 
 
 def score_classes(
@@ -165,7 +169,7 @@ def score_classes(
     has_probabilities = hasattr(model, "predict_log_proba")
     method = model.predict_log_proba if has_probabilities else model.decision_function
     hits, loss, counts = 0, 0.0, np.zeros(len(model.classes_), np.int64)
-    ranking, bins = Ranking(), CalibrationBins(*np.zeros((3, 10)))
+    ranking, bins = Ranking(), CalibrationBins(*np.zeros((3, N_BINS)))
     for found, labels in iter_predictions(source, method, resources, file):
         true = _class_numbers(source, model, labels)
         counts += np.bincount(true, minlength=len(counts))
