@@ -57,7 +57,7 @@ verbose contributions fit importance partial_fit plot_importance plot_progress p
 predict progress save to_onnx to_text top_terms
 """
 
-AMOUNTS = "alpha score warm_start"  # of models of counts and amounts
+AMOUNTS = "l1_ratio path penalty alpha score warm_start"  # of models of counts and amounts
 
 
 def instances():

@@ -33,7 +33,7 @@ RELATIVE = Penalties("alpha", (-3, 0))  # to the strongest penalty that matters
 MOST_BYTES = 2**28  # of the solutions of several targets for all penalties of a split
 
 
-class CrossValidatedAmounts(CrossValidated):
+class CrossValidatedAmounts(CrossValidatedSparse):
     """Cross-validation of a model of counts or amounts, which has offsets."""
 
     def fit(
@@ -230,6 +230,7 @@ class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegre
     Parameters
     ----------
     {alphas_of_means}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -277,6 +278,7 @@ class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor
     Parameters
     ----------
     {alphas_of_means}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -325,6 +327,7 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
     power : float, default=0.0
         The power of the mean that the variance of a target is proportional to: 0, or from 1 to 2.
     {alphas_of_means}
+    {l1_ratio}
     link : {"auto", "identity", "log"}, default="auto"
         How a score becomes a mean.
     {features}
