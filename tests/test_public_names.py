@@ -57,7 +57,8 @@ verbose contributions fit importance partial_fit plot_importance plot_progress p
 predict progress save to_onnx to_text top_terms
 """
 
-AMOUNTS = "alpha plot_calibration score warm_start"  # of models of counts and amounts
+# Of models of counts and amounts
+AMOUNTS = "alpha l1_ratio path penalty plot_calibration score warm_start"
 
 
 def instances():

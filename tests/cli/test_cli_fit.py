@@ -22,6 +22,7 @@ from polysparse import (
     PolynomialLinearSVR,
     PolynomialLogisticRegression,
     PolynomialRidge,
+    PolynomialTweedieRegressor,
     load_model,
 )
 from sample_files import INPUTS, X, Y, refused, run
@@ -101,6 +102,10 @@ def test_options_are_parameters(options, parameters, data, model):
         (["--l1-ratio", "0.5"], PolynomialLogisticRegression(l1_ratio=0.5)),
         (["--model", "svc", "--penalty", "l1"], PolynomialLinearSVC(penalty="l1")),
         (["--model", "svr", "--l1-ratio", "1"], PolynomialLinearSVR(l1_ratio=1)),
+        (
+            ["--model", "tweedie", "--power", "0", "--penalty", "l1", "--alpha", "0.01"],
+            PolynomialTweedieRegressor(alpha=0.01, penalty="l1"),
+        ),
         (["--model", "lasso", "--alpha", "0.01"], PolynomialLasso(0.01)),
         (["--model", "elastic-net", "--l1-ratio", "0.2"], PolynomialElasticNet(l1_ratio=0.2)),
     ],

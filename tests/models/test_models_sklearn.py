@@ -58,6 +58,7 @@ every_model = pytest.mark.parametrize("model", Y)
     + [PolynomialLasso(tol=1e-12), PolynomialElasticNet(0.1, tol=1e-12)]
     + [PolynomialLogisticRegression(l1_ratio=1.0, tol=1e-12, max_iter=1000)]
     + [PolynomialLinearSVC(l1_ratio=1.0, tol=1e-12, max_iter=1000)]
+    + [PolynomialPoissonRegressor(l1_ratio=1.0, tol=1e-12, max_iter=1000)]
 )
 def test_sklearn_estimator_checks(estimator, check):
     check(estimator)

@@ -17,6 +17,8 @@ from polysparse import (
     PolynomialLinearSVRCV,
     PolynomialLogisticRegression,
     PolynomialLogisticRegressionCV,
+    PolynomialPoissonRegressor,
+    PolynomialPoissonRegressorCV,
     load_model,
 )
 
@@ -44,6 +46,12 @@ CASES = {
         PolynomialLinearSVR,
         {"l1_ratio": 0.5, "epsilon": 0.2, "max_iter": 1000},
         NUMBERS,
+    ),
+    "poisson": (
+        PolynomialPoissonRegressorCV,
+        PolynomialPoissonRegressor,
+        {"penalty": "l1"},
+        np.round(np.exp(NUMBERS / 4)),
     ),
     "softmax": (
         PolynomialLogisticRegressionCV,

@@ -8,7 +8,15 @@ from sklearn.svm import LinearSVC
 
 from csr_zoo import random_csr
 from model_data import as_built, classes_for, numbers_for
-from polysparse import PolynomialLinearSVC, PolynomialLinearSVR, load_model
+from polysparse import (
+    PolynomialGammaRegressor,
+    PolynomialLinearSVC,
+    PolynomialLinearSVR,
+    PolynomialPoissonRegressor,
+    PolynomialPoissonRegressorCV,
+    PolynomialTweedieRegressor,
+    load_model,
+)
 
 X = random_csr(80, 5, 0.5)
 WEIGHTS = np.random.default_rng(1).integers(0, 4, 80) / 2.0
@@ -34,7 +42,48 @@ def tube(y, weights, C, epsilon):
     return at
 
 
+def deviance(y, weights, alpha, power, offset=0.0):
+    """Half the mean deviance, times 1, of a log link."""
+    own = weights / weights.sum()
+    saturated = _halves(y, np.log(np.where(y > 0, y, 1)), power)
+    saturated[y == 0] = 0.0
+
+    def at(scores):
+        scores = np.clip(scores + offset, -300.0, 300.0)
+        gradient = np.exp((2 - power) * scores) - y * np.exp((1 - power) * scores)
+        return own @ (_halves(y, scores, power) - saturated), own * gradient
+
+    return at
+
+
+def _halves(y, scores, power):
+    """What half the deviance is, up to a constant."""
+    if power == 1:
+        return np.exp(scores) - y * scores
+    if power == 2:
+        return scores + y * np.exp(-scores)
+    rising, falling = 2 - power, power - 1
+    return np.exp(rising * scores) / rising + y * np.exp(-falling * scores) / falling
+
+
+def glm(power, alpha, **how):
+    """A case of a model with a log link."""
+    model = PolynomialTweedieRegressor(power=power, alpha=alpha, **how)
+    y = np.exp(NUMBERS / 4)
+    y = {1: np.round(y), 2: y}.get(power, y * (np.arange(80) % 3 > 0))
+    return model, y, lambda y, w: deviance(y, w, alpha, power)
+
+
 CASES = {
+    "poisson": glm(1, 0.02),
+    "poisson, weak penalty": glm(1, 1e-4, degree=1),
+    "tweedie": glm(1.5, 0.02),
+    "gamma": glm(2, 0.02),
+    "normal": (
+        PolynomialTweedieRegressor(alpha=0.1),
+        NUMBERS,
+        lambda y, w: tube(y, w / (2 * w.sum()), 1.0, 0.0),
+    ),
     "svc": (PolynomialLinearSVC(0.3), classes_for(X, 2), lambda y, w: hinge(y, w, 0.3)),
     "svc, strong penalty": (
         PolynomialLinearSVC(0.05, degree=1),
@@ -132,6 +181,27 @@ def test_linear_svc_of_scikit_learn():
     A = as_built(model, X)
     peer = LinearSVC(C=0.3, penalty="l1", dual=False, fit_intercept=False, tol=1e-8).fit(A, y)
     np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-4)
+
+
+def test_offsets():
+    y, offset = np.round(np.exp(NUMBERS / 4)), np.log(np.arange(1.0, 81.0))
+    model = PolynomialPoissonRegressor(0.5, penalty="l1").fit(X, y, WEIGHTS, offset)
+    at = deviance(y, WEIGHTS, 0.5, 1, offset)
+    best = proximal_gradient(as_built(model, X).toarray(), at, 0.5, 0.0, True)
+    assert abs(model.objective_ - best) <= model.gap_ + 1e-9 * best
+    path = model.path(X, y, WEIGHTS, offset, alphas=[2.0, 0.5])
+    assert path.objectives[1] == pytest.approx(model.objective_, rel=2e-6)
+    same = PolynomialPoissonRegressorCV([0.5], penalty="l1", cv=3).fit(X, y, WEIGHTS, offset)
+    assert same.coef_.tobytes() == model.coef_.tobytes()
+
+
+def test_the_kinds_of_counts_and_amounts_are_those_of_powers():
+    y = np.round(np.exp(NUMBERS / 4)) + 1
+    kinds = {1: PolynomialPoissonRegressor, 2: PolynomialGammaRegressor}
+    for power, kind in kinds.items():
+        model = kind(0.02, l1_ratio=0.5).fit(X, y)
+        same = PolynomialTweedieRegressor(power=power, alpha=0.02, l1_ratio=0.5).fit(X, y)
+        assert model.coef_.tobytes() == same.coef_.tobytes()
 
 
 def test_several_classes_are_fitted_one_against_the_others():

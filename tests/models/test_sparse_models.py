@@ -261,6 +261,16 @@ def test_warm_starts_reach_the_same_optimum_sooner():
     assert model.fit(X, y).n_iter_[0] == 0
 
 
+@pytest.mark.parametrize("model", [PolynomialLasso(0.1), PolynomialLogisticRegression(l1_ratio=1)])
+def test_a_warm_start_with_a_column_that_is_constant_now(model):
+    model, constant = clone(model).set_params(warm_start=True, degree=1), X.toarray()
+    y = constant[:, 0] > 0 if hasattr(model, "C") else constant[:, 0].copy()
+    constant[:, 0] = 3.0
+    assert model.fit(X, y).coef_.ravel()[0]
+    assert not model.fit(constant, y).coef_.ravel()[0]
+    assert model.gap_ <= 1e-6 * model.objective_
+
+
 def test_factors_of_the_penalty():
     factors = {1: 0.2, 2: 3.0}
     model = PolynomialLasso(0.1, penalty_factors=factors).fit(X, Y)

@@ -71,6 +71,7 @@ from polysparse.tables.variables import CategoricalVariable
 KINDS = ["logistic", "ridge", "lasso", "elastic-net", "poisson", "gamma", "tweedie", "svc", "svr"]
 WITH_CLASSES = ("logistic", "svc")
 WITH_EXPOSURE = ("poisson", "gamma", "tweedie")
+WITH_PENALTY = ("logistic", "svc", "svr", *WITH_EXPOSURE)
 WAY_OUT_OF_MEMORY = (
     "Fit to fewer rows, or to fewer columns: --observed, --hashed, a lower --degree."
 )
@@ -79,8 +80,8 @@ WAY_OUT_OF_MEMORY = (
 OWN_OPTIONS = (
     ("-C", "C", ("logistic", "svc", "svr")),
     ("--alpha", "alpha", ("ridge", *WITH_EXPOSURE, "lasso", "elastic-net")),
-    ("--penalty", "penalty", ("logistic", "svc", "svr")),
-    ("--l1-ratio", "l1_ratio", ("logistic", "svc", "svr", "elastic-net")),
+    ("--penalty", "penalty", WITH_PENALTY),
+    ("--l1-ratio", "l1_ratio", (*WITH_PENALTY, "elastic-net")),
     ("--power", "power", ("tweedie",)),
     ("--epsilon", "epsilon", ("svr",)),
     ("--exposure", "exposure", WITH_EXPOSURE),
@@ -124,7 +125,8 @@ def add_to(commands: Any) -> None:
     add(
         "--penalty",
         choices=["l1", "l2", "elasticnet"],
-        help="penalty of logistic, svc and svr: l1 leaves most coefficients 0 (default: l2)",
+        help="penalty of models other than ridge, lasso and elastic-net: l1 leaves most "
+        "coefficients 0 (default: l2)",
     )
     add(
         "--l1-ratio",

@@ -213,7 +213,9 @@ class CenteredGram:
         out, slopes = w.copy(), gradient.copy()  # both are overwritten
         l1, l2 = np.ascontiguousarray(l1), np.ascontiguousarray(l2)
         own = l1.reshape(-1), l2.reshape(-1), slopes.reshape(-1)
-        QuadraticModel(self._table, *own).minimize(out.reshape(-1), tol)
+        model = QuadraticModel(self._table, *own)
+        model.drop_constant(out.reshape(-1))
+        model.minimize(out.reshape(-1), tol)
         return out
 
 
@@ -235,6 +237,18 @@ class QuadraticModel:
 
     def __init__(self, hessian: Vector, l1: Vector, l2: Vector, slopes: Vector) -> None:
         self.hessian, self.l1, self.l2, self.slopes = hessian, l1, l2, slopes
+
+    def drop_constant(self, w: Vector) -> None:
+        """Set coefficients to 0 that only add to the penalty, in place.
+
+        Coordinate descent skips columns that are constant, but for rows whose loss is flat. One of
+        them may have a coefficient from a step before, or from a fit to other rows.
+        """
+        diagonal = np.diagonal(self.hessian)[: len(w)]
+        places = np.flatnonzero((diagonal == 0) & (w != 0) & (np.abs(self.slopes) < self.l1))
+        if len(places):
+            self.slopes -= self.hessian[: len(w), places] @ w[places]
+            w[places] = 0.0
 
     def minimize(self, w: Vector, tol: float) -> None:
         """Minimize over the coefficients, in place."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from polysparse.models.cross_validation import CrossValidated
+from polysparse.models.sparse_cross_validation import CrossValidatedSparse
 
 
-class CrossValidatedAmounts(CrossValidated):
+class CrossValidatedAmounts(CrossValidatedSparse):
     """Cross-validation of a model of counts or amounts, which has offsets."""
 
     def fit(

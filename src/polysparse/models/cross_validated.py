@@ -6,7 +6,6 @@ from typing import Any
 
 from polysparse.models.amounts_cross_validation import CrossValidatedAmounts
 from polysparse.models.choosing import Penalties
-from polysparse.models.cross_validation import CrossValidated
 from polysparse.models.docstrings import documented
 from polysparse.models.elastic_net import PolynomialElasticNet, PolynomialLasso
 from polysparse.models.generalized import (
@@ -142,6 +141,7 @@ class PolynomialPoissonRegressorCV(CrossValidatedAmounts, PolynomialPoissonRegre
     Parameters
     ----------
     {alphas_of_means}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -189,6 +189,7 @@ class PolynomialGammaRegressorCV(CrossValidatedAmounts, PolynomialGammaRegressor
     Parameters
     ----------
     {alphas_of_means}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -237,6 +238,7 @@ class PolynomialTweedieRegressorCV(CrossValidatedAmounts, PolynomialTweedieRegre
     power : float, default=0.0
         The power of the mean that the variance of a target is proportional to: 0, or from 1 to 2.
     {alphas_of_means}
+    {l1_ratio}
     link : {"auto", "identity", "log"}, default="auto"
         How a score becomes a mean.
     {features}

@@ -23,12 +23,15 @@ from polysparse.models.losses.squared import SquaredLoss
 from polysparse.models.regressor import PolynomialRegressor
 from polysparse.models.row_store import RowStore
 from polysparse.models.sample_weight import as_offset, as_weights
+from polysparse.models.sparse_path import SparsePath
+from polysparse.models.sparse_penalty import SparsePenaltyMixin, path_of
 
 
-class GeneralizedLinearModel(PolynomialRegressor):
+class GeneralizedLinearModel(SparsePenaltyMixin, PolynomialRegressor):
     """A regression whose loss is half a deviance; a subclass has the power of its variance."""
 
     alpha: float
+    penalty: str | None
     warm_start: bool
     n_iter_: int
 
@@ -44,6 +47,8 @@ class GeneralizedLinearModel(PolynomialRegressor):
         self,
         alpha: float = 1.0,
         *,
+        l1_ratio: float = 0.0,
+        penalty: str | None = None,
         degree: Degree = 2,
         interaction_only: bool = False,
         groups: Any = None,
@@ -82,6 +87,54 @@ class GeneralizedLinearModel(PolynomialRegressor):
             Fitted model.
         """
         return self._fit(X, y, sample_weight, offset)
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        alphas: Any = 100,
+        eps: float = 1e-3,
+    ) -> SparsePath:
+        """Fit for many values of `alpha`, from the strongest penalty to the weakest.
+
+        Each fit starts from the solution of the last. The model itself is not changed.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,)
+            The targets.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Non-negative weights of the rows.
+        offset : float or array-like of shape (n_samples,), optional
+            Added to the linear predictor of each row, as in `fit`.
+        alphas : int or array-like, default=100
+            The values, or how many. If an int is given, values range from the smallest penalty with
+            which all coefficients are 0 down to `eps` times that.
+        eps : float, default=1e-3
+            The weakest penalty relative to the strongest.
+
+        Returns
+        -------
+        SparsePath
+            The solutions. It prints as a table; `table()` returns it, `entries()` lists terms in
+            the order in which they get a coefficient, and `plot_path()` draws them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polysparse import PolynomialPoissonRegressor
+        >>> X = np.random.default_rng(0).integers(0, 2, (100, 4))
+        >>> y = 1 + X[:, 0] * X[:, 1]
+        >>> model = PolynomialPoissonRegressor(penalty="l1", interaction_only=True)
+        >>> model.path(X, y, alphas=5).entries(1)["name"][0]
+        'x0 x1'
+        """
+        return path_of(self, (X, y, sample_weight, offset), "alpha", alphas, eps)
 
     def bootstrap(
         self,
@@ -251,9 +304,12 @@ class PolynomialPoissonRegressor(GeneralizedLinearModel):
     coefficients is minimized, by Newton's method with preconditioned conjugate gradients in
     float64. The intercept is not regularized; it replaces the bias column.
 
+    {l1_penalty}
+
     Parameters
     ----------
     {alpha_or_none}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -301,9 +357,12 @@ class PolynomialGammaRegressor(GeneralizedLinearModel):
     coefficients is minimized, by Newton's method with preconditioned conjugate gradients in
     float64. The intercept is not regularized; it replaces the bias column.
 
+    {l1_penalty}
+
     Parameters
     ----------
     {alpha_or_none}
+    {l1_ratio}
     {features}
     {penalty_factors}
     {fit_intercept}
@@ -346,6 +405,8 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
     minimized, by Newton's method with preconditioned conjugate gradients in float64. The intercept
     is not regularized; it replaces the bias column.
 
+    {l1_penalty}
+
     Parameters
     ----------
     power : float, default=0.0
@@ -355,6 +416,7 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         scikit-learn accepts, are refused: their objective is not convex, so that a fit could not
         tell whether it found the minimum.
     {alpha_or_none}
+    {l1_ratio}
     link : {"auto", "identity", "log"}, default="auto"
         How a score becomes a mean: exp(score) if it is "log". "auto" is "identity" if `power` is 0,
         and otherwise "log"; no other combinations have a convex objective.
@@ -392,6 +454,8 @@ class PolynomialTweedieRegressor(GeneralizedLinearModel):
         *,
         power: float = 0.0,
         alpha: float = 1.0,
+        l1_ratio: float = 0.0,
+        penalty: str | None = None,
         link: str = "auto",
         degree: Degree = 2,
         interaction_only: bool = False,

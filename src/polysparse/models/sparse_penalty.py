@@ -11,6 +11,7 @@ import numpy as np
 
 from polysparse.columns.spaces import ColumnSpace
 from polysparse.matrix.canonical import CanonicalCsr
+from polysparse.models.bootstrap import Bootstrap
 from polysparse.models.factors import factors_of
 from polysparse.models.fitting import fit, open_rows
 from polysparse.models.local_rows import LocalRows
@@ -78,7 +79,7 @@ class SparsePenaltyMixin:
                 "the rows, or use an L2 penalty."
             )
 
-    def _bootstrap(self, *arguments: Any) -> Any:
+    def _bootstrap(self, *arguments: Any) -> Bootstrap:
         """Raise ValueError if there is an L1 penalty: its intervals would be too narrow."""
         if self._l1_share > 0:
             raise ValueError(
@@ -86,7 +87,7 @@ class SparsePenaltyMixin:
                 "Bootstrap a model with l1_ratio=0 on the columns that were selected: pass them as "
                 "`columns`."
             )
-        return super()._bootstrap(*arguments)  # type: ignore[misc]
+        return super()._bootstrap(*arguments)  # type: ignore[misc,no-any-return]
 
     def _solve(
         self, columns: ColumnSpace, rows: RowStore, loss: Loss, last: dict[str, Any]
