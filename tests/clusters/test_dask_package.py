@@ -20,7 +20,7 @@ MODULES = [m.name for m in pkgutil.iter_modules(polysparse.dask.__path__, "polys
 
 def section(title):
     """The text under a heading of the page."""
-    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.M | re.S)[1]
+    return re.search(rf"^##+ {title}\n(.*?)(?=^##+ |\Z)", PAGE.read_text(), re.M | re.S)[1]
 
 
 def code_in(text):

@@ -70,7 +70,8 @@ def test_observed_with_other_degrees_than_the_default():
 @pytest.mark.parametrize("call", [polysparse.expand, polysparse.iter_expand, polysparse.plan])
 def test_what_contradicts_the_estimator_is_refused(call, space, given):
     name = next(iter(given))
-    with pytest.raises(ValueError, match=f"{name}=.* contradicts columns, .*: leave {name} out"):
+    message = f"{name}=.* contradicts columns, .*: leave {name} out, or set it in columns"
+    with pytest.raises(ValueError, match=message):
         call(X, columns=SPACES[space](), **given)
 
 

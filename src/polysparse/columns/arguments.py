@@ -123,7 +123,7 @@ def require_no_contradiction(basis: MonomialBasis, parameters: dict[str, Any]) -
         if not same:
             raise ValueError(
                 f"{name}={value} contradicts columns, which has {name}={own[name]}: leave {name} "
-                "out."
+                "out, or set it in columns."
             )
 
 
