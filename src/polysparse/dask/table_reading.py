@@ -144,7 +144,7 @@ def _learn(pieces: list[TablePiece]) -> tuple[TableCounts, list[TablePiece]]:
 def _fitted(encoder: TableEncoder, counts: TableCounts, how: TableReading) -> TableEncoder:
     """Return a fitted copy of an encoder. It has the categorical columns, if they were listed."""
     fitted = clone(encoder)
-    fitted._set(counts, how.options)
+    fitted._set_encoding(TableEncoding.of(counts, how.options), counts)
     if how.categorical or how.numeric:
         variables = fitted._encoding.variables
         names = [each.name for each in variables if isinstance(each, CategoricalVariable)]

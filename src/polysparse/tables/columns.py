@@ -130,7 +130,7 @@ def code_objects(
         return code(values, where)
     numbers, objects = shared
     column = code(objects, where)
-    return replace(column, codes=column.codes[numbers])
+    return replace(column, codes=column.codes.take(numbers))
 
 
 def code_each(values: Iterable[Any], where: Where) -> CodedColumn:

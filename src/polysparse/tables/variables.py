@@ -163,7 +163,7 @@ class CategoricalVariable:
         if first + self.n_features < 2**31:
             of_code = of_code.astype(np.int32)
         is_full = not np.any(of_code < 0)
-        features = of_code[column.codes]
+        features = of_code.take(column.codes)
         if not is_full:
             is_unknown = features < 0
             is_full = not is_unknown.any()
