@@ -355,7 +355,7 @@ class TestTermsByGroup:
         assert found["name"] == list(expected["name"])
         error = refused(capsys, 1, "terms", model, "--within", "a:nope")
         assert (
-            "--within='a:nope' is not a tuple of groups that the model has; --by group lists them"
+            "--within='a:nope' is not a combination of groups in the model; --by group lists them"
             in error
         )
 

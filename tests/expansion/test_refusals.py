@@ -34,7 +34,7 @@ def test_a_refusal_in_full():
         f"interaction_only=True would need {format_bytes(distinct)}; "
         f"degree=2 would need {format_bytes(lower_degree)}; "
         "iter_expand yields it in blocks of rows within a limit that you set. "
-        "max_bytes=None tries all the same."
+        "max_bytes=None tries anyway."
     )
 
 

@@ -90,6 +90,10 @@ struct Span {
 //     found_in_row(basis, followers, k, begin, end)
 //                                        reports monomials of degree k, which end at these values
 //     n_found()                          since the last call, for the watch
+// It may also have places, each with n_numbers() numbers, of which the last counts rows:
+//     extended(row, t)                   what a row adds for a prefix that ends at t
+//     add_to_place(place, extended, u)   adds it for stored value u
+//     report_place(number, place)        for a monomial of the highest degree
 
 /// What one worker needs to visit monomials: a counter for each column that occurs and, for each
 /// degree but the first and the highest, the spans that the next degree is made from.
@@ -267,15 +271,79 @@ class PrefixWalk {
             level.numbers.push_back(number);
             level.starts.push_back(start + n_rows);
         });
-        level.spans.resize(level.starts.back());
-        const auto list = [&](uint32_t number, uint32_t t, uint32_t end, const auto& row) {
-            if (n_rows_with_[number] != no_place)
-                level.spans[n_rows_with_[number]++] = visitor_.next(row, t, end);
-        };
-        if (!level.numbers.empty()) for_each_stored(spans, n, list);
+        const bool are_scored = score_extensions(k, spans, n, level);
+        if (!are_scored) list_spans(spans, n, level);
         for (const uint32_t number : level.numbers) n_rows_with_[number] = 0;
         for (const uint32_t number : rejected_) n_rows_with_[number] = 0;
+        if (are_scored) level.numbers.clear();
         level.next = 0;
+    }
+
+    /// Lists the spans of all columns of a level, from their starts on.
+    template <class AnySpan>
+    POLYSPARSE_INLINE void list_spans(const AnySpan* spans, int64_t n, Level& level) {
+        level.spans.resize(level.starts.back());
+        if (level.numbers.empty()) return;
+        for_each_stored(spans, n, [&](uint32_t number, uint32_t t, uint32_t end, const auto& row) {
+            if (n_rows_with_[number] != no_place)
+                level.spans[n_rows_with_[number]++] = visitor_.next(row, t, end);
+        });
+    }
+
+    /// Visits what the columns of a level of degree k lead to, if that is of the highest degree and
+    /// the columns are frequent: one pass over the rows for all of them, with a place for every
+    /// pair of columns. Returns whether it was done.
+    template <class AnySpan>
+    POLYSPARSE_INLINE bool score_extensions(int64_t k, const AnySpan* spans, int64_t n,
+                                            const Level& level) {
+        if constexpr (requires { visitor_.n_numbers(); }) {
+            if (k + 1 != basis_->highest || level.numbers.empty()) return false;
+            int64_t n_places = 0;
+            const int64_t n_columns = x_->n_columns(), size = visitor_.n_numbers();
+            for (const uint32_t number : level.numbers) n_places += n_columns - number;
+            if (n_places > level.starts.back() || n_places * size > most_numbers) return false;
+            places_.assign(n_places * size, 0);
+            first_places_.clear();
+            int64_t place = 0;
+            for (const uint32_t number : level.numbers) {
+                n_rows_with_[number] = static_cast<Count>(first_places_.size());
+                first_places_.push_back(place - number);
+                place += n_columns - number;
+            }
+            add_extensions(spans, n);
+            for (size_t i = 0; i < level.numbers.size(); ++i) {
+                const uint32_t lead = level.numbers[i];
+                if (!visitor_.enters(k, i)) continue;
+                visitor_.set_prefix(k - 1, static_cast<int64_t>(x_->names[lead]));
+                for (int64_t number = lead; number < n_columns; ++number) {
+                    const double* const of = &places_[(first_places_[i] + number) * size];
+                    if (of[size - 1] >= static_cast<double>(least_))
+                        visitor_.report_place(number, of);
+                }
+            }
+            return true;
+        }
+        return false;
+    }
+
+    template <class AnySpan>
+    POLYSPARSE_INLINE void add_extensions(const AnySpan* spans, int64_t n) {
+        const Followers followers = followers_;
+        const uint32_t* const numbers = &x_->numbers[0];
+        double* const places = places_.data();
+        const int64_t size = visitor_.n_numbers();
+        int64_t n_steps = 0;
+        for_each_stored(
+            spans, n, [&](uint32_t lead, uint32_t t, uint32_t row_end, const auto& row) {
+                if (n_rows_with_[lead] == no_place) return;
+                const int64_t first = first_places_[n_rows_with_[lead]];
+                const auto of_lead = visitor_.extended(row, t);
+                const uint32_t end = followers.end(t, row_end);
+                for (uint32_t u = followers.first(t); u < end; ++u)
+                    visitor_.add_to_place(places + (first + numbers[u]) * size, of_lead, u);
+                n_steps += end - t;
+            });
+        note_steps(n_steps);
     }
 
     /// Visits all monomials of degree `lowest` and above that extend a prefix which only the row of
@@ -308,6 +376,7 @@ class PrefixWalk {
     }
 
     static constexpr int64_t reporting_interval = int64_t{1} << 16;
+    static constexpr int64_t most_numbers = int64_t{1} << 18;  // of places
     static constexpr Count no_place = std::numeric_limits<Count>::max();
 
     const Basis* basis_;
@@ -323,6 +392,8 @@ class PrefixWalk {
     NumberSet seen_;                  // numbers whose counter is not zero
     std::vector<Level> levels_;
     std::vector<uint32_t> rejected_;     // numbers of columns that are not extended
+    std::vector<double> places_;         // of pairs of columns that extend a prefix
+    std::vector<int64_t> first_places_;  // of each first column, less its number
     std::vector<uint32_t> next_in_row_;  // [degree]: the stored value to extend with next
     std::vector<uint32_t> end_in_row_;   // [degree]: one past the last of them
     Visitor visitor_;

@@ -174,8 +174,8 @@ class Strips {
 /// What one worker needs to score pairs: the places of a strip, and a scorer, which has
 ///     n_numbers()                          of a place
 ///     start_pairs()                        called once
-///     lead_row(row, value)                 what `add_pair` needs of a row and a lead's value
-///     add_pair(place, row, value)          adds the product with another value
+///     prefix_row(row, value)               what `add_value` needs of a row and a lead's value
+///     add_value(place, row, value)         adds the product with another value
 ///     report_pair(lead, number, place)     for a pair that occurs often enough
 ///     report_single(number, place)         the same for one column
 template <bool is_unit, class Scorer>
@@ -198,9 +198,9 @@ class PairPass {
     void score_singles() {
         std::fill_n(numbers_.data(), rows_->n_columns() * n_, 0.0);
         const bool is_whole = for_each_row([&](int64_t r) {
-            const auto row = scorer_.lead_row(r, 1.0);
+            const auto row = scorer_.prefix_row(static_cast<uint32_t>(r), 1.0);
             for (int64_t t = rows_->begin_of(r); t < rows_->end_of(r); ++t)
-                scorer_.add_pair(place(rows_->numbers()[t]), row, value(t));
+                scorer_.add_value(place(rows_->numbers()[t]), row, value(t));
             return rows_->end_of(r) - rows_->begin_of(r);
         });
         if (!is_whole) return;
@@ -257,9 +257,9 @@ class PairPass {
         for (; t < end && numbers[t] < strip.last; ++t) {
             double* const places = numbers_.data();
             const int64_t start = starts_[numbers[t] - strip.first];
-            const auto row = scorer_.lead_row(r, value(t));
+            const auto row = scorer_.prefix_row(static_cast<uint32_t>(r), value(t));
             for (int64_t u = t + gap; u < end; ++u)
-                scorer_.add_pair(places + (start + numbers[u]) * n, row, value(u));
+                scorer_.add_value(places + (start + numbers[u]) * n, row, value(u));
             n_added += end - t;
         }
         return n_added;

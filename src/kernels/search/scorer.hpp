@@ -239,35 +239,46 @@ class Scorer {
         set_slack(x_->n_rows(), std::sqrt(size));
     }
 
-    /// A row and the value of a lead.
-    struct LeadRow {
+    /// A row and the product of a prefix's values.
+    struct PrefixRow {
         Row row;
         Pack<double> plain;  // what is added to a place, if all stored values are 1
     };
-    POLYSPARSE_INLINE LeadRow lead_row(int64_t row, double value) const {
-        const Row with = row_with(static_cast<uint32_t>(row), value);
+    POLYSPARSE_INLINE PrefixRow prefix_row(uint32_t row, double product) const {
+        const Row with = row_with(row, product);
         return {with, Pack<double>::of(with.target, 1)};
     }
 
-    POLYSPARSE_INLINE void add_pair(double* place, const LeadRow& lead, double value) const {
+    POLYSPARSE_INLINE void add_value(double* place, const PrefixRow& prefix, double value) const {
         if constexpr (is_unit && is_plain) {
-            (Pack<double>::load(place) + lead.plain).store(place);
+            (Pack<double>::load(place) + prefix.plain).store(place);
         } else {
-            add_to(place, is_unit ? 1.0 : lead.row.product * value, lead.row);
+            add_to(place, is_unit ? 1.0 : prefix.row.product * value, prefix.row);
             place[is_plain ? 1 : n_sums_] += 1;
         }
+    }
+
+    POLYSPARSE_INLINE PrefixRow extended(const Row& row, uint32_t t) const {
+        return prefix_row(row.row, is_unit ? 1.0 : row.product * x_->values[t]);
+    }
+    POLYSPARSE_INLINE void add_to_place(double* place, const PrefixRow& prefix, uint32_t u) const {
+        add_value(place, prefix, is_unit ? 1.0 : x_->values[u]);
+    }
+    POLYSPARSE_INLINE void report_place(int64_t number, const double* place) {
+        report_sums(place, number, static_cast<int64_t>(place[n_numbers() - 1]),
+                    best_->threshold());
     }
 
     POLYSPARSE_INLINE void report_pair(int64_t lead, int64_t number, const double* place) {
         if (!x_->groups.groups.empty() && !may_be_pair(lead, number)) return;
         if (prefix_size_ == 0 || prefix_[0] != lead) set_prefix(0, lead);
-        report_sums(place, number, static_cast<int64_t>(place[n_sums_]), best_->threshold());
+        report_place(number, place);
     }
 
     void report_single(int64_t number, const double* place) {
         has_among_[0] = false;
         prefix_size_ = 0;
-        report_sums(place, number, static_cast<int64_t>(place[n_sums_]), best_->threshold());
+        report_place(number, place);
     }
 
   private:

@@ -29,7 +29,7 @@ from polysparse.matrix.canonical import Canonical, as_canonical
 
 WAYS_OUT = (
     "smaller blocks, by X.rechunk((n_rows, -1))",
-    "max_bytes=None tries all the same",
+    "max_bytes=None tries anyway",
 )
 
 

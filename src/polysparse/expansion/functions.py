@@ -25,7 +25,7 @@ from polysparse.observation.tally import observed_columns
 # Ways out of a refusal, besides other parameters.
 WAYS_OUT = (
     "iter_expand yields it in blocks of rows within a limit that you set. "
-    "max_bytes=None tries all the same",
+    "max_bytes=None tries anyway",
 )
 
 

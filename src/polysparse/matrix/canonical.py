@@ -162,9 +162,15 @@ def value_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
         return np.dtype(np.float64)
     if dtype == np.float16:
         return np.dtype(np.float32)
+    if dtype.kind == "c":
+        way_out = "Take its real part, X.real."
+    else:
+        way_out = (
+            "Convert numbers with X.astype(float), or encode columns of text and categories with "
+            "TableEncoder."
+        )
     raise ValueError(
-        f"X has dtype {dtype}, which cannot be expanded: real numbers are needed. "
-        "Convert it first, with X.astype(float) or X.real."
+        f"X has dtype {dtype}, which cannot be expanded: real numbers are needed. {way_out}"
     )
 
 

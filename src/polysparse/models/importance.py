@@ -100,7 +100,7 @@ class GroupTuples:
         found = self.numbers(within, features)
         if not found:
             raise ValueError(
-                f"within={within!r} is not a tuple of groups that the model has; importance() "
+                f"within={within!r} is not a combination of groups in the model; importance() "
                 "lists them."
             )
         if len(found) > 1:
