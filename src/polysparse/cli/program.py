@@ -151,7 +151,7 @@ def _stopping_cleanly() -> Iterator[None]:
 def make_parser(command: str = "") -> argparse.ArgumentParser:
     """Return the parser of a command and its options, or of all commands.
 
-    The options of all commands take longer to describe than many commands take to run.
+    The options of all commands, and the version, take longer to find out than many commands run.
     """
     parser = Parser(
         prog="polysparse",
@@ -160,7 +160,8 @@ def make_parser(command: str = "") -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=version("polysparse"))
+    if command not in COMMANDS:
+        parser.add_argument("--version", action="version", version=version("polysparse"))
     commands = parser.commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in [command] if command in COMMANDS else COMMANDS:
         COMMANDS[name].add_to(commands)

@@ -54,5 +54,5 @@ def _ends_by_rows(n_seen: int, n: int) -> NDArray[np.int64]:
     end = block_size(n_seen)
     while end <= n and n_seen + end < LARGEST * GROWTH:
         ends.append(end)
-        end += block_size(n_seen + end)
+        end += max(1, (n_seen + end) // GROWTH)  # block_size, which is below the largest
     return np.concatenate([np.array(ends, np.int64), np.arange(end, n + 1, LARGEST)])
