@@ -154,29 +154,44 @@ inline std::vector<int32_t> order_columns(const Basis& basis, const SearchedColu
     return number_of;
 }
 
-/// Writes the columns of row r that have a number, with their values, in the order of the numbers.
+/// Writes the numbers of the columns of a row that have one, in their order.
+inline void order_numbers(const std::vector<int32_t>& number_of, const int32_t* columns, int64_t n,
+                          int32_t* to) {
+    int64_t n_kept = 0;
+    for (int64_t a = 0; a < n; ++a) {
+        const int32_t number = number_of[columns[a]];
+        if (number < 0) continue;
+        int64_t b = n_kept++;
+        for (; n <= 32 && b > 0 && to[b - 1] > number; --b) to[b] = to[b - 1];
+        to[b] = number;
+    }
+    if (n > 32) std::sort(to, to + n_kept);
+}
+
+/// Writes the columns of row r that have a number, with their values, in the order of the numbers;
+/// and the row of each.
 inline void order_row(const std::vector<int32_t>& number_of, const int32_t* columns,
                       const double* values, int64_t n, int64_t r,
                       std::vector<std::pair<int32_t, double>>& row, OrderedRows& out) {
+    const int64_t start = out.row_offsets[r];
+    std::fill(&out.rows[start], &out.rows[out.row_offsets[r + 1]], static_cast<uint32_t>(r));
+    if (values == nullptr) return order_numbers(number_of, columns, n, &out.numbers[start]);
     row.clear();
     for (int64_t a = 0; a < n; ++a) {
         const int32_t number = number_of[columns[a]];
         if (number < 0) continue;
-        row.emplace_back(number, values == nullptr ? 1.0 : values[a]);
+        row.emplace_back(number, values[a]);
         for (size_t b = row.size() - 1; n <= 32 && b > 0 && row[b - 1].first > number; --b)
             std::swap(row[b - 1], row[b]);
     }
     if (n > 32) std::ranges::sort(row, {}, [](const auto& one) { return one.first; });
-    const int64_t start = out.row_offsets[r];
     double largest = 0;
     for (size_t a = 0; a < row.size(); ++a) {
         out.numbers[start + a] = row[a].first;
-        out.rows[start + a] = static_cast<uint32_t>(r);
-        if (values == nullptr) continue;
         out.values[start + a] = row[a].second;
         largest = std::max(largest, std::abs(row[a].second));
     }
-    if (values != nullptr) out.largest[r] = largest;
+    out.largest[r] = largest;
 }
 
 /// Rows in the order of a search. `values` are null if all are 1. Takes at most 20 bytes per stored
