@@ -487,3 +487,16 @@ def test_a_search_of_the_intercept_ends_where_rounding_begins(kind, penalty, sca
     again, _ = search.best(at, best)
     assert again == pytest.approx(best, rel=1e-12)
     assert len(evaluations) <= 12
+
+
+@pytest.mark.parametrize("make_loss", [lambda loss: loss, on_device], ids=["compiled", "arrays"])
+def test_gradients_of_classes_do_not_cancel(make_loss):
+    """With a probability of almost 1, what is missing is known as well as any other number."""
+    scores = 20 * np.random.default_rng(0).standard_normal((N, 3))
+    y = scores.argmax(axis=1)
+    loss = make_loss(LogLoss(np.arange(3), np.ones(3)))
+    gradient = loss.of_rows(y, np.ones(N), 1).point(scores, np.zeros(3)).gradient
+    others = scores[np.arange(3) != y[:, np.newaxis]].reshape(N, 2)
+    missing = np.exp(logsumexp(others, axis=1) - logsumexp(scores, axis=1))
+    assert missing.min() < 1e-16
+    np.testing.assert_allclose(gradient[np.arange(N), y], -missing, rtol=1e-12)
