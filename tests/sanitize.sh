@@ -58,8 +58,15 @@ case $found in "$out"/site/*) ;; *) echo "$found would be tested" >&2; exit 1 ;;
 
 # Leaks are not looked for: CPython and NumPy keep memory until the process ends, on purpose.
 # An impossible allocation is to fail, as it does without ASan, for NumPy to raise MemoryError.
-# Browsers do not start with ASan.
+# Browsers do not start with ASan. What a worker of pytest reports is lost, if not in a file.
+rm -rf "$out/reports"
+mkdir "$out/reports"
+options=log_path=$out/reports/of
+status=0
 env LD_PRELOAD="$(echo $runtimes)" \
-    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:$options \
+    UBSAN_OPTIONS=print_stacktrace=1:$options \
     "$interpreter" -m pytest tests -q -n auto --dist loadgroup -p no:cacheprovider \
-    -m "not no_sanitizer" --ignore tests/docs
+    -m "not no_sanitizer" --ignore tests/docs || status=$?
+cat "$out"/reports/* 2>/dev/null || echo "no reports of sanitizers"
+exit $status
