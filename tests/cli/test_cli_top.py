@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -244,7 +245,8 @@ def test_the_table_is_written(ending, data, tmp_path, capsys):
     path, out = data(Y), tmp_path / f"top.{ending}"
     run("top", path, "--model", "none", "-k", 6, "--degree", 3, "-o", out, "--quiet")
     assert capsys.readouterr() == ("", "")
-    read = {"csv": pd.read_csv, "parquet": pd.read_parquet}.get(ending, pd.read_feather)
+    read_csv = partial(pd.read_csv, converters={"score": float})
+    read = {"csv": read_csv, "parquet": pd.read_parquet}.get(ending, pd.read_feather)
     table, top = read(out), top_of(Y, 6, degree=3)
     assert list(table) == ["name", "score", "rows", "column", "feature1", "feature2", "feature3"]
     assert table["name"].tolist() == top.names

@@ -221,7 +221,7 @@ def test_a_basis_of_another_width_is_refused():
 def test_sparse_frames_stay_sparse_and_masks_are_not_lost():
     pd = pytest.importorskip("pandas")
     X = sparse.csr_array(random_dense(5, 3, 0.5))
-    frame = pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X))
+    frame = pd.DataFrame(X.toarray()).astype(pd.SparseDtype("float64", 0.0))
     result = polysparse.expand(frame)
     assert sparse.issparse(result)
     np.testing.assert_array_equal(result.toarray(), polysparse.expand(X).toarray())

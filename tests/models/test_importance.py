@@ -254,7 +254,7 @@ def test_a_power_of_a_group_is_named_as_its_term():
     assert list(model.top_terms(within="a:a")["name"]) == ["a^2"]
     with pytest.raises(ValueError, match="ambiguous"):  # a feature, and the square of another
         model.top_terms(within="a^2")
-    with pytest.raises(ValueError, match=r"within='b\^4' is not a tuple of groups"):
+    with pytest.raises(ValueError, match=r"within='b\^4' is not a combination of groups"):
         model.top_terms(within="b^4")
 
 

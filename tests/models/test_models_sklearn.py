@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -91,7 +90,9 @@ def test_names_of_features(model):
 @every_model
 def test_a_frame_of_sparse_columns(model):
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(X), columns=list("abcdef"))
+    frame = pandas.DataFrame(X.toarray(), columns=list("abcdef")).astype(
+        pandas.SparseDtype(float, 0.0)
+    )
     fitted = model().fit(frame, Y[model])
     assert fitted.coef_.tobytes() == model().fit(X, Y[model]).coef_.tobytes()
 
