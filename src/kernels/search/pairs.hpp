@@ -148,10 +148,11 @@ class Strips {
     // Bytes of a strip that stays in a cache, and of the largest.
     static constexpr double cached = 1 << 21, largest = 1 << 24;
 
-    /// Into strips of `most` places, or one lead that has more, and a few strips for each thread.
+    /// Into strips of `most` places, or one lead that has more, with equal work for each thread:
+    /// more strips would read the rows more often.
     void divide(const std::vector<double>& work, double most, int64_t n_threads) {
         const double all = std::max(std::accumulate(work.begin(), work.end(), 0.0), 1.0);
-        const double share = n_threads == 1 ? all : all / static_cast<double>(4 * n_threads);
+        const double share = all / static_cast<double>(n_threads);
         double places = 0, here = 0;
         for (int64_t number = 0; number < n_columns_; ++number) {
             const auto more = static_cast<double>(n_columns_ - number);
