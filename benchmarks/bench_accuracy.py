@@ -217,8 +217,8 @@ def main() -> None:
 NOTES = """\
 `a9a` is UCI Adult as 14 categorical variables (32,561 training and 16,281 test rows). `clicks` is
 simulated: 8 variables, three pairs of which interact (40,000 training and 40,000 test rows). Rows 2
-and 3 use the C chosen by cross-validation; times exclude this search. The others use their defaults
-(LogisticRegression: max_iter=1000). EBM is from interpret. Times are CPU seconds of 1 thread."""
+and 3 use a C chosen by cross-validation; this search is not timed. The others use their defaults
+(LogisticRegression: max_iter=1000). EBM is from interpret. Times are CPU seconds on one thread."""
 
 
 if __name__ == "__main__":

@@ -441,6 +441,8 @@ GIVEN = ["--classes", "0,1", "--one-based", "--hashed", "2^10"]
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_growing_file_is_followed_until_a_signal(name, folder):
     """A line that is not complete is not learned from."""
+    number = getattr(signal, name)
+    before = signal.signal(number, signal.SIG_DFL)  # programs in the background ignore SIGINT
     lines = as_text(X, Y).splitlines(keepends=True)
     Path("log.svm").write_text("".join(lines[:300]))
 
@@ -454,13 +456,14 @@ def test_a_growing_file_is_followed_until_a_signal(name, folder):
             file.write("1 2:3")
         while not Path("m.npz").exists() or load_model("m.npz").n_samples_seen_ < 600:
             time.sleep(0.05)
-        os.kill(os.getpid(), getattr(signal, name))
+        os.kill(os.getpid(), number)
 
     growing = threading.Thread(target=grow)
     growing.start()
     command = ["learn", "log.svm", "-o", "m.npz", "--follow", "--quiet", *GIVEN, "--every", "50"]
     assert run(*command) == 0
     growing.join()
+    signal.signal(number, before)
     wanted = classifier().partial_fit(X, Y, classes=[0, 1])
     assert wanted.n_samples_pending_ > 0
     assert_same("m.npz", wanted)

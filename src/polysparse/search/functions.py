@@ -109,7 +109,7 @@ def top_interactions(
     Warns
     -----
     UserWarning
-        After a second, if the search may take hours.
+        After 1 to 10 seconds, if the search may take more than an hour.
 
     See Also
     --------
