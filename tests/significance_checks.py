@@ -20,7 +20,9 @@ def projected(X, residuals, weights, is_linear):
     """Residuals, a column for each draw, without main effects."""
     A = with_ones(X)
     gram = A.T @ (weights[:, None] * A)
-    left = residuals - weights[:, None] * (A @ np.linalg.lstsq(gram, A.T @ residuals)[0])
+    left = residuals - weights[:, None] * (
+        A @ np.linalg.lstsq(gram, A.T @ residuals, rcond=None)[0]
+    )
     if is_linear:
         n_free = len(X) - np.linalg.matrix_rank(A)
         left = left * np.sqrt(n_free / (left**2).sum(axis=0))
@@ -31,7 +33,7 @@ def information(X, z, members, weights):
     """What a weighted regression of z on its members leaves."""
     roots = np.sqrt(weights)
     A = roots[:, None] * with_ones(X[:, sorted(set(members))])
-    left = roots * z - A @ np.linalg.lstsq(A, roots * z)[0]
+    left = roots * z - A @ np.linalg.lstsq(A, roots * z, rcond=None)[0]
     return left @ left
 
 

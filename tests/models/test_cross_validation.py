@@ -103,7 +103,7 @@ def assert_same_search(fitted, found):
 @may_end_by_rounding
 @parametrize_with_checks(
     [
-        choosing(model, [100.0 if model is PolynomialRidgeCV else 0.1], tol=tol, n_jobs=1)
+        choosing(model, [100.0 if model is PolynomialRidgeCV else 0.1], cv=3, tol=tol, n_jobs=1)
         for model, tol in zip(Y, 5 * [1e-14] + 2 * [1e-8], strict=True)
     ]
     + [

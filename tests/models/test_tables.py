@@ -164,6 +164,7 @@ def test_refusals_name_what_is_wrong():
         model.predict(FRAME.assign(hours=np.nan))
 
 
+@pytest.mark.filterwarnings("ignore:elementwise comparison failed")  # by NumPy 1.24, of pandas.NA
 @pytest.mark.parametrize("X", [FRAME, FRAME[["hours"]], FRAME[["hours"]].to_numpy()])
 def test_targets_that_are_words_or_missing_are_refused_with_a_way_out(X):
     words = CLASSES.astype(object)

@@ -191,9 +191,7 @@ def test_the_order_of_features_does_not_matter(score):
 def test_planted_interactions_are_found_first():
     rng = np.random.default_rng(6)
     n_rows, n_features = 5000, 3000
-    X = sparse.random_array(
-        (n_rows, n_features), density=0.004, rng=rng, data_sampler=lambda size: np.ones(size)
-    ).tolil()
+    X = sparse.random(n_rows, n_features, density=0.004, random_state=rng, data_rvs=np.ones).tolil()
     planted = [(11, 500, 2900), (40, 41, 42)]
     target = rng.normal(size=n_rows)
     for triple in planted:

@@ -84,6 +84,6 @@ def test_sums_of_pairs_count_as_memory():
     x = as_rows(X, 1)
     assert _bytes_of_pairs(x, 4, 2, 10) == 0
     assert _bytes_of_pairs(x, 4, 3, 10) <= 32 * 10
-    wide = as_rows(sparse.random_array((2000, 5000), density=0.02, rng=0), 1)
+    wide = as_rows(sparse.random(2000, 5000, density=0.02, random_state=0, format="csr"), 1)
     n_pairs = (np.diff(wide.indptr) ** 2).sum() / 2
     assert _bytes_of_pairs(wide, 5000, 3, 2) == pytest.approx(16 * n_pairs, rel=0.05)

@@ -126,12 +126,14 @@ def explained(X: Any, y: Any) -> Iterator[None]:
         require_kinds(table)
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         text = str(error)
         if table is not None and text.startswith(("Input X contains", "Input contains")):
             require_numbers(table)
         is_missing = text.startswith(("Input contains NaN", "Input y contains NaN"))
-        if (is_missing or "NA is ambiguous" in text) and y is not None:
+        is_missing |= "NA is ambiguous" in text
+        is_missing |= isinstance(error, AttributeError)  # NumPy 1.24 cannot compare pandas.NA
+        if is_missing and y is not None:
             require_targets(y)
         if "could not convert string to float" not in text:
             raise

@@ -195,8 +195,8 @@ class PolynomialLinearSVR(SupportVectorMixin, PolynomialRegressor):
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 3.0]])
     >>> y = 1 + X[:, 0] * X[:, 1]
     >>> model = PolynomialLinearSVR(C=1e6, epsilon=0.1, interaction_only=True).fit(X, y)
-    >>> abs(model.predict(X) - y).round(1).max()
-    np.float64(0.1)
+    >>> float(abs(model.predict(X) - y).max().round(1))
+    0.1
     """
 
     C: float

@@ -198,7 +198,7 @@ class PolynomialFTRLClassifier(ClassifierMixin, PolynomialFTRL):  # type: ignore
         own, numbers = find_classes(y)
         places = np.searchsorted(self.classes_, own)
         places[places == len(self.classes_)] = 0
-        unseen = self.classes_[places] != own
+        unseen = self.classes_[places].astype(object) != own  # text and numbers differ
         if np.any(unseen):
             raise ValueError(
                 f"y has the class {own[unseen].tolist()[0]!r}, which is not one of classes, "
