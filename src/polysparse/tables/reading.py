@@ -310,8 +310,8 @@ def _encode(column: Any) -> tuple[NDArray[Any], list[Any]]:
     if pa.types.is_null(column.type):
         return np.full(len(column), -1), []
     if pa.types.is_float16(column.type):  # which not every pyarrow encodes
-        numbers, codes = np.unique(np.asarray(column, np.float16), return_inverse=True)
-        return codes, as_values(numbers)
+        numbers, places = np.unique(np.asarray(column, np.float16), return_inverse=True)
+        return places, as_values(numbers)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     if not isinstance(column, pa.ChunkedArray):
