@@ -36,7 +36,7 @@ bool sum_stretches(int64_t n, int64_t length, const Work& work, int64_t n_sums, 
     std::vector<double> parts((n + length - 1) / length * n_sums);
     const bool is_done =
         for_stretches(n, length, work, [&](int64_t worker, int64_t begin, int64_t end) {
-            add(worker, begin, end, parts.data() + begin / length * n_sums);  // of none, too
+            add(worker, begin, end, parts.data() + begin / length * n_sums);  // n_sums may be 0
         });
     for (size_t i = 0; i < parts.size(); ++i) out[i % n_sums] += parts[i];
     return is_done;

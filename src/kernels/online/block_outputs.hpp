@@ -39,8 +39,8 @@ class ColumnNumbers {
                 i = (i + 1) & mask;
                 entry = entries[i];
             }
-            // Whether a column is new cannot be foreseen: there is no branch, and it is written in
-            // any case.
+            // A branch would often be mispredicted, so the entry is written whether or not the
+            // column is new.
             const int32_t is_new = column_of(entry) >> 31;  // all bits
             const int32_t number =
                 (static_cast<int32_t>(n_found) & is_new) | (static_cast<int32_t>(entry) & ~is_new);

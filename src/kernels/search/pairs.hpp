@@ -65,7 +65,7 @@ class RowsOfPairs {
     const std::vector<double>& work() const { return work_; }
 
   private:
-    static constexpr int64_t sampled = 8;  // of so many rows one is enough to tell what takes long
+    static constexpr int64_t sampled = 8;  // work is estimated from one row in this many
 
     int64_t n_pairs_of(int64_t r, int64_t begin) const {
         const int64_t n = end_of(r) - begin - gap_;

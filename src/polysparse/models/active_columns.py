@@ -26,7 +26,7 @@ Vector = NDArray[np.float64]
 # iteration takes two products with the active columns, and leaves about this fraction of the error.
 STALE = 0.2
 
-# What the curvature of a row whose loss is flat is taken for, relative to its weight.
+# The curvature that a row with a flat loss is assumed to have, relative to its weight.
 FLAT = 1e-8
 
 # Relative to its sum of squares, the sum of squares about the mean of a column that is constant.

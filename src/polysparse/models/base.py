@@ -87,7 +87,7 @@ class LinearModel(ReadableMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class PolynomialModel(LinearModel):
-    """A model that is fitted to rows that are there.
+    """A model that is fitted to all rows at once.
 
     A subclass defines its loss, its solver and how scores become predictions.
     """
